@@ -1,0 +1,40 @@
+/**
+ * A typed emitter. Node's own is not used because it throws on an unhandled "error" event,
+ * warns at eleven listeners, and lets one throwing listener silence the rest.
+ */
+export class Emitter<Events extends object> {
+  readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
+
+  /** The returned function removes the listener. */
+  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): () => void {
+    let listeners = this.#listeners.get(name);
+    if (listeners === undefined) {
+      listeners = new Set();
+      this.#listeners.set(name, listeners);
+    }
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+    };
+  }
+
+  emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined) return;
+    for (const listener of [...listeners]) {
+      try {
+        // The map is keyed by name, so a listener found under it takes that event.
+        (listener as (event: Events[Name]) => void)(event);
+      } catch (error) {
+        // A listener's fault is its owner's, not the emitter's; it surfaces outside the call path.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  clear(): void {
+    this.#listeners.clear();
+  }
+}

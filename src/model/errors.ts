@@ -1,0 +1,64 @@
+/** The one table of error codes: what each means at every door. */
+export const ERROR_TABLE = {
+  not_found: { http: 404, rpc: -32602, exit: 1, meaning: "No such tool, resource, prompt, server or file." },
+  denied: { http: 403, rpc: -32010, exit: 3, meaning: "Policy does not allow it." },
+  blocked: { http: 403, rpc: -32011, exit: 3, meaning: "The guard refused what the tool returned." },
+  invalid_arguments: { http: 400, rpc: -32602, exit: 2, meaning: "The arguments do not fit." },
+  invalid_config: { http: 400, rpc: -32603, exit: 1, meaning: "The configuration is wrong." },
+  rate_limited: { http: 429, rpc: -32012, exit: 1, meaning: "A limit is used up for now." },
+  server_unavailable: { http: 503, rpc: -32013, exit: 4, meaning: "The server is not connected." },
+  timeout: { http: 504, rpc: -32014, exit: 5, meaning: "No answer within the time allowed." },
+  cancelled: { http: 499, rpc: -32015, exit: 1, meaning: "The caller gave up." },
+  tool_error: { http: 502, rpc: -32603, exit: 1, meaning: "The tool itself reported an error." },
+  too_large: { http: 413, rpc: -32016, exit: 1, meaning: "The result is above the size limit." },
+  unauthorized: { http: 401, rpc: -32017, exit: 1, meaning: "Credentials are missing or wrong." },
+  conflict: { http: 409, rpc: -32018, exit: 1, meaning: "It is already there, or was changed meanwhile." },
+  internal: { http: 500, rpc: -32603, exit: 1, meaning: "A fault in Toolcrib." },
+} as const satisfies Record<string, { http: number; rpc: number; exit: number; meaning: string }>;
+
+export type ErrorCode = keyof typeof ERROR_TABLE;
+
+/** An error as it stands in answers at every door. */
+export interface ErrorObject {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+  readonly details?: { readonly [key: string]: unknown };
+}
+
+interface ToolcribErrorOptions {
+  readonly hint?: string | undefined;
+  readonly details?: { readonly [key: string]: unknown } | undefined;
+  readonly cause?: unknown;
+}
+
+/** The only error that parts of Toolcrib throw at each other on purpose. Its message must never hold a secret. */
+export class ToolcribError extends Error {
+  override readonly name = "ToolcribError";
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly details: { readonly [key: string]: unknown } | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ToolcribErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+    this.details = options.details;
+  }
+
+  toObject(): ErrorObject {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.hint === undefined ? {} : { hint: this.hint }),
+      ...(this.details === undefined ? {} : { details: this.details }),
+    };
+  }
+}
+
+/** Any thrown value as a ToolcribError; what nobody foresaw becomes `internal` without its stack. */
+export function asToolcribError(thrown: unknown): ToolcribError {
+  if (thrown instanceof ToolcribError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ToolcribError("internal", message, { cause: thrown });
+}

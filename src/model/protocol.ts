@@ -1,0 +1,118 @@
+/**
+ * The MCP shapes that Toolcrib reads. Each keeps an index signature on purpose:
+ * fields we do not know belong to the server and its client and pass through untouched.
+ */
+import type { JsonObject } from "./json.ts";
+
+export const MODERN_VERSION = "2026-07-28";
+export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
+export const LATEST_LEGACY_VERSION = LEGACY_VERSIONS[0];
+
+/** Legacy: `initialize` and sessions. Modern: stateless, version and capabilities in each request's `_meta`. */
+export type Era = "legacy" | "modern";
+
+export interface Implementation extends JsonObject {
+  name: string;
+  version: string;
+}
+
+export interface ToolAnnotations extends JsonObject {
+  title?: string;
+  readOnlyHint?: boolean;
+  destructiveHint?: boolean;
+  idempotentHint?: boolean;
+  openWorldHint?: boolean;
+}
+
+export interface ToolDefinition extends JsonObject {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: JsonObject;
+  outputSchema?: JsonObject;
+  annotations?: ToolAnnotations;
+  _meta?: JsonObject;
+}
+
+export interface ResourceDefinition extends JsonObject {
+  uri: string;
+  name: string;
+  title?: string;
+  description?: string;
+  mimeType?: string;
+}
+
+export interface ResourceTemplateDefinition extends JsonObject {
+  uriTemplate: string;
+  name: string;
+  title?: string;
+  description?: string;
+  mimeType?: string;
+}
+
+export interface PromptArgument extends JsonObject {
+  name: string;
+  description?: string;
+  required?: boolean;
+}
+
+export interface PromptDefinition extends JsonObject {
+  name: string;
+  title?: string;
+  description?: string;
+  arguments?: PromptArgument[];
+}
+
+/** One block of content; `type` may be one that nobody here knows. */
+export interface ContentBlock extends JsonObject {
+  type: string;
+}
+
+/** Any result of a request, as the server sent it. */
+export type Result = JsonObject;
+
+export interface CallToolResult extends JsonObject {
+  content: ContentBlock[];
+  structuredContent?: unknown;
+  isError?: boolean;
+  _meta?: JsonObject;
+}
+
+export interface ResourceContents extends JsonObject {
+  uri: string;
+  mimeType?: string;
+  text?: string;
+  blob?: string;
+}
+
+export interface ReadResourceResult extends JsonObject {
+  contents: ResourceContents[];
+}
+
+export interface PromptMessage extends JsonObject {
+  role: string;
+  content: ContentBlock;
+}
+
+export interface GetPromptResult extends JsonObject {
+  description?: string;
+  messages: PromptMessage[];
+}
+
+export interface Root extends JsonObject {
+  uri: string;
+  name?: string;
+}
+
+/** A progress report, without the token that only the wire needs. */
+export interface Progress extends JsonObject {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+export interface LogMessage extends JsonObject {
+  level: string;
+  logger?: string;
+  data?: unknown;
+}

@@ -1,0 +1,104 @@
+/** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
+import { z } from "zod";
+import { notBuilt } from "./not-built.ts";
+import { ToolRulesSchema } from "./tool-rules.ts";
+
+const Milliseconds = z.int().positive();
+
+const RestartSchema = z.strictObject({
+  max: z.int().min(0).default(5).describe("How many restarts in a row before the server is given up."),
+  initialDelay: Milliseconds.default(1000).describe("Milliseconds before the first restart; doubles with each one."),
+  maxDelay: Milliseconds.default(30_000).describe("Longest wait between two restarts, in milliseconds."),
+  onTimeout: z.boolean().default(false).describe("Reconnect after a call that timed out."),
+});
+
+const AuthSchema = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("bearer"),
+    token: z.string().describe("Sent as `Authorization: Bearer …`. Use a reference, not the text."),
+  }),
+  z.strictObject({
+    type: z.literal("api-key"),
+    key: z.string().describe("The key. Use a reference, not the text."),
+    header: z.string().default("X-API-Key").describe("The header that carries it."),
+  }),
+  notBuilt(z.looseObject({ type: z.literal("oauth") }), "OAuth for remote servers"),
+  notBuilt(z.looseObject({ type: z.literal("client-credentials") }), "OAuth client credentials"),
+]);
+
+const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
+
+export const ServerIdSchema = z
+  .string()
+  .regex(ID_PATTERN, "a letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -");
+
+/** One entry under `mcpServers`. */
+export const ServerEntrySchema = z.strictObject({
+  name: z.string().min(1).optional().describe("Name for people; the id if absent."),
+  command: z.string().min(1).optional().describe("Program of a stdio server."),
+  args: z.array(z.string()).optional().describe("Its arguments. Visible to other users of the machine: no secrets here."),
+  env: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe("Environment variables for the program, added to a minimal environment. Values may hold references."),
+  cwd: z.string().optional().describe("Working directory of the program; relative to the config file."),
+  url: z.string().min(1).optional().describe("Address of a remote server; https unless it is on loopback."),
+  headers: z.record(z.string(), z.string()).optional().describe("HTTP headers. Values may hold references."),
+  transport: z
+    .enum(["stdio", "http", "sse"])
+    .optional()
+    .describe("Inferred if absent: stdio for a command; a url tries Streamable HTTP, then SSE."),
+  enabled: z.boolean().default(true).describe("false keeps the entry and never connects it."),
+  autoConnect: z.boolean().default(true).describe("false connects it only when asked to."),
+  timeout: Milliseconds.default(30_000).describe("Milliseconds that connecting may take."),
+  toolTimeout: Milliseconds.default(60_000).describe(
+    "Milliseconds that a call may take; each progress report restarts it, up to ten times this in all.",
+  ),
+  restart: z
+    .union([z.literal(false), RestartSchema])
+    .prefault({})
+    .describe("How a lost server is brought back; false leaves it down."),
+  toolPrefix: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]*$/, "letters, digits, _ and -")
+    .optional()
+    .describe('Replaces the server part of public names, separator included; "" gives bare tool names.'),
+  tools: ToolRulesSchema.optional().describe("Rules for this server's tools, on the names the server gives them or on public names."),
+  roles: z.array(z.string()).optional().describe("Roles that may see and use this server; all if absent."),
+  tags: z.array(z.string()).optional().describe("Labels for filters and rules."),
+  trust: notBuilt(z.enum(["trusted", "untrusted"]), "Trust").optional().describe("Whether results count as untrusted."),
+  isolation: z
+    .union([z.literal("shared"), notBuilt(z.enum(["user", "session"]), "Isolation per user or session")])
+    .default("shared")
+    .describe("Who shares one connection."),
+  sandbox: z
+    .union([z.literal("none"), notBuilt(z.union([z.string(), z.looseObject({})]), "Sandboxes")])
+    .optional()
+    .describe("The cage that the program runs in."),
+  replicas: z
+    .union([z.literal(1), notBuilt(z.int().min(2), "Replicas")])
+    .optional()
+    .describe("How many copies run."),
+  auth: AuthSchema.optional().describe("Credentials for a remote server."),
+});
+
+export type ServerEntry = z.output<typeof ServerEntrySchema>;
+export type ServerEntryInput = z.input<typeof ServerEntrySchema>;
+export type ServerAuth = z.output<typeof AuthSchema>;
+export type RestartRule = z.output<typeof RestartSchema>;
+
+/** Where a spec was written down, for messages and for `status`. */
+export interface SpecOrigin {
+  /** A file path, or a word such as `library` for specs made in code. */
+  readonly file: string;
+  /** The dialect it was read from: `toolcrib`, `claude`, `vscode`, `list`, `openclaw`, `acp`. */
+  readonly dialect: string;
+}
+
+/** A validated entry with its id. Strings still hold their references: they are resolved when a connection opens. */
+export interface ServerSpec extends ServerEntry {
+  readonly id: string;
+  readonly origin: SpecOrigin;
+  /** The folder that relative paths of the entry start from. */
+  readonly baseDir: string;
+}

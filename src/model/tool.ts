@@ -1,0 +1,39 @@
+/** The shape of an in-process tool, the same one that OpenClaw-style agents use. */
+import type { JsonObject } from "./json.ts";
+import type { ContentBlock, ToolAnnotations } from "./protocol.ts";
+
+export interface ToolResult<Details = unknown> {
+  content: ContentBlock[];
+  /** For the program that called; never sent to a model. */
+  details?: Details;
+  isError?: boolean;
+}
+
+export type ToolUpdate = (partial: ToolResult) => void;
+
+export interface Tool<Params extends JsonObject = JsonObject, Details = unknown> {
+  name: string;
+  /** Name for people. */
+  label?: string;
+  description: string;
+  /** JSON Schema 2020-12 of the arguments; arguments are validated before `execute`. */
+  parameters: JsonObject;
+  /**
+   * May throw: `ToolInputError` becomes `invalid_arguments`, `ToolAuthorizationError` becomes `denied`,
+   * anything else an error result. Must stop soon after `signal` aborts.
+   */
+  execute(toolCallId: string, params: Params, signal?: AbortSignal, onUpdate?: ToolUpdate): Promise<ToolResult<Details>>;
+  /** Only sessions of the hub's own user may call it. */
+  ownerOnly?: boolean;
+  annotations?: ToolAnnotations;
+}
+
+/** Thrown by a tool whose arguments make no sense to it. */
+export class ToolInputError extends Error {
+  override readonly name: string = "ToolInputError";
+}
+
+/** Thrown by a tool that will not do this for this caller. */
+export class ToolAuthorizationError extends Error {
+  override readonly name: string = "ToolAuthorizationError";
+}
