@@ -56,9 +56,18 @@ export const ConfigSchema = z.strictObject({
   audit: notBuilt(Anything, "Audit settings").optional().describe("The audit record."),
   http: notBuilt(Anything, "The HTTP doors").optional().describe("Address and tokens of the HTTP doors."),
   agent: notBuilt(Anything, "The built-in agent").optional().describe("The built-in agent."),
-  store: notBuilt(Anything, "The store").optional().describe("Where state is kept."),
-  sandbox: notBuilt(Anything, "Sandboxes").optional().describe("The default cage for servers."),
-  cluster: notBuilt(Anything, "Clusters").optional().describe("Several hubs as one."),
+  store: z
+    .union([z.literal("sqlite"), notBuilt(Anything, "Another store")])
+    .optional()
+    .describe("Where state is kept."),
+  sandbox: z
+    .union([z.literal("none"), notBuilt(Anything, "Sandboxes")])
+    .optional()
+    .describe("The default cage for servers."),
+  cluster: z
+    .union([z.null(), notBuilt(Anything, "Clusters")])
+    .optional()
+    .describe("Several hubs as one."),
 });
 
 export type Config = z.output<typeof ConfigSchema>;

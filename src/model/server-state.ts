@@ -48,6 +48,8 @@ export interface ServerInfo {
   readonly toolCount: number;
   readonly serverVersion: string | null;
   readonly lastError: string | null;
+  /** What a person can do about `lastError`, where that is known. */
+  readonly hint?: string;
   /** ISO time of the current connection, or null. */
   readonly connectedAt: string | null;
   readonly origin: SpecOrigin;

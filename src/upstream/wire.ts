@@ -34,6 +34,11 @@ export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
 export interface WireEvents {
   /** `related` is the id of our request on whose response stream the message came, where the transport knows it. */
   message: { readonly message: RpcMessage; readonly related?: RequestId };
+  /**
+   * A request of ours, already handed over, that will get no answer although the channel lives: its response stream
+   * ended early, was unreadable or too large. Not sent after that request's signal aborted or after `close()`.
+   */
+  failed: { readonly id: RequestId; readonly error: ToolcribError };
   /** Once, when the channel is gone without `close()` having been called. The reason is for a person. */
   lost: ToolcribError;
   /** Something odd that the channel survived: junk on stdout, an oversized line, a bad event. */

@@ -1,0 +1,68 @@
+// @ts-check
+/**
+ * Runs one task of this repository on any machine that has Node 18 or newer and npm:
+ * a new enough Node first, then the packages of the lock file, then the task. Both are left alone when they are there.
+ */
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, canBuild } from "./bootstrap/build.mjs";
+import { check, codeFolders } from "./bootstrap/check.mjs";
+import { installDependencies } from "./bootstrap/dependencies.mjs";
+import { findNode, typeScriptFlags } from "./bootstrap/node.mjs";
+import { runNode } from "./bootstrap/run.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib] ${line}\n`);
+
+/**
+ * @typedef {import("./bootstrap/node.mjs").NodeBinary} NodeBinary
+ * @type {Readonly<Record<string, (node: NodeBinary, args: readonly string[]) => Promise<number>>>}
+ */
+const TASKS = {
+  start: (node, args) => built(node, () => run(node, [...typeScriptFlags(node.version), join("demo", "run.ts"), ...args])),
+  test: (node, args) => built(node, () => run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args])),
+  check: (node) => built(node, () => check({ root, nodePath: node.path })),
+  build: (node) => built(node, async () => 0),
+  format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
+  generate: (node) => run(node, [...typeScriptFlags(node.version), join("scripts", "generate.ts")]),
+};
+
+/** @param {NodeBinary} node @param {readonly string[]} args */
+function run(node, args) {
+  return runNode(node.path, args, { cwd: root });
+}
+
+/** @param {NodeBinary} node @param {() => Promise<number>} next */
+async function built(node, next) {
+  const code = await build({ root, nodePath: node.path, say });
+  return code === 0 ? next() : code;
+}
+
+/**
+ * npm runs `prepare` inside its own install and before it packs. It must not start another install from there,
+ * and after an install without the development packages there is nothing to build with.
+ */
+async function prepare() {
+  return canBuild(root) ? build({ root, nodePath: process.execPath, say }) : 0;
+}
+
+/** @param {string | undefined} name @param {readonly string[]} args */
+async function runTask(name, args) {
+  if (name === "prepare") return prepare();
+  const task = name === undefined ? undefined : TASKS[name];
+  if (task === undefined) {
+    say(`There is no task "${name ?? ""}". Tasks: ${[...Object.keys(TASKS), "prepare"].join(", ")}.`);
+    return 2;
+  }
+  const node = await findNode({ root, say });
+  await installDependencies({ root, nodePath: node.path, say });
+  return task(node, args);
+}
+
+try {
+  const [name, ...args] = process.argv.slice(2);
+  process.exitCode = await runTask(name, args);
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,230 @@
+/** The Catalog: every capability of every Source under its public name, in versions. */
+import type { PromptCapability, ToolCapability } from "../model/capability.ts";
+import { DEFAULT_NAMING } from "../model/config.ts";
+import { Emitter } from "../model/emitter.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { Definitions, Source } from "../model/source.ts";
+import { type CatalogChange, changeBetween } from "./change.ts";
+import { locatedContributions, NamedContributions, type SourceOffer } from "./contributions.ts";
+import { type NamedServer, Naming } from "./naming.ts";
+import { PublicUris } from "./public-uris.ts";
+import type { Quarantined } from "./quarantine.ts";
+import { type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
+import { KINDS, type Kind, type SourceView, viewOf } from "./source-view.ts";
+import { TableBuilder } from "./table.ts";
+
+export interface CatalogOptions {
+  /** Template of public names. */
+  readonly naming?: string | undefined;
+  /** Every configured server in the config's order, also those that are disabled or down. */
+  readonly servers: readonly NamedServer[];
+}
+
+export interface CatalogEvents {
+  /** Once for every version, in a microtask after it came about. */
+  change: CatalogChange;
+  warning: { readonly source: string; readonly message: string };
+}
+
+interface Entry {
+  readonly source: Source;
+  stopListening(): void;
+  view: SourceView | undefined;
+  isDirty: boolean;
+}
+
+/**
+ * Changes of sources are taken up lazily: in a microtask, so that a burst makes one version, or at once when somebody
+ * reads. Only the source that changed is looked at again, and of it only definitions that are new objects.
+ */
+export class Catalog {
+  readonly #emitter = new Emitter<CatalogEvents>();
+  readonly #template: string;
+  readonly #entries = new Map<string, Entry>();
+  readonly #toolNames = new NamedContributions<"tool">();
+  readonly #promptNames = new NamedContributions<"prompt">();
+  readonly #resourceUris: PublicUris;
+  readonly #templateUris: PublicUris;
+  readonly #builders = {
+    tool: new TableBuilder("tool"),
+    resource: new TableBuilder("resource"),
+    template: new TableBuilder("template"),
+    prompt: new TableBuilder("prompt"),
+  };
+  #servers: readonly NamedServer[];
+  #naming: Naming;
+  #tables: Tables;
+  #snapshot: Snapshot;
+  #quarantined: readonly Quarantined[] = [];
+  #isStale = false;
+  #isScheduled = false;
+  #changes: CatalogChange[] = [];
+  #warnings: CatalogEvents["warning"][] = [];
+
+  constructor(options: CatalogOptions) {
+    this.#template = options.naming ?? DEFAULT_NAMING;
+    this.#servers = options.servers;
+    this.#naming = new Naming(this.#template, this.#servers);
+    this.#resourceUris = new PublicUris(this.#servers);
+    this.#templateUris = new PublicUris(this.#servers);
+    this.#tables = this.#build();
+    this.#snapshot = new Snapshot(0, this.#tables);
+  }
+
+  on<Name extends keyof CatalogEvents>(name: Name, listener: (event: CatalogEvents[Name]) => void): () => void {
+    return this.#emitter.on(name, listener);
+  }
+
+  setSources(sources: readonly Source[]): void {
+    const wanted = new Set(sources);
+    for (const { source } of this.#entries.values()) if (!wanted.has(source)) this.removeSource(source.id);
+    for (const source of wanted) if (this.#entries.get(source.id)?.source !== source) this.addSource(source);
+  }
+
+  /** A server that the constructor was not told of is treated as configured last, from now on. */
+  addSource(source: Source): void {
+    if (this.#entries.has(source.id)) {
+      throw new ToolcribError("conflict", `There already is a source with the id ${source.id}.`);
+    }
+    if (source.kind === "server" && !this.#servers.some((server) => server.id === source.id)) {
+      this.#servers = [...this.#servers, { id: source.id }];
+      this.#naming = new Naming(this.#template, this.#servers);
+    }
+    const entry: Entry = { source, view: undefined, isDirty: true, stopListening: () => {} };
+    this.#entries.set(source.id, entry);
+    entry.stopListening = source.onChange(() => {
+      entry.isDirty = true;
+      this.#schedule();
+    });
+    this.#schedule();
+  }
+
+  removeSource(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    entry.stopListening();
+    this.#entries.delete(id);
+    this.#resourceUris.forget(id);
+    this.#templateUris.forget(id);
+    this.#schedule();
+  }
+
+  snapshot(): Snapshot {
+    this.#refresh();
+    return this.#snapshot;
+  }
+
+  find(name: string): ToolCapability | undefined {
+    return this.snapshot().find(name);
+  }
+
+  findPrompt(name: string): PromptCapability | undefined {
+    return this.snapshot().findPrompt(name);
+  }
+
+  findResource(uri: string): ResourceRoute | undefined {
+    return this.snapshot().findResource(uri);
+  }
+
+  publicUri(source: string, uri: string): string {
+    return this.snapshot().publicUri(source, uri);
+  }
+
+  source(id: string): Source | undefined {
+    return this.#entries.get(id)?.source;
+  }
+
+  /** What is kept out of the catalog, and why. */
+  quarantined(): readonly Quarantined[] {
+    this.#refresh();
+    return this.#quarantined;
+  }
+
+  /** What is odd about the configured names, for a person. */
+  namingWarnings(): string[] {
+    return this.#naming.warnings();
+  }
+
+  /** Stops listening to sources and tells nobody anything any more. */
+  close(): void {
+    this.#emitter.clear();
+    for (const entry of this.#entries.values()) entry.stopListening();
+  }
+
+  #schedule(): void {
+    this.#isStale = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#refresh();
+      const [warnings, changes] = [this.#warnings, this.#changes];
+      this.#warnings = [];
+      this.#changes = [];
+      for (const warning of warnings) this.#emitter.emit("warning", warning);
+      for (const change of changes) this.#emitter.emit("change", change);
+    });
+  }
+
+  #refresh(): void {
+    if (!this.#isStale) return;
+    this.#isStale = false;
+    for (const entry of this.#entries.values()) if (entry.isDirty) this.#read(entry);
+    const tables = this.#build();
+    const change = changeBetween(this.#tables, tables, this.#snapshot.version + 1);
+    if (change === undefined) return;
+    this.#tables = tables;
+    this.#snapshot = new Snapshot(change.version, tables);
+    this.#changes.push(change);
+  }
+
+  /** Takes up what a source offers now. */
+  #read(entry: Entry): void {
+    entry.isDirty = false;
+    const { source, view: before } = entry;
+    const definitions = source.definitions();
+    const view = viewOf(source, definitions, before);
+    entry.view = view;
+    // A source that offers nothing at all is down rather than changed, and keeps its claims for when it is back.
+    if (!isEmpty(definitions)) {
+      this.#resourceUris.offer(source.id, view.resource.accepted);
+      this.#templateUris.offer(source.id, view.template.accepted);
+    }
+    for (const kind of KINDS) {
+      for (const name of view[kind].duplicates) {
+        if (before?.[kind].duplicates.includes(name) === true) continue;
+        this.#warnings.push({ source: source.id, message: `${source.id} lists the ${kind} ${name} twice; the last one counts.` });
+      }
+    }
+  }
+
+  #build(): Tables {
+    const tables: Tables = {
+      tool: this.#builders.tool.build(this.#toolNames.of(this.#offers("tool"), this.#naming)),
+      resource: this.#builders.resource.build(locatedContributions(this.#offers("resource"), this.#resourceUris)),
+      template: this.#builders.template.build(locatedContributions(this.#offers("template"), this.#templateUris)),
+      prompt: this.#builders.prompt.build(this.#promptNames.of(this.#offers("prompt"), this.#naming)),
+    };
+    this.#quarantined = Object.freeze(
+      KINDS.flatMap((kind) => [
+        ...this.#inOrder().flatMap(({ view }) => view?.[kind].quarantined ?? []),
+        ...this.#builders[kind].clashes,
+      ]),
+    );
+    return tables;
+  }
+
+  #offers<K extends Kind>(kind: K): SourceOffer<K>[] {
+    return this.#inOrder().flatMap(({ source, view }) => (view === undefined ? [] : [{ source, accepted: view[kind].accepted }]));
+  }
+
+  /** Servers as configured, then in-process sources. */
+  #inOrder(): Entry[] {
+    const servers = this.#servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
+    return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind === "local")];
+  }
+}
+
+function isEmpty({ tools, resources, templates, prompts }: Definitions): boolean {
+  return tools.length + resources.length + templates.length + prompts.length === 0;
+}

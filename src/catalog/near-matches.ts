@@ -1,0 +1,75 @@
+/** Names that somebody who asked for an unknown one may have meant. */
+const MAX_QUERY_LENGTH = 128;
+
+interface Match {
+  readonly name: string;
+  /** 0 same but for case and separators, 1 same tool under another prefix, 2 a slip of the finger, 3 a part of it. */
+  readonly rank: number;
+  readonly distance: number;
+}
+
+/** At most `max` candidates, best first; the order depends on the names alone. */
+export function nearMatches(name: string, candidates: Iterable<string>, max = 3): string[] {
+  const query = fold(name.slice(0, MAX_QUERY_LENGTH));
+  if (query === "") return [];
+  const matches: Match[] = [];
+  for (const candidate of new Set(candidates)) {
+    const match = compare(query, candidate);
+    if (match !== undefined) matches.push(match);
+  }
+  matches.sort((a, b) => a.rank - b.rank || a.distance - b.distance || (a.name < b.name ? -1 : 1));
+  return matches.slice(0, max).map((match) => match.name);
+}
+
+function compare(query: string, name: string): Match | undefined {
+  const folded = fold(name);
+  if (folded === query) return { name, rank: 0, distance: name.length };
+  if (folded.endsWith(`-${query}`) || query.endsWith(`-${folded}`)) {
+    return { name, rank: 1, distance: Math.abs(folded.length - query.length) };
+  }
+  const allowed = Math.min(6, Math.floor(query.length / 3));
+  const bare = tail(query.length, folded);
+  const distance = Math.min(editDistance(query, folded, allowed), bare === "" ? Infinity : editDistance(query, bare, allowed));
+  if (distance <= allowed) return { name, rank: 2, distance };
+  if (query.length >= 3 && folded.includes(query)) return { name, rank: 3, distance: folded.length - query.length };
+  return undefined;
+}
+
+/** Case and separators away: `Files__readFile`, `files.read_file` and `files/read-file` become one text. */
+function fold(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+}
+
+/** The shortest run of whole words at the end that is about as long as the query: the tool without its server. */
+function tail(length: number, folded: string): string {
+  const from = folded.lastIndexOf("-", folded.length - length + 1);
+  return from < 0 ? "" : folded.slice(from + 1);
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours; Infinity as soon as it is above `limit`. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) > limit) return Infinity;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    let best = i;
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min((last[j - 1] ?? 0) + (same ? 0 : 1), (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1);
+      }
+      row.push(cost);
+      best = Math.min(best, cost);
+    }
+    if (best > limit) return Infinity;
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length] ?? Infinity;
+}

@@ -1,0 +1,79 @@
+/**
+ * Public URIs of resources and templates: a server's own, unless two servers share one. Then one of them owns it
+ * (a server with bare names first, then the smaller id) and each other server's is put under `toolcrib://servers/<id>/`.
+ * Nobody can know beforehand which URIs a server will offer, so a URI may move once, when the owner first offers it;
+ * from then on the claim is remembered, and a server that goes down and comes back moves nothing.
+ */
+import type { NamedServer } from "./naming.ts";
+
+const OWN_SCHEME = /^toolcrib:/i;
+
+interface Offered {
+  /** The source's own URI. */
+  readonly name: string;
+}
+
+export class PublicUris {
+  readonly #rank = new Map<string, string>();
+  /** Which sources offer or have offered a URI. */
+  readonly #claims = new Map<string, Set<string>>();
+  readonly #offered = new Map<string, readonly Offered[]>();
+  #revision = 0;
+
+  constructor(servers: readonly NamedServer[]) {
+    for (const server of servers) this.#rank.set(server.id, `${server.toolPrefix === "" ? 0 : 1}${server.id}`);
+  }
+
+  /** Changes whenever a public URI may have changed. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Notes what a source offers now; what it offered before and does not any more is free again. */
+  offer(source: string, offered: readonly Offered[]): void {
+    const before = this.#offered.get(source);
+    if (before === offered || (before === undefined && offered.length === 0)) return;
+    this.forget(source);
+    this.#offered.set(source, offered);
+    for (const { name: uri } of offered) {
+      const claims = this.#claims.get(uri);
+      if (claims === undefined) this.#claims.set(uri, new Set([source]));
+      else claims.add(source);
+    }
+  }
+
+  /** For a source that is gone for good. */
+  forget(source: string): void {
+    const offered = this.#offered.get(source);
+    if (offered === undefined) return;
+    for (const { name: uri } of offered) {
+      const claims = this.#claims.get(uri);
+      claims?.delete(source);
+      if (claims?.size === 0) this.#claims.delete(uri);
+    }
+    this.#offered.delete(source);
+    this.#revision += 1;
+  }
+
+  publicUri(source: string, uri: string): string {
+    // Our own scheme is ours alone: a server must not pass off something as a session's kept result.
+    return !OWN_SCHEME.test(uri) && this.#owner(uri, source) === source ? uri : uriPrefix(source) + uri;
+  }
+
+  #owner(uri: string, fallback: string): string {
+    let owner = fallback;
+    for (const claimant of this.#claims.get(uri) ?? []) {
+      if (this.#rankOf(claimant) < this.#rankOf(owner)) owner = claimant;
+    }
+    return owner;
+  }
+
+  #rankOf(source: string): string {
+    return this.#rank.get(source) ?? `1${source}`;
+  }
+}
+
+/** A template keeps its meaning behind this prefix, which holds no expression. */
+function uriPrefix(source: string): string {
+  return `toolcrib://servers/${encodeURIComponent(source)}/`;
+}

@@ -1,0 +1,126 @@
+/** Checks of definitions, cheap and structural: a bad one is set aside with a reason and sinks nothing else. */
+import { fingerprint } from "../guard/fingerprint.ts";
+import { resultBytes } from "../guard/result-size.ts";
+import type { Capability } from "../model/capability.ts";
+import { formatBytes } from "../model/content.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { UriTemplate } from "./uri-template.ts";
+
+export interface Quarantined {
+  readonly source: string;
+  readonly kind: Capability["kind"];
+  /** The source's own name or URI, as far as it has one. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+type Verdict =
+  | { readonly ok: true; readonly name: string; readonly fingerprint: string }
+  | { readonly ok: false; readonly name: string; readonly reason: string };
+
+const MAX_DEFINITION_BYTES = 1024 * 1024;
+const MAX_DEPTH = 100;
+const MAX_NAME_LENGTH = 1024;
+const MAX_URI_LENGTH = 8192;
+
+const NAME_KEY = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
+
+/** By definition object: definitions are immutable, so each is checked and fingerprinted once in its life. */
+const examined = new WeakMap<object, Map<Capability["kind"], Verdict>>();
+
+export function examine(kind: Capability["kind"], definition: unknown): Verdict {
+  if (!isJsonObject(definition)) return { ok: false, name: "", reason: `the definition is ${typeName(definition)}, not an object` };
+  const known = examined.get(definition)?.get(kind);
+  if (known !== undefined) return known;
+  const verdict = judge(kind, definition);
+  const verdicts = examined.get(definition) ?? new Map<Capability["kind"], Verdict>();
+  verdicts.set(kind, verdict);
+  examined.set(definition, verdicts);
+  return verdict;
+}
+
+function judge(kind: Capability["kind"], definition: JsonObject): Verdict {
+  const key = NAME_KEY[kind];
+  const given = definition[key];
+  const name = typeof given === "string" ? given : "";
+  try {
+    const reason = faultOfName(key, given) ?? faultOfSize(definition) ?? faultOfShape(kind, definition);
+    if (reason !== undefined) return { ok: false, name: name.slice(0, MAX_NAME_LENGTH), reason };
+    return { ok: true, name, fingerprint: fingerprint(definition) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "unknown fault";
+    return { ok: false, name, reason: `the definition cannot be read: ${message}` };
+  }
+}
+
+function faultOfName(key: string, name: unknown): string | undefined {
+  if (name === undefined) return `${key} is missing`;
+  if (typeof name !== "string") return `${key} is ${typeName(name)}, not text`;
+  if (name.trim() === "") return `${key} is empty`;
+  const limit = key === "name" ? MAX_NAME_LENGTH : MAX_URI_LENGTH;
+  if (name.length > limit) return `${key} is longer than ${limit} characters`;
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return `${key} holds control characters`;
+  if (!name.isWellFormed()) return `${key} is not valid Unicode`;
+  return undefined;
+}
+
+function faultOfSize(definition: JsonObject): string | undefined {
+  if (resultBytes(definition, MAX_DEFINITION_BYTES) > MAX_DEFINITION_BYTES) {
+    return `the definition is larger than ${formatBytes(MAX_DEFINITION_BYTES)}`;
+  }
+  return isDeeperThan(definition, MAX_DEPTH) ? `the definition is nested more than ${MAX_DEPTH} levels deep` : undefined;
+}
+
+/** Only what the rest of Toolcrib reads. `null` passes for an absent optional field: many servers write it so. */
+function faultOfShape(kind: Capability["kind"], definition: JsonObject): string | undefined {
+  for (const key of ["title", "description"]) {
+    const value = definition[key];
+    if (value !== undefined && value !== null && typeof value !== "string") return `${key} is ${typeName(value)}, not text`;
+  }
+  for (const key of kind === "tool" ? ["annotations", "outputSchema", "_meta"] : ["_meta"]) {
+    const value = definition[key];
+    if (value !== undefined && value !== null && !isJsonObject(value)) return `${key} is ${typeName(value)}, not an object`;
+  }
+  switch (kind) {
+    case "tool":
+      return faultOfInputSchema(definition.inputSchema);
+    case "template":
+      return UriTemplate.parse(String(definition.uriTemplate)) === undefined
+        ? "uriTemplate is not a URI template (RFC 6570)"
+        : undefined;
+    case "prompt":
+      return faultOfArguments(definition.arguments);
+    case "resource":
+      return undefined;
+  }
+}
+
+/** A schema without `type` is left alone: it takes an object too. A missing schema would have to be made up. */
+function faultOfInputSchema(schema: unknown): string | undefined {
+  if (schema === undefined) return "inputSchema is missing";
+  if (!isJsonObject(schema)) return `inputSchema is ${typeName(schema)}, not an object`;
+  if (schema.type !== undefined && schema.type !== "object") {
+    return `inputSchema has type ${JSON.stringify(schema.type)?.slice(0, 80)}; arguments are always an object`;
+  }
+  return undefined;
+}
+
+function faultOfArguments(given: unknown): string | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (!Array.isArray(given)) return `arguments is ${typeName(given)}, not a list`;
+  const nameless = given.some((argument) => !isJsonObject(argument) || typeof argument.name !== "string");
+  return nameless ? "an argument has no name" : undefined;
+}
+
+function isDeeperThan(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (depth === 0) return true;
+  return Object.values(value).some((member) => isDeeperThan(member, depth - 1));
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return { string: "text", number: "a number", boolean: "a boolean", undefined: "nothing" }[String(typeof value)] ?? "an object";
+}

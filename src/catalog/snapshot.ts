@@ -1,0 +1,116 @@
+import type {
+  PromptCapability,
+  ResourceCapability,
+  TemplateCapability,
+  ToolCapability,
+} from "../model/capability.ts";
+import type { KindTable } from "./table.ts";
+import { UriTemplate } from "./uri-template.ts";
+
+export interface Tables {
+  readonly tool: KindTable<ToolCapability>;
+  readonly resource: KindTable<ResourceCapability>;
+  readonly template: KindTable<TemplateCapability>;
+  readonly prompt: KindTable<PromptCapability>;
+}
+
+/** Who can read a public URI, and what the URI is there. */
+export interface ResourceRoute {
+  /** The resource that was listed, or the template that the URI fits. */
+  readonly capability: ResourceCapability | TemplateCapability;
+  readonly source: string;
+  readonly uri: string;
+}
+
+interface ReadyTemplate {
+  readonly capability: TemplateCapability;
+  /** Of the public template; it differs from the source's own only by a fixed beginning. */
+  readonly shape: UriTemplate;
+}
+
+/**
+ * The catalog at one version; never changes. Order: servers as configured, then in-process tools, each source in its
+ * own order. It is the only map from public name to origin: names are never parsed back.
+ */
+export class Snapshot {
+  readonly version: number;
+  readonly tools: readonly ToolCapability[];
+  readonly resources: readonly ResourceCapability[];
+  readonly templates: readonly TemplateCapability[];
+  readonly prompts: readonly PromptCapability[];
+  readonly #tables: Tables;
+
+  constructor(version: number, tables: Tables) {
+    this.version = version;
+    this.tools = tables.tool.list;
+    this.resources = tables.resource.list;
+    this.templates = tables.template.list;
+    this.prompts = tables.prompt.list;
+    this.#tables = tables;
+    Object.freeze(this);
+  }
+
+  find(name: string): ToolCapability | undefined {
+    return this.#tables.tool.byName.get(name);
+  }
+
+  findPrompt(name: string): PromptCapability | undefined {
+    return this.#tables.prompt.byName.get(name);
+  }
+
+  /** A listed resource, or else the template that fixes most of the URI. */
+  findResource(uri: string): ResourceRoute | undefined {
+    const listed = this.#tables.resource.byName.get(uri);
+    if (listed !== undefined) return { capability: listed, source: listed.origin.source, uri: listed.origin.name };
+    for (const { capability, shape } of readyTemplates(this.#tables.template)) {
+      if (!shape.matches(uri)) continue;
+      const prefixLength = capability.name.length - capability.origin.name.length;
+      return { capability, source: capability.origin.source, uri: uri.slice(prefixLength) };
+    }
+    return undefined;
+  }
+
+  /** The public form of a source's own URI, for what the source says about it later, such as an update. */
+  publicUri(source: string, uri: string): string {
+    const listed = byOrigin(this.#tables.resource).get(source)?.get(uri);
+    if (listed !== undefined) return listed.name;
+    for (const { capability, shape } of readyTemplates(this.#tables.template)) {
+      if (capability.origin.source !== source) continue;
+      const prefix = capability.name.slice(0, capability.name.length - capability.origin.name.length);
+      if (shape.matches(prefix + uri)) return prefix + uri;
+    }
+    return uri;
+  }
+}
+
+/** Both are made when first needed, and live as long as the table, which several versions may share. */
+const templatesOf = new WeakMap<KindTable<TemplateCapability>, readonly ReadyTemplate[]>();
+const originsOf = new WeakMap<KindTable<ResourceCapability>, Map<string, Map<string, ResourceCapability>>>();
+
+function readyTemplates(table: KindTable<TemplateCapability>): readonly ReadyTemplate[] {
+  let ready = templatesOf.get(table);
+  if (ready === undefined) {
+    ready = table.list
+      .flatMap((capability) => {
+        const shape = UriTemplate.parse(capability.name);
+        return shape === undefined ? [] : [{ capability, shape }];
+      })
+      .toSorted((a, b) => b.shape.literalLength - a.shape.literalLength);
+    templatesOf.set(table, ready);
+  }
+  return ready;
+}
+
+function byOrigin(table: KindTable<ResourceCapability>): Map<string, Map<string, ResourceCapability>> {
+  let origins = originsOf.get(table);
+  if (origins === undefined) {
+    origins = new Map();
+    for (const capability of table.list) {
+      let ofSource = origins.get(capability.origin.source);
+      if (ofSource === undefined) origins.set(capability.origin.source, (ofSource = new Map()));
+      ofSource.set(capability.origin.name, capability);
+    }
+    originsOf.set(table, origins);
+  }
+  return origins;
+}

@@ -1,0 +1,94 @@
+/**
+ * Tells whether a URI can come from an RFC 6570 template, to find the server that can read it. Values are not
+ * extracted. Templates come from servers and URIs from clients, so there is no regular expression to blow up:
+ * the cost is the length of the URI times the number of parts.
+ */
+const MAX_URI_LENGTH = 16_384;
+const MAX_PARTS = 256;
+
+/** Either fixed text, or an expression: what it begins with, whether it may be absent, what its characters may not be. */
+type Part =
+  | { readonly literal: string }
+  | { readonly lead: string; readonly optional: boolean; readonly stop: string };
+
+export class UriTemplate {
+  /** How much of a URI the template fixes: of two templates that fit, the one that fixes more is meant. */
+  readonly literalLength: number;
+  readonly #parts: readonly Part[];
+
+  private constructor(parts: readonly Part[]) {
+    this.#parts = parts;
+    this.literalLength = parts.reduce((sum, part) => sum + ("literal" in part ? part.literal.length : 0), 0);
+  }
+
+  /** Undefined for a text that is not a template: braces that do not pair, an empty expression, an unknown operator. */
+  static parse(text: string): UriTemplate | undefined {
+    const parts: Part[] = [];
+    let position = 0;
+    while (position < text.length) {
+      const open = text.indexOf("{", position);
+      const literal = text.slice(position, open < 0 ? text.length : open);
+      if (literal.includes("}")) return undefined;
+      if (literal !== "") parts.push({ literal });
+      if (open < 0) break;
+      const close = text.indexOf("}", open);
+      const part = close < 0 ? undefined : parseExpression(text.slice(open + 1, close));
+      if (part === undefined || parts.length >= MAX_PARTS) return undefined;
+      parts.push(part);
+      position = close + 1;
+    }
+    return new UriTemplate(parts);
+  }
+
+  matches(uri: string): boolean {
+    const first = this.#parts[0];
+    if (first !== undefined && "literal" in first && !uri.startsWith(first.literal)) return false;
+    if (uri.length > MAX_URI_LENGTH) return false;
+    // reached[i]: the parts so far can account for exactly the first i characters.
+    let reached = new Uint8Array(uri.length + 1);
+    reached[0] = 1;
+    for (const part of this.#parts) reached = advance(part, uri, reached);
+    return reached[uri.length] === 1;
+  }
+}
+
+function advance(part: Part, uri: string, before: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const after = new Uint8Array(uri.length + 1);
+  const fixed = "literal" in part ? part.literal : part.lead;
+  for (let i = 0; i <= uri.length; i += 1) {
+    if (before[i] === 1 && uri.startsWith(fixed, i)) after[i + fixed.length] = 1;
+  }
+  if ("literal" in part) return after;
+  // Each character that the expression may hold carries a reached place one further.
+  const inside = new Uint8Array(uri.length + 1);
+  for (let i = 0; i < uri.length; i += 1) {
+    if ((after[i] === 1 || inside[i] === 1) && !part.stop.includes(uri.charAt(i))) inside[i + 1] = 1;
+  }
+  for (let i = 0; i <= uri.length; i += 1) {
+    // An expression with a lead may have an empty value; one without needs at least one character.
+    if (part.lead !== "" && after[i] === 1) inside[i] = 1;
+    if (part.optional && before[i] === 1) inside[i] = 1;
+  }
+  return inside;
+}
+
+function parseExpression(text: string): Part | undefined {
+  const operator = /^[+#./;?&]/.exec(text)?.[0] ?? "";
+  const names = text.slice(operator.length);
+  if (!/^[A-Za-z0-9_.%]+(?::\d{1,4}|\*)?(?:,[A-Za-z0-9_.%]+(?::\d{1,4}|\*)?)*$/.test(names)) return undefined;
+  switch (operator) {
+    case "":
+      return { lead: "", optional: false, stop: "/?#" };
+    case "+":
+      return { lead: "", optional: false, stop: "" };
+    case "#":
+      return { lead: "#", optional: true, stop: "" };
+    case "/":
+      return { lead: "/", optional: true, stop: /[,*]/.test(names) ? "?#" : "/?#" };
+    case "?":
+    case "&":
+      return { lead: operator, optional: true, stop: "#" };
+    default:
+      return { lead: operator, optional: true, stop: "/?#" };
+  }
+}

@@ -1,0 +1,77 @@
+/** What a command of the table is, and what its handler gets. */
+import type { Output } from "./output.ts";
+
+export interface OptionEntry {
+  /** As commander writes it: `--args <json>`. */
+  readonly flags: string;
+  readonly summary: string;
+  /** `list`: may be repeated. `milliseconds`: a positive whole number. */
+  readonly kind?: "list" | "milliseconds";
+}
+
+export interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** As commander writes them: `<id>`, `[server]`, `[arguments...]`. */
+  readonly arguments: readonly ArgumentEntry[];
+  readonly options: readonly OptionEntry[];
+  /** Lines under the help. */
+  readonly examples?: readonly string[];
+  /** Handlers are loaded when they run, so that `--help` costs nothing. */
+  readonly load: () => Promise<CommandModule>;
+}
+
+export interface ArgumentEntry {
+  readonly syntax: string;
+  readonly summary: string;
+}
+
+export interface CommandModule {
+  /** Resolves with the exit code. Throws ToolcribError for everything that is the user's business. */
+  readonly run: (invocation: Invocation) => Promise<number>;
+}
+
+/** The world around a command, given so that tests can stand in for it. */
+export interface Surroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly stdin: NodeJS.ReadStream;
+}
+
+/** One use of a command. */
+export interface Invocation extends Surroundings {
+  /** Positional arguments; a variadic one is spread at the end. */
+  readonly args: readonly string[];
+  /** Whether `--` stood among the arguments; `add` needs to know. */
+  readonly dashes: boolean;
+  readonly flags: Flags;
+  readonly out: Output;
+}
+
+/** Typed access to what commander parsed. */
+export class Flags {
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.#values = values;
+  }
+
+  has(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  number(name: string): number | undefined {
+    const value = this.#values[name];
+    return typeof value === "number" ? value : undefined;
+  }
+
+  list(name: string): readonly string[] {
+    const value = this.#values[name];
+    return Array.isArray(value) ? value.map(String) : [];
+  }
+}

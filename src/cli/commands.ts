@@ -1,0 +1,164 @@
+/** The table of commands. Nothing here may import a handler: `load` does, when the command runs. */
+import type { ArgumentEntry, CommandEntry, OptionEntry } from "./command.ts";
+
+const timeout: OptionEntry = {
+  flags: "--timeout <ms>",
+  summary: "milliseconds that the command may take",
+  kind: "milliseconds",
+};
+const dryRun: OptionEntry = { flags: "--dry-run", summary: "print what would change as a diff, and change nothing" };
+const force = (summary: string): OptionEntry => ({ flags: "--force", summary });
+const out: OptionEntry = { flags: "--out <path>", summary: "save images, audio and binary content to this file or folder" };
+const overwrite = force("let --out overwrite a file");
+const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "list",
+    summary: "list tools, resources and prompts",
+    arguments: [{ syntax: "[server]", summary: "only this server's; connects no other" }],
+    options: [
+      { flags: "--resources", summary: "list resources and resource templates" },
+      { flags: "--prompts", summary: "list prompts" },
+      { flags: "--all", summary: "list tools, resources and prompts" },
+      { flags: "--schema", summary: "show the arguments of each tool" },
+      timeout,
+    ],
+    load: () => import("./commands/list.ts"),
+  },
+  {
+    name: "call",
+    summary: "call a tool",
+    arguments: [
+      { syntax: "<tool>", summary: "public name, as `toolcrib list` shows it" },
+      { syntax: "[arguments...]", summary: "key=value, key:=JSON, key=@file, nested.key=value" },
+    ],
+    options: [
+      { flags: "--args <json>", summary: "all arguments as a JSON object; - reads it from stdin" },
+      { flags: "--schema", summary: "show the tool's arguments and do not call it" },
+      out,
+      overwrite,
+      timeout,
+    ],
+    examples: [
+      "toolcrib call files__read_text_file path=notes.txt head=10",
+      "toolcrib call memory__open_nodes names=Ada names=Grace",
+      'echo \'{"a": 1, "b": 2}\' | toolcrib call everything__get-sum --args -',
+    ],
+    load: () => import("./commands/call.ts"),
+  },
+  {
+    name: "read",
+    summary: "read a resource",
+    arguments: [{ syntax: "<uri>", summary: "as `toolcrib list --resources` shows it" }],
+    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, timeout],
+    load: () => import("./commands/read.ts"),
+  },
+  {
+    name: "prompt",
+    summary: "get a prompt",
+    arguments: [
+      { syntax: "<name>", summary: "as `toolcrib list --prompts` shows it" },
+      { syntax: "[arguments...]", summary: "key=value or key=@file" },
+    ],
+    options: [out, overwrite, timeout],
+    load: () => import("./commands/prompt.ts"),
+  },
+  {
+    name: "add",
+    summary: "add a server to the config",
+    arguments: [
+      { syntax: "<id>", summary: "what the server shall be called" },
+      { syntax: "[target...]", summary: "a URL, or -- and a command" },
+    ],
+    options: [
+      { flags: "--env <K=V>", summary: "environment variable for the command; may be repeated", kind: "list" },
+      { flags: "--header <K=V>", summary: 'HTTP header, also as "K: V"; may be repeated', kind: "list" },
+      { flags: "--transport <kind>", summary: "stdio, http or sse; inferred if absent" },
+      { flags: "--cwd <dir>", summary: "working directory of the command" },
+      { flags: "--disabled", summary: "add it without connecting it" },
+      force("replace an entry of that id"),
+      dryRun,
+    ],
+    examples: [
+      "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
+      "toolcrib add linear https://mcp.linear.app/mcp --header 'Authorization: Bearer ${LINEAR_TOKEN}'",
+    ],
+    load: () => import("./commands/add.ts"),
+  },
+  {
+    name: "remove",
+    summary: "remove a server from the config",
+    arguments: [serverId],
+    options: [dryRun],
+    load: () => import("./commands/remove.ts"),
+  },
+  {
+    name: "enable",
+    summary: "switch a server on",
+    arguments: [serverId],
+    options: [dryRun],
+    load: () => import("./commands/enable.ts"),
+  },
+  {
+    name: "disable",
+    summary: "switch a server off and keep its entry",
+    arguments: [serverId],
+    options: [dryRun],
+    load: () => import("./commands/disable.ts"),
+  },
+  {
+    name: "status",
+    summary: "connect every server and show its state",
+    arguments: [],
+    options: [timeout],
+    load: () => import("./commands/status.ts"),
+  },
+  {
+    name: "doctor",
+    summary: "check Node, config and every server, and say what to do",
+    arguments: [],
+    options: [timeout],
+    load: () => import("./commands/doctor.ts"),
+  },
+  {
+    name: "import",
+    summary: "add the servers of another program's config file",
+    arguments: [{ syntax: "<file>", summary: "config of Claude Desktop, Cursor, VS Code, OpenClaw …" }],
+    options: [
+      force("replace entries of the same id"),
+      { flags: "--rename", summary: "give a new id to an entry whose id is taken" },
+      dryRun,
+    ],
+    load: () => import("./commands/import.ts"),
+  },
+  {
+    name: "schema",
+    summary: "print the JSON Schema of the config",
+    arguments: [],
+    options: [],
+    load: () => import("./commands/schema.ts"),
+  },
+];
+
+/** Commands of the contract that are still to come. They are refused by name, so that nobody takes them for a typo. */
+export const PLANNED: Readonly<Record<string, string>> = {
+  serve: "the hub with its HTTP doors",
+  mcp: "the catalog as an MCP server over stdio",
+  acp: "the ACP agent over stdio",
+  auth: "sign in to remote servers",
+  secrets: "check and set secrets",
+  policy: "explain what policy decides",
+  pins: "pinned tool definitions",
+  approve: "answer an ask rule",
+  audit: "the audit record",
+  clients: "agent clients on this machine",
+  connect: "write Toolcrib into a client's config",
+  disconnect: "take Toolcrib out of a client's config",
+  skill: "skills",
+  run: "the built-in agent",
+  backup: "save the state",
+  restore: "bring a saved state back",
+  export: "deployment files",
+  openapi: "the OpenAPI document",
+};

@@ -1,0 +1,132 @@
+import type { View } from "../../hub/view.ts";
+import type { Capability } from "../../model/capability.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { nearest } from "../../config/nearest.ts";
+import { ARGUMENT_COLUMNS, describeArguments } from "../arguments/describe.ts";
+import type { Flags, Invocation } from "../command.ts";
+import { type RunningHub, withHub } from "../running-hub.ts";
+import type { Column } from "../table.ts";
+
+const LOCAL = "local";
+
+export function run(invocation: Invocation): Promise<number> {
+  return withHub(invocation, async (running) => {
+    const [server] = invocation.args;
+    await connect(running, server);
+    tellUnreachable(invocation, running, server);
+    const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
+      (capability) => server === undefined || capability.origin.source === server,
+    );
+    if (shown.length === 0) assertSomethingAnswered(running);
+    if (invocation.out.json) invocation.out.value(shown.map(entryOf));
+    else show(invocation, shown);
+    return 0;
+  });
+}
+
+async function connect(running: RunningHub, server: string | undefined): Promise<void> {
+  if (server === LOCAL) return;
+  if (server === undefined) running.connectAuto();
+  else running.connect([requireServer(running, server)]);
+  await running.settled();
+}
+
+function requireServer({ hub }: RunningHub, id: string): string {
+  const spec = hub.config.servers.find((candidate) => candidate.id === id);
+  if (spec === undefined) {
+    const ids = hub.config.servers.map((each) => each.id);
+    const near = nearest(id, ids);
+    throw new ToolcribError("not_found", `There is no server "${id}".`, {
+      hint: near === undefined ? `Known servers: ${ids.join(", ") || "none"}.` : `Did you mean ${near}?`,
+    });
+  }
+  if (!spec.enabled) {
+    throw new ToolcribError("server_unavailable", `The server "${id}" is disabled.`, { hint: `toolcrib enable ${id}` });
+  }
+  return id;
+}
+
+/** The one server asked for is the point of the command; among many, one that is down is only told of. */
+function tellUnreachable({ out }: Invocation, running: RunningHub, server: string | undefined): void {
+  for (const { info, reason } of running.unreachable()) {
+    if (server !== undefined) {
+      running.assertTime();
+      throw new ToolcribError("server_unavailable", `The server "${info.id}" is not connected: ${reason}`, {
+        hint: "toolcrib doctor checks it.",
+        details: { server: info.id, state: info.state },
+      });
+    }
+    out.note(`not connected: ${info.id}: ${reason}`);
+  }
+}
+
+function assertSomethingAnswered(running: RunningHub): void {
+  const down = running.unreachable();
+  if (down.length === 0 || running.hub.servers().some(({ status }) => status === "connected")) return;
+  running.assertTime();
+  const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
+  throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, { hint: "toolcrib doctor checks them." });
+}
+
+function chosen(view: View, flags: Flags): Capability[] {
+  const all = flags.has("all");
+  const resources = all || flags.has("resources");
+  const prompts = all || flags.has("prompts");
+  return [
+    ...(all || (!resources && !prompts) ? view.tools : []),
+    ...(resources ? [...view.resources, ...view.templates] : []),
+    ...(prompts ? view.prompts : []),
+  ];
+}
+
+/** For programs: what the server said, with our names put over it. */
+export function entryOf(capability: Capability): JsonObject {
+  const { kind, name, origin, definition } = capability;
+  const server = origin.source;
+  const description = definition.description ?? "";
+  switch (kind) {
+    case "tool":
+      return over(definition, { name, server, tool: origin.name, description, kind });
+    case "prompt":
+      return over(definition, { name, server, prompt: origin.name, description, kind });
+    case "resource":
+      return over(definition, { uri: name, server, name: definition.name, description, kind });
+    case "template":
+      return over(definition, { uriTemplate: name, server, name: definition.name, description, kind });
+  }
+}
+
+/** Ours first to the eye and last in force. */
+function over(definition: JsonObject, ours: JsonObject): JsonObject {
+  return { ...ours, ...definition, ...ours };
+}
+
+const COLUMNS: readonly Column<Capability>[] = [
+  { title: "NAME", cell: (capability) => capability.name },
+  { title: "SERVER", cell: (capability) => capability.origin.source },
+  { title: "DESCRIPTION", cell: ({ definition }) => definition.description ?? definition.title ?? "", shrink: true },
+];
+const KIND_COLUMN: Column<Capability> = { title: "KIND", cell: (capability) => capability.kind };
+
+function show({ out, flags }: Invocation, shown: readonly Capability[]): void {
+  if (shown.length === 0) {
+    out.note("Nothing to list. `toolcrib add` adds a server, `toolcrib status` shows those there are.");
+    return;
+  }
+  const mixed = new Set(shown.map((capability) => capability.kind)).size > 1;
+  if (!flags.has("schema")) {
+    out.table(mixed ? [KIND_COLUMN, ...COLUMNS] : COLUMNS, shown);
+    return;
+  }
+  for (const [index, capability] of shown.entries()) {
+    if (index > 0) out.line("");
+    showWithArguments(out, capability);
+  }
+}
+
+function showWithArguments(out: Invocation["out"], capability: Capability): void {
+  out.line(`${out.paint("bold", capability.name)}  ${capability.definition.description ?? ""}`.trimEnd());
+  const rows = capability.kind === "tool" ? describeArguments(capability.definition.inputSchema) : [];
+  if (rows.length > 0) out.table(ARGUMENT_COLUMNS, rows);
+}

@@ -1,0 +1,40 @@
+import type { ServerInfo } from "../../model/server-state.ts";
+import type { Invocation } from "../command.ts";
+import { withHub } from "../running-hub.ts";
+import type { Column } from "../table.ts";
+
+/** Reports, and so succeeds also when servers are down; `doctor` is the one that judges. */
+export function run(invocation: Invocation): Promise<number> {
+  const { out } = invocation;
+  return withHub(invocation, async (running) => {
+    running.connectAuto();
+    await running.settled();
+    const servers = running.hub.servers();
+    if (out.json) out.value(servers);
+    else if (servers.length === 0) out.note("No servers are configured. `toolcrib add` adds one.");
+    else out.table(columns(running.took), servers);
+    return 0;
+  });
+}
+
+function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
+  return [
+    { title: "ID", cell: (info) => info.id },
+    { title: "STATE", cell: (info) => info.state },
+    { title: "TRANSPORT", cell: (info) => info.transport },
+    { title: "TOOLS", cell: (info) => (info.status === "connected" ? String(info.toolCount) : "-") },
+    { title: "VERSION", cell: (info) => info.serverVersion ?? "-" },
+    { title: "TIME", cell: (info) => timeOf(took.get(info.id)) },
+    { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
+  ];
+}
+
+function timeOf(ms: number | undefined): string {
+  return ms === undefined ? "-" : `${ms} ms`;
+}
+
+function reasonOf(info: ServerInfo): string {
+  if (info.status === "connected") return info.warnings[0] ?? "";
+  if (info.state === "idle") return "connects when asked to";
+  return info.lastError ?? "";
+}

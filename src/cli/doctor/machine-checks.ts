@@ -1,0 +1,75 @@
+/** What `doctor` checks before any server is started. */
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Diagnostic, renderDiagnostic } from "../../config/diagnostics.ts";
+import { toolcribHome } from "../../config/find-config.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { ToolcribError } from "../../model/errors.ts";
+
+export interface Check {
+  readonly area: "node" | "home" | "config" | "hub" | "server";
+  readonly status: "ok" | "warn" | "fail";
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
+  readonly server?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const NEEDED_NODE = [22, 14] as const;
+
+export function nodeCheck(version: string): Check {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [neededMajor, neededMinor] = NEEDED_NODE;
+  if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
+    return { area: "node", status: "ok", message: `Node ${version}` };
+  }
+  return {
+    area: "node",
+    status: "fail",
+    message: `Node ${version} is too old; ${NEEDED_NODE.join(".")} or newer is needed.`,
+    hint: "Get one at https://nodejs.org",
+  };
+}
+
+/** The home is made when it is first needed; until then the folder above must allow that. */
+export function homeCheck(env: NodeJS.ProcessEnv): Check {
+  const home = toolcribHome(env);
+  let folder = home;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    return {
+      area: "home",
+      status: "fail",
+      message: `${folder} is not writable.`,
+      hint: "Change its permissions, or set TOOLCRIB_HOME to a folder of your own.",
+    };
+  }
+  return { area: "home", status: "ok", message: home };
+}
+
+export function configCheck({ file, servers, warnings }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
+  const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
+  const enabled = servers.filter((spec) => spec.enabled).length;
+  const counted = `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
+  if (file !== null) return [{ area: "config", status: "ok", message: `${file}: ${counted}` }, ...told];
+  const hint = `\`toolcrib add\` makes one at ${join(toolcribHome(env), "toolcrib.json")}`;
+  return [{ area: "config", status: "warn", message: `There is no config file; ${counted}.`, hint }, ...told];
+}
+
+export function configErrorCheck(error: ToolcribError): Check[] {
+  const problems = error.details?.["problems"];
+  // Config errors carry their diagnostics; anything else has a message of its own.
+  const diagnostics = Array.isArray(problems) && error.code === "invalid_config" ? (problems as Diagnostic[]) : [];
+  if (diagnostics.length > 0) {
+    return diagnostics.map((problem) => ({ area: "config", status: "fail", ...wordsOf(problem) }));
+  }
+  return [{ area: "config", status: "fail", message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }];
+}
+
+function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
+  const { hint, ...rest } = diagnostic;
+  return { message: renderDiagnostic(rest), ...(hint === undefined ? {} : { hint }) };
+}

@@ -1,0 +1,114 @@
+/** All that a command writes: results to stdout, everything else to stderr, and with --json only JSON on stdout. */
+import type { Writable } from "node:stream";
+import { styleText } from "node:util";
+import type { ErrorObject } from "../model/errors.ts";
+import { type Column, renderTable } from "./table.ts";
+import { withoutControls } from "./text-width.ts";
+
+/** The part of a stream that output needs; `process.stdout` and a test's pass-through both have it. */
+export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+type Style = "bold" | "dim" | "red" | "green" | "yellow";
+
+interface OutputOptions {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly env: NodeJS.ProcessEnv;
+  readonly json: boolean;
+  readonly quiet: boolean;
+}
+
+export class Output {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly #stdout: Sink;
+  readonly #stderr: Sink;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #warned = new Set<string>();
+
+  constructor(options: OutputOptions) {
+    this.json = options.json;
+    this.quiet = options.quiet;
+    this.#stdout = options.stdout;
+    this.#stderr = options.stderr;
+    this.#env = options.env;
+  }
+
+  /** A line of the result for people. Text of servers is stripped of control characters on a terminal only. */
+  line(text: string): void {
+    this.#stdout.write(`${this.#stdout.isTTY === true ? stripKeepingPaint(text) : text}\n`);
+  }
+
+  /** The result for programs. */
+  value(value: unknown): void {
+    this.#stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  }
+
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
+    const width = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+    const lines = renderTable(columns, rows, { width, paintTitle: (text) => this.paint("bold", text) });
+    this.#stdout.write(`${lines.join("\n")}\n`);
+  }
+
+  /** Something worth knowing that is not the result. */
+  note(text: string): void {
+    if (!this.quiet) this.#stderr.write(`${withoutControls(text)}\n`);
+  }
+
+  /** Said once, however often it is found. */
+  warn(text: string): void {
+    if (this.quiet || this.#warned.has(text)) return;
+    this.#warned.add(text);
+    this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${withoutControls(text)}\n`);
+  }
+
+  /** The error object on stdout with --json, text on stderr otherwise. */
+  error(error: ErrorObject): void {
+    if (this.json) {
+      this.value({ error });
+      return;
+    }
+    this.#stderr.write(`${this.#paintOn(this.#stderr, "red", "error:")} ${withoutControls(error.message)}\n`);
+    if (error.hint !== undefined) this.#stderr.write(`  ${withoutControls(error.hint)}\n`);
+  }
+
+  /** A line on stderr that the next one overwrites; nothing where stderr is no terminal. An empty text clears it. */
+  transient(text: string): void {
+    if (this.#stderr.isTTY !== true || this.quiet) return;
+    const room = Math.max(1, (this.#stderr.columns ?? 80) - 1);
+    this.#stderr.write(`\r\u001b[K${withoutControls(text).replaceAll("\n", " ").slice(0, room)}`);
+  }
+
+  paint(style: Style, text: string): string {
+    return this.#paintOn(this.#stdout, style, text);
+  }
+
+  /** Resolves when both streams have taken everything; `process.exit` would cut off a pipe. */
+  async flush(): Promise<void> {
+    await Promise.all([this.#stdout, this.#stderr].map(drained));
+  }
+
+  #paintOn(sink: Sink, style: Style, text: string): string {
+    const plain = sink.isTTY !== true || (this.#env["NO_COLOR"] ?? "") !== "" || this.#env["TERM"] === "dumb";
+    return plain ? text : styleText(style, text, { validateStream: false });
+  }
+}
+
+/** Escape sequences that `styleText` makes; only these survive on a terminal. */
+// oxlint-disable-next-line no-control-regex
+const PAINT = /(\u001b\[\d{1,2}m)/;
+
+function stripKeepingPaint(text: string): string {
+  return text
+    .split(PAINT)
+    .map((part, index) => (index % 2 === 1 ? part : withoutControls(part)))
+    .join("");
+}
+
+function drained(sink: Sink): Promise<void> {
+  if (sink.destroyed || sink.writableEnded) return Promise.resolve();
+  return new Promise((resolve) => {
+    // The callback also runs, with an error, when the reader has gone.
+    sink.write("", () => resolve());
+  });
+}

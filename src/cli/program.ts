@@ -1,0 +1,120 @@
+/** Turns the command table into a program, runs one command, and gives its exit code. */
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import { VERSION } from "../model/version.ts";
+import { type CommandEntry, Flags, type OptionEntry, type Surroundings } from "./command.ts";
+import { COMMANDS, PLANNED } from "./commands.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import { Output, type Sink } from "./output.ts";
+
+const USAGE_EXIT = exitCodeOf("invalid_arguments");
+
+export interface Terminal extends Surroundings {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+}
+
+/** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
+export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const dashesAt = argv.indexOf("--");
+  const beforeDashes = dashesAt === -1 ? argv : argv.slice(0, dashesAt);
+  // Looked up by hand because a usage error leaves no parsed options behind.
+  const out = new Output({
+    stdout: terminal.stdout,
+    stderr: terminal.stderr,
+    env: terminal.env,
+    json: beforeDashes.includes("--json"),
+    quiet: beforeDashes.includes("--quiet"),
+  });
+  let exitCode = 0;
+  const program = buildProgram(terminal.stdout, async (entry, args, options) => {
+    const module = await entry.load();
+    const { env, cwd, stdin } = terminal;
+    exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
+  });
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (thrown) {
+    exitCode = report(thrown, out, program);
+  }
+  await out.flush();
+  return exitCode;
+}
+
+type Start = (entry: CommandEntry, args: string[], options: Record<string, unknown>) => Promise<void>;
+
+function buildProgram(stdout: Sink, start: Start): Command {
+  const program = new Command("toolcrib")
+    .description("One counter where any agent checks out any tool.")
+    .usage("<command> [options]")
+    .version(VERSION, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .option("--json", "print JSON, and nothing else, on stdout")
+    .option("--config <file>", "config file to use")
+    .option("--quiet", "no notes or warnings on stderr")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: () => undefined })
+    .exitOverride();
+  for (const entry of COMMANDS) addCommand(program, entry, start);
+  for (const [name, what] of Object.entries(PLANNED)) {
+    program
+      .command(name, { hidden: true })
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .helpOption(false)
+      .action(() => {
+        throw new ToolcribError("invalid_arguments", `toolcrib ${name} (${what}) is not built in this version.`, {
+          hint: "toolcrib --help lists the commands that are.",
+        });
+      });
+  }
+  return program;
+}
+
+function addCommand(program: Command, entry: CommandEntry, start: Start): void {
+  const command = program.command(entry.name).description(entry.summary);
+  for (const { syntax, summary } of entry.arguments) command.argument(syntax, summary);
+  for (const option of entry.options) command.addOption(optionOf(option));
+  if (entry.examples !== undefined) {
+    command.addHelpText("after", `\nExamples:\n${entry.examples.map((example) => `  ${example}`).join("\n")}`);
+  }
+  command.action(() => start(entry, command.args, command.optsWithGlobals()));
+}
+
+function optionOf({ flags, summary, kind }: OptionEntry): Option {
+  const option = new Option(flags, summary);
+  if (kind === "milliseconds") return option.argParser(parseMilliseconds);
+  if (kind === "list") return option.argParser((value, previous: string[] | undefined) => [...(previous ?? []), value]);
+  return option;
+}
+
+function parseMilliseconds(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("Give a positive whole number of milliseconds.");
+  return Number(text);
+}
+
+/** Shows what was thrown and gives the exit code that belongs to it. */
+function report(thrown: unknown, out: Output, program: Command): number {
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode === 0) return 0;
+    if (thrown.code === "commander.help") {
+      if (out.json) out.error({ code: "invalid_arguments", message: "No command was given." });
+      else out.note(program.helpInformation().trimEnd());
+      return USAGE_EXIT;
+    }
+    out.error(usageError(thrown).toObject());
+    return USAGE_EXIT;
+  }
+  const error = asToolcribError(thrown);
+  out.error(error.toObject());
+  return exitCodeOf(error.code);
+}
+
+/** Commander gives `error: what is wrong` and maybe a second line in parentheses with a suggestion. */
+function usageError(error: CommanderError): ToolcribError {
+  const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
+  const hint = rest.join(" ").replace(/^\((.*)\)$/, "$1");
+  return new ToolcribError("invalid_arguments", first.charAt(0).toUpperCase() + first.slice(1), {
+    hint: hint === "" ? "toolcrib --help shows the commands, toolcrib <command> --help its options." : hint,
+  });
+}

@@ -1,0 +1,182 @@
+/** A hub for the length of one command: config loaded, warnings shown, servers connected as needed, all closed after. */
+import { constants } from "node:os";
+import { renderDiagnostic } from "../config/diagnostics.ts";
+import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { createHub } from "../hub/create.ts";
+import type { Hub } from "../hub/hub.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { ServerInfo } from "../model/server-state.ts";
+import { closeOnSignals } from "../upstream/stdio/live-children.ts";
+import type { Invocation } from "./command.ts";
+
+
+export class RunningHub {
+  readonly hub: Hub;
+  /** Aborts on Ctrl-C and when `--timeout` is over. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that connecting took, by server. */
+  readonly took = new Map<string, number>();
+  readonly #deadline: Deadline;
+  readonly #attempts = new Map<string, Promise<ServerInfo>>();
+
+  constructor(hub: Hub, signal: AbortSignal, deadline: Deadline) {
+    this.hub = hub;
+    this.signal = signal;
+    this.#deadline = deadline;
+  }
+
+  /** Starts connecting these servers, all at once. */
+  connect(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (this.#attempts.has(id)) continue;
+      const started = performance.now();
+      const attempt = this.hub.connect(id).then((info) => {
+        this.took.set(id, Math.round(performance.now() - started));
+        return info;
+      });
+      this.#attempts.set(id, attempt);
+    }
+  }
+
+  /** The servers that connect without being asked for. */
+  connectAuto(): void {
+    this.connect(this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id));
+  }
+
+  /** Resolves when every attempt has ended, or when the time is up. */
+  async settled(): Promise<void> {
+    await Promise.race([Promise.allSettled(this.#attempts.values()), this.#deadline.over]);
+  }
+
+  /** Resolves with what `find` gives as soon as it gives something, and with undefined once every attempt has ended. */
+  async until<Found>(find: () => Found | undefined): Promise<Found | undefined> {
+    const found = find();
+    if (found !== undefined) return found;
+    let stop = (): void => {};
+    const appeared = new Promise<void>((resolve) => {
+      const look = (): void => {
+        if (find() !== undefined) resolve();
+      };
+      const stops = [this.hub.on("catalog", look), this.hub.on("server", look)];
+      stop = () => {
+        for (const each of stops) each();
+      };
+    });
+    await Promise.race([appeared, this.settled()]);
+    stop();
+    this.assertTime();
+    return find();
+  }
+
+  /** Throws `timeout` when `--timeout` is over. */
+  assertTime(): void {
+    if (this.#deadline.error !== undefined) throw this.#deadline.error;
+  }
+
+  get timedOut(): ToolcribError | undefined {
+    return this.#deadline.error;
+  }
+
+  /** The servers that were to connect and did not, with the reason. */
+  unreachable(): { info: ServerInfo; reason: string }[] {
+    return this.hub
+      .servers()
+      .filter(({ id, status }) => this.#attempts.has(id) && status !== "connected")
+      .map((info) => ({ info, reason: info.lastError ?? this.#waitedFor(info) }));
+  }
+
+  #waitedFor({ state }: ServerInfo): string {
+    return state === "connecting" ? `not connected within ${this.#deadline.ms} ms` : `it is ${state}`;
+  }
+}
+
+interface Deadline {
+  readonly ms: number | undefined;
+  readonly over: Promise<void>;
+  readonly error: ToolcribError | undefined;
+}
+
+export interface HubNeeds {
+  /** Loaded already; by default it is loaded here and its warnings are shown. */
+  readonly config?: LoadedConfig;
+  /** Instead of showing them. */
+  readonly onWarning?: (text: string) => void;
+}
+
+export async function withHub(
+  invocation: Invocation,
+  use: (running: RunningHub) => Promise<number>,
+  needs: HubNeeds = {},
+): Promise<number> {
+  const config = needs.config ?? (await loadForCommand(invocation));
+  const onWarning = needs.onWarning ?? ((text: string) => invocation.out.warn(text));
+  const interrupt = new AbortController();
+  const deadline = startDeadline(invocation.flags.number("timeout"), interrupt);
+  const signals = listenForSignals(interrupt);
+  let hub: Hub | undefined;
+  // A call under way is cancelled at its server first; then every child is ended.
+  const stopClosing = closeOnSignals(async () => hub?.close());
+  try {
+    hub = await createHub(config, { connect: "none", door: "cli", env: invocation.env });
+    hub.on("warning", ({ server, message }) => onWarning(server === undefined ? message : `${server}: ${message}`));
+    const exitCode = await use(new RunningHub(hub, interrupt.signal, deadline));
+    return signals.exitCode ?? exitCode;
+  } finally {
+    deadline.stop();
+    await hub?.close();
+    stopClosing();
+    signals.stop();
+  }
+}
+
+/** Turns a signal into an abort. `closeOnSignals` ends the process afterwards, with the exit code that shells expect. */
+function listenForSignals(interrupt: AbortController): { readonly exitCode: number | undefined; stop(): void } {
+  let exitCode: number | undefined;
+  const names = ["SIGINT", "SIGTERM"] as const;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    exitCode = 128 + constants.signals[signal];
+    interrupt.abort();
+  };
+  for (const name of names) process.on(name, onSignal);
+  return {
+    get exitCode() {
+      return exitCode;
+    },
+    stop: () => {
+      for (const name of names) process.off(name, onSignal);
+    },
+  };
+}
+
+/** The config that the command line names or that is found, with its warnings shown. */
+export async function loadForCommand(invocation: Invocation): Promise<LoadedConfig> {
+  const config = await loadQuietly(invocation);
+  for (const warning of config.warnings) invocation.out.warn(renderDiagnostic(warning));
+  return config;
+}
+
+export function loadQuietly({ flags, env, cwd }: Invocation): Promise<LoadedConfig> {
+  const file = flags.text("config");
+  return loadConfig({ env, cwd, ...(file === undefined ? {} : { file }) });
+}
+
+function startDeadline(ms: number | undefined, interrupt: AbortController): Deadline & { stop(): void } {
+  let error: ToolcribError | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    if (ms === undefined) return;
+    timer = setTimeout(() => {
+      error = new ToolcribError("timeout", `Not done within ${ms} ms.`, { hint: "--timeout sets the time allowed." });
+      resolve();
+      interrupt.abort(error);
+    }, ms);
+  });
+  return {
+    ms,
+    over,
+    get error() {
+      return error;
+    },
+    stop: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,143 @@
+/** Changes the servers of a config file in place: comments, order and layout stay, other processes are respected. */
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ServerEntrySchema, ServerIdSchema, type ServerEntryInput } from "../model/server-spec.ts";
+import { invalidConfig, renderDiagnostic } from "./diagnostics.ts";
+import { detectDialect } from "./dialects/detect.ts";
+import { Document } from "./document.ts";
+import { entryNode } from "./json-schema.ts";
+import { withLock } from "./lock-file.ts";
+import { nearest } from "./nearest.ts";
+import { serverProblems } from "./server-rules.ts";
+import { removeProperty, setProperty } from "./text-edit.ts";
+import { validate } from "./validate.ts";
+import { realTarget, writeAtomic } from "./write-atomic.ts";
+
+export interface EditResult {
+  /** Null if the file did not exist. */
+  readonly before: string | null;
+  /** The same as `before` if there was nothing to change. */
+  readonly after: string;
+}
+
+export interface EditOptions {
+  /** Work out the result and write nothing. */
+  readonly dryRun?: boolean;
+}
+
+export interface AddOptions extends EditOptions {
+  /** Overwrite an entry of the same id instead of refusing. */
+  readonly replace?: boolean;
+}
+
+const NEW_FILE = '{\n  "mcpServers": {}\n}\n';
+
+/** Adds a server, and the file if it is missing. `conflict` if the id is taken. */
+export async function addServer(
+  file: string,
+  id: string,
+  entry: ServerEntryInput,
+  options: AddOptions = {},
+): Promise<EditResult> {
+  checkEntry(id, entry);
+  return edit(file, options, (text, servers) => {
+    if (Object.hasOwn(servers, id) && options.replace !== true) {
+      throw new ToolcribError("conflict", `${file} already has a server ${JSON.stringify(id)}`, {
+        hint: "Choose another id, or remove that server first.",
+      });
+    }
+    return setProperty(text, ["mcpServers", id], entry);
+  });
+}
+
+export async function removeServer(file: string, id: string, options: EditOptions = {}): Promise<EditResult> {
+  return edit(file, options, (text, servers) => {
+    requireServer(file, id, servers);
+    return removeProperty(text, ["mcpServers", id]);
+  });
+}
+
+export async function setEnabled(
+  file: string,
+  id: string,
+  enabled: boolean,
+  options: EditOptions = {},
+): Promise<EditResult> {
+  return edit(file, options, (text, servers) => {
+    const entry = requireServer(file, id, servers);
+    // A file shared with another program keeps that program's word, so that both see the change.
+    if (Object.hasOwn(entry, "disabled")) return setProperty(text, ["mcpServers", id, "disabled"], !enabled);
+    if (enabled && !Object.hasOwn(entry, "enabled")) return text;
+    return setProperty(text, ["mcpServers", id, "enabled"], enabled);
+  });
+}
+
+type Change = (text: string, servers: JsonObject) => string;
+
+async function edit(file: string, options: EditOptions, change: Change): Promise<EditResult> {
+  if (options.dryRun === true) return plan(file, await readText(file), change);
+  const target = await realTarget(file);
+  await mkdir(dirname(target), { recursive: true });
+  return withLock(target, async () => {
+    // The lock keeps Toolcrib's own processes apart; an editor knows nothing of it, so the text is compared as well.
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const result = plan(file, await readText(file), change);
+      if (result.after === result.before) return result;
+      const stillWanted = async (): Promise<boolean> => (await readText(file)) === result.before;
+      if (await writeAtomic(target, result.after, { stillWanted })) return result;
+    }
+    throw new ToolcribError("conflict", `${file} keeps changing while it is being edited`, { hint: "Try again." });
+  });
+}
+
+function plan(file: string, before: string | null, change: Change): EditResult {
+  const text = before === null || before.trim() === "" ? NEW_FILE : before;
+  return { before, after: change(text, editableServers(file, text)) };
+}
+
+async function readText(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw new ToolcribError("invalid_config", `${file} cannot be read`, { cause: error });
+  }
+}
+
+/** The servers of a text that may be edited; refuses what does not parse and what another program's tools must edit. */
+function editableServers(file: string, text: string): JsonObject {
+  const document = Document.parse(file, text);
+  if (document.errors.length > 0) throw invalidConfig(document.errors);
+  const dialect = detectDialect(document.value, file);
+  if (!isJsonObject(document.value) || (dialect !== "toolcrib" && dialect !== "claude")) {
+    throw new ToolcribError("invalid_config", `${file} has the form ${JSON.stringify(dialect)}, which is read but not edited`, {
+      hint: "Import it from a toolcrib.json, and edit that.",
+    });
+  }
+  const servers = document.value["mcpServers"] ?? {};
+  if (isJsonObject(servers)) return servers;
+  throw new ToolcribError("invalid_config", `${file}: mcpServers is no object`);
+}
+
+function requireServer(file: string, id: string, servers: JsonObject): JsonObject {
+  const entry = Object.hasOwn(servers, id) ? servers[id] : undefined;
+  if (isJsonObject(entry)) return entry;
+  const meant = nearest(id, Object.keys(servers));
+  throw new ToolcribError("not_found", `${file} has no server ${JSON.stringify(id)}`, {
+    hint: meant === undefined ? "See `toolcrib status` for the servers and their files." : `Did you mean ${JSON.stringify(meant)}?`,
+  });
+}
+
+/** Nothing is written that a later load would refuse. */
+function checkEntry(id: string, entry: ServerEntryInput): void {
+  const badId = ServerIdSchema.safeParse(id).error?.issues[0];
+  if (badId !== undefined) {
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(id)} is no valid id; allowed is ${badId.message}`);
+  }
+  const document = Document.ofValue("entry", entry);
+  const { output, problems, warnings } = validate(document, [], entry, ServerEntrySchema, entryNode());
+  const wrong = [...problems, ...warnings, ...(output === undefined ? [] : serverProblems(document, [], output))];
+  if (wrong.length > 0) throw new ToolcribError("invalid_arguments", wrong.map(renderDiagnostic).join("\n"));
+}

@@ -1,0 +1,114 @@
+/** Rules for one server entry that no schema of single keys can say, and warnings about what is unwise in it. */
+import type { ServerEntry } from "../model/server-spec.ts";
+import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
+import { findReferences, type Reference } from "../secrets/references.ts";
+import type { ConfigPath } from "./config-path.ts";
+import type { Diagnostic } from "./diagnostics.ts";
+import type { Document } from "./document.ts";
+
+const USE_A_REFERENCE = "use a reference such as ${NAME} or secret://env/NAME";
+
+/** What makes the entry unusable. */
+export function serverProblems(document: Document, path: ConfigPath, entry: ServerEntry): Diagnostic[] {
+  const problems: Diagnostic[] = [];
+  const wrong = (at: ConfigPath, message: string): void => {
+    problems.push(document.report([...path, ...at], { severity: "error", code: "wrong_server", message }));
+  };
+  const { command, url, transport } = entry;
+  if (command === undefined && url === undefined) wrong([], "found neither command nor url; allowed is exactly one of them");
+  if (command !== undefined && url !== undefined) wrong([], "found both command and url; allowed is exactly one of them");
+  if (command === undefined && url !== undefined && transport === "stdio") {
+    wrong(["transport"], 'found "stdio" with a url; allowed is "http" or "sse"');
+  }
+  if (command !== undefined && url === undefined && transport !== undefined && transport !== "stdio") {
+    wrong(["transport"], `found ${JSON.stringify(transport)} with a command; allowed is "stdio"`);
+  }
+  // A url with references is judged when it is known, at connect time.
+  if (url !== undefined && findReferences(url).length === 0 && !/^https?:\/\//i.test(url)) {
+    wrong(["url"], "found a text that is no web address; allowed is https://…, or http://… on loopback");
+  }
+  return problems;
+}
+
+/** What works and should be changed all the same. No message holds a value. */
+export function serverWarnings(document: Document, path: ConfigPath, entry: ServerEntry): Diagnostic[] {
+  const warnings: Diagnostic[] = [];
+  const warn = (at: ConfigPath, code: string, message: string, hint?: string): void => {
+    warnings.push(document.report([...path, ...at], { severity: "warning", code, message, hint }));
+  };
+
+  for (const where of ["env", "headers"] as const) {
+    for (const [key, value] of Object.entries(entry[where] ?? {})) {
+      if (looksLikeCredential(key) && isPlainText(value)) {
+        warn([where, key], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
+      }
+    }
+  }
+  const auth = entry.auth;
+  if (auth?.type === "bearer" && isPlainText(auth.token)) {
+    warn(["auth", "token"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
+  }
+  if (auth?.type === "api-key" && isPlainText(auth.key)) {
+    warn(["auth", "key"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
+  }
+  for (const index of secretArguments(entry.args ?? [])) {
+    const message = "a secret in args is visible to every user of the machine";
+    warn(["args", index], "secret_in_args", message, "pass it in env if the server can read it there");
+  }
+  if (entry.url !== undefined) {
+    if (holdsSecret(entry.url)) {
+      const message = "a secret in a url ends up in logs of proxies and servers";
+      warn(["url"], "secret_in_url", message, "pass it in headers or auth");
+    }
+    if (isPlainHttpElsewhere(entry.url)) {
+      warn(["url"], "insecure_url", "http is refused for a host that is not loopback", "use https");
+    }
+  }
+  const unused = entry.command === undefined ? (["args", "env", "cwd"] as const) : (["headers", "auth"] as const);
+  for (const key of unused) {
+    if (entry[key] === undefined) continue;
+    const other = entry.command === undefined ? "a url" : "a command";
+    warn([key], "unused_key", `${key} has no effect with ${other}`);
+  }
+  return warnings;
+}
+
+/** Arguments that hold a secret: by reference, or as the value of an option named like a credential. */
+function secretArguments(args: readonly string[]): number[] {
+  const found: number[] = [];
+  for (const [index, arg] of args.entries()) {
+    const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(arg) ?? [];
+    if (findReferences(arg).some(isSecretReference)) found.push(index);
+    else if (option !== undefined && looksLikeCredential(option)) {
+      const next = args[index + 1];
+      if (value !== undefined && value !== "" && isPlainText(value)) found.push(index);
+      else if (value === undefined && next !== undefined && !next.startsWith("-") && isPlainText(next)) found.push(index + 1);
+    }
+  }
+  return found;
+}
+
+function isSecretReference(reference: Reference): boolean {
+  return reference.kind === "secret" || looksLikeCredential(reference.name);
+}
+
+/** Not with the URL class: the text may hold references, which are no URL syntax. */
+function holdsSecret(url: string): boolean {
+  if (/^[a-z]+:\/\/[^/?#\s]*:[^/?#\s]*@/i.test(url)) return true;
+  const query = url.slice(url.indexOf("?") + 1);
+  if (query === url) return findReferences(url).some(isSecretReference);
+  const named = query.split(/[&#]/).some((pair) => {
+    const [name = "", value = ""] = pair.split("=", 2);
+    return value !== "" && looksLikeCredential(name);
+  });
+  return named || findReferences(url).some(isSecretReference);
+}
+
+function isPlainHttpElsewhere(url: string): boolean {
+  const [, host] = /^http:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/i.exec(url) ?? [];
+  return host !== undefined && findReferences(host).length === 0 && !isLoopback(host);
+}
+
+function isLoopback(host: string): boolean {
+  return /^(?:localhost|[^.]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:127(?:\.\d{1,3}){3}\])$/i.test(host);
+}

@@ -1,0 +1,147 @@
+/** The catalog as `Tool[]` for an agent loop: names as they are, schemas as the provider takes them, content as a model can read it. */
+import type { ToolCapability } from "../model/capability.ts";
+import { modelContent, truncateMiddle } from "../model/content.ts";
+import type { ErrorObject } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Outcome } from "../model/outcome.ts";
+import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
+import type { Tool, ToolResult } from "../model/tool.ts";
+import { normalizeSchema, type Provider } from "../schemas/normalize.ts";
+import type { Session } from "../sessions/session.ts";
+
+/** `details` of what a tool from an MCP server returns; for the program, never for a model. */
+export interface McpToolDetails {
+  readonly callId: string;
+  readonly server: string;
+  readonly tool: string;
+  /** The server's result as it came, when there was one. */
+  readonly result?: CallToolResult;
+  readonly error?: ErrorObject;
+}
+
+export interface AgentToolsOptions {
+  readonly provider: Provider;
+  readonly session: Session;
+  readonly inlineBytes: number;
+  readonly serverName: (id: string) => string;
+  readonly call: (
+    session: Session,
+    request: {
+      name: string;
+      arguments: JsonObject;
+      signal: AbortSignal | undefined;
+      onProgress: ((progress: Progress) => void) | undefined;
+    },
+  ) => Promise<Outcome<CallToolResult>>;
+  /** Told of a tool that this provider cannot take; the tool is left out. */
+  readonly onUnusable: (tool: ToolCapability, reason: string) => void;
+}
+
+export function agentTools(capabilities: readonly ToolCapability[], options: AgentToolsOptions): Tool[] {
+  const tools: Tool[] = [];
+  for (const capability of capabilities) {
+    const parameters = parametersFor(capability, options);
+    if (parameters !== undefined) tools.push(agentTool(capability, parameters, options));
+  }
+  return tools;
+}
+
+/** Schemas are immutable definitions, so each is normalised once per provider. */
+const normalised = new WeakMap<JsonObject, Map<Provider, JsonObject>>();
+
+function parametersFor(capability: ToolCapability, options: AgentToolsOptions): JsonObject | undefined {
+  const schema = capability.definition.inputSchema;
+  let byProvider = normalised.get(schema);
+  if (byProvider === undefined) normalised.set(schema, (byProvider = new Map()));
+  const known = byProvider.get(options.provider);
+  if (known !== undefined) return known;
+  try {
+    const parameters = normalizeSchema(schema, options.provider).schema;
+    byProvider.set(options.provider, parameters);
+    return parameters;
+  } catch (error) {
+    options.onUnusable(capability, error instanceof Error ? error.message : String(error));
+    return undefined;
+  }
+}
+
+function agentTool(capability: ToolCapability, parameters: JsonObject, options: AgentToolsOptions): Tool {
+  const { definition, origin } = capability;
+  const local = origin.source === "local";
+  const label = local ? definition.title : `MCP: ${options.serverName(origin.source)}/${origin.name}`;
+  return {
+    name: capability.name,
+    ...(label === undefined ? {} : { label }),
+    description: local ? (definition.description ?? "") : describeMcpTool(capability, options),
+    parameters,
+    ...(definition.annotations === undefined ? {} : { annotations: definition.annotations }),
+    async execute(_toolCallId, params, signal, onUpdate) {
+      const outcome = await options.call(options.session, {
+        name: capability.name,
+        arguments: params,
+        signal,
+        onProgress: onUpdate && ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
+      });
+      return local ? localResult(outcome, options) : mcpResult(capability, outcome, options);
+    },
+  };
+}
+
+function describeMcpTool({ definition, origin }: ToolCapability, options: AgentToolsOptions): string {
+  const server = options.serverName(origin.source);
+  const text = definition.description?.trim() || definition.title?.trim() || `Tool ${origin.name} of the server ${server}.`;
+  return `[MCP: ${server}] ${text}`;
+}
+
+function localResult(outcome: Outcome<CallToolResult>, options: AgentToolsOptions): ToolResult {
+  const result = toolResult(outcome, options);
+  const details = outcome.result?.["details"] ?? (outcome.ok ? undefined : { error: outcome.error });
+  return details === undefined ? result : { ...result, details };
+}
+
+function mcpResult(
+  { origin }: ToolCapability,
+  outcome: Outcome<CallToolResult>,
+  options: AgentToolsOptions,
+): ToolResult<McpToolDetails> {
+  return {
+    ...toolResult(outcome, options),
+    details: {
+      callId: outcome.callId,
+      server: origin.source,
+      tool: origin.name,
+      ...(outcome.result === undefined ? {} : { result: outcome.result }),
+      ...(outcome.ok ? {} : { error: outcome.error }),
+    },
+  };
+}
+
+function toolResult(outcome: Outcome<CallToolResult>, options: AgentToolsOptions): ToolResult<never> {
+  if (!outcome.ok && outcome.result === undefined) {
+    return { content: [{ type: "text", text: errorText(outcome.error) }], isError: true };
+  }
+  // An ok outcome always has its result; the check above leaves only failures that have one.
+  const result = outcome.result ?? { content: [] };
+  const content = options.provider === "raw" ? result.content : modelContent(result);
+  return {
+    content: content.map((block, index) => shorten(block, `${outcome.callId}-${index}`, options)),
+    ...(outcome.ok ? {} : { isError: true }),
+  };
+}
+
+function shorten(block: ContentBlock, id: string, { inlineBytes, session, provider }: AgentToolsOptions): ContentBlock {
+  const text = block["text"];
+  if (provider === "raw" || block.type !== "text" || typeof text !== "string") return block;
+  if (Buffer.byteLength(text) <= inlineBytes) return block;
+  const uri = session.results.keep(id, text);
+  return { ...block, text: truncateMiddle(text, inlineBytes, `\n[... cut here; the whole text is the resource ${uri} ...]\n`) };
+}
+
+function errorText({ code, message, hint }: ErrorObject): string {
+  return hint === undefined ? `${code}: ${message}` : `${code}: ${message} ${hint}`;
+}
+
+function progressText({ progress, total, message }: Progress): string {
+  if (message !== undefined) return message;
+  return total === undefined ? `${progress}` : `${progress} of ${total}`;
+}

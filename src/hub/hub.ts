@@ -1,0 +1,205 @@
+/** The one object of a running process. It owns every Source and hands out what they offer. */
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Quarantined } from "../catalog/quarantine.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { Emitter } from "../model/emitter.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Outcome } from "../model/outcome.ts";
+import type { CallToolResult, GetPromptResult, ReadResourceResult, Result } from "../model/protocol.ts";
+import type { ServerInfo } from "../model/server-state.ts";
+import type { Use } from "../model/source.ts";
+import type { Tool } from "../model/tool.ts";
+import type { Provider } from "../schemas/normalize.ts";
+import { Session, type SessionOptions } from "../sessions/session.ts";
+import type { ToolRegistry } from "../tools/registry.ts";
+import type { Connection } from "../upstream/connection.ts";
+import { agentTools } from "./agent-tools.ts";
+import { runCall, type CallOptions, type CallPath } from "./call.ts";
+import type { HubEvents } from "./events.ts";
+import type { Hooks } from "./hooks.ts";
+import type { View, Views } from "./view.ts";
+
+export interface CallRequest extends CallOptions {
+  readonly name: string;
+  readonly arguments?: JsonObject;
+}
+
+export interface ReadRequest extends CallOptions {
+  readonly uri: string;
+}
+
+export interface PromptRequest extends CallOptions {
+  readonly name: string;
+  readonly arguments?: Readonly<Record<string, string>>;
+}
+
+type Completion = Extract<Use, { kind: "completion" }>;
+
+export interface CompleteRequest extends CallOptions {
+  readonly ref: Completion["ref"];
+  readonly argument: Completion["argument"];
+  readonly context?: JsonObject;
+}
+
+export interface ToolsOptions {
+  /** The model provider whose schema rules apply; `raw` (the default) leaves schemas and content untouched. */
+  readonly for?: Provider;
+  /** Whose view it is and who calls; the hub's own session if absent. */
+  readonly session?: Session;
+}
+
+/** What `createHub` has wired. */
+export interface HubParts {
+  readonly config: LoadedConfig;
+  readonly registry: ToolRegistry;
+  readonly session: Session;
+  readonly catalog: Catalog;
+  readonly connections: ReadonlyMap<string, Connection>;
+  readonly path: CallPath;
+  readonly views: Views;
+  readonly events: Emitter<HubEvents>;
+  /** Runs after everything is closed. */
+  readonly release: () => Promise<void>;
+}
+
+export class Hub {
+  readonly config: LoadedConfig;
+  readonly registry: ToolRegistry;
+  /** The session of the program that made the hub. */
+  readonly session: Session;
+  readonly #parts: HubParts;
+  readonly #sessions = new Set<Session>();
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: HubParts) {
+    this.#parts = parts;
+    this.config = parts.config;
+    this.registry = parts.registry;
+    this.session = parts.session;
+  }
+
+  on<Name extends keyof HubEvents>(name: Name, listener: (event: HubEvents[Name]) => void): () => void {
+    return this.#parts.events.on(name, listener);
+  }
+
+  openSession(options: SessionOptions = {}): Session {
+    if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
+    const session = new Session(options, (closed) => {
+      this.#sessions.delete(closed);
+      this.#parts.path.limits.forget(closed.id);
+      this.registry.forgetContext(closed.id);
+    });
+    this.#sessions.add(session);
+    return session;
+  }
+
+  call(session: Session, { name, arguments: args = {}, ...options }: CallRequest): Promise<Outcome<CallToolResult>> {
+    // The result of a tool call has content; inspectResult refuses one that has none.
+    return this.#run(session, { kind: "tool", name, arguments: args }, options) as Promise<Outcome<CallToolResult>>;
+  }
+
+  read(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome<ReadResourceResult>> {
+    return this.#run(session, { kind: "resource", uri }, options) as Promise<Outcome<ReadResourceResult>>;
+  }
+
+  prompt(session: Session, { name, arguments: args = {}, ...options }: PromptRequest): Promise<Outcome<GetPromptResult>> {
+    return this.#run(session, { kind: "prompt", name, arguments: args }, options) as Promise<Outcome<GetPromptResult>>;
+  }
+
+  complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {
+    const use: Use = { kind: "completion", ref, argument, ...(context === undefined ? {} : { context }) };
+    return this.#run(session, use, options);
+  }
+
+  subscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
+    return this.#run(session, { kind: "subscribe", uri }, options);
+  }
+
+  unsubscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
+    return this.#run(session, { kind: "unsubscribe", uri }, options);
+  }
+
+  /** What a session may see. The same object until the catalog changes. */
+  view(session: Session): View {
+    return this.#parts.views.of(session);
+  }
+
+  /** The visible tools for an agent loop. A snapshot: take it again after a `catalog` event. */
+  tools(options: ToolsOptions = {}): Tool[] {
+    const session = options.session ?? this.session;
+    return agentTools(this.view(session).tools, {
+      provider: options.for ?? "raw",
+      session,
+      inlineBytes: this.config.config.limits.inlineBytes,
+      serverName: (id) => this.#parts.connections.get(id)?.spec.name ?? id,
+      call: (caller, request) => this.call(caller, request),
+      onUnusable: (tool, reason) =>
+        this.#parts.events.emit("warning", {
+          server: tool.origin.source,
+          message: `The tool ${tool.name} is left out: ${reason}`,
+        }),
+    });
+  }
+
+  quarantined(): readonly Quarantined[] {
+    return this.#parts.catalog.quarantined();
+  }
+
+  servers(): ServerInfo[] {
+    return [...this.#parts.connections.values()].map((connection) => connection.info());
+  }
+
+  /** Resolves when the server is ready or the attempt has failed; the info says which. */
+  async connect(id: string): Promise<ServerInfo> {
+    const connection = this.#connection(id);
+    await connection.connect();
+    return connection.info();
+  }
+
+  async disconnect(id: string): Promise<ServerInfo> {
+    const connection = this.#connection(id);
+    await connection.disconnect();
+    return connection.info();
+  }
+
+  /** Reads the lists of one server again, or of all. */
+  async refresh(id?: string): Promise<void> {
+    const connections = id === undefined ? [...this.#parts.connections.values()] : [this.#connection(id)];
+    await Promise.all(connections.map((connection) => connection.refresh()));
+  }
+
+  /** Adds hooks to the call path; the returned function takes them out. */
+  use(hooks: Hooks): () => void {
+    return this.#parts.path.hooks.use(hooks);
+  }
+
+  /** Ends every session, call, server and child process. Safe to call twice. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    for (const session of [this.session, ...this.#sessions]) session.close();
+    await Promise.all([...this.#parts.connections.values()].map((connection) => connection.close()));
+    this.#parts.catalog.close();
+    await this.#parts.release();
+    this.#parts.events.clear();
+  }
+
+  #run(session: Session, use: Use, options: CallOptions): Promise<Outcome<Result>> {
+    return runCall(this.#parts.path, session, use, options);
+  }
+
+  #connection(id: string): Connection {
+    const connection = this.#parts.connections.get(id);
+    if (connection !== undefined) return connection;
+    const known = [...this.#parts.connections.keys()].join(", ") || "none";
+    throw new ToolcribError("not_found", `There is no server "${id}".`, { hint: `Known servers: ${known}.` });
+  }
+}

@@ -1,0 +1,95 @@
+/** From a public name to the source that has it, and the use in the source's own words. */
+import type { Catalog } from "../catalog/catalog.ts";
+import { nearMatches } from "../catalog/near-matches.ts";
+import type { Capability } from "../model/capability.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { Source, Use } from "../model/source.ts";
+import type { Subject } from "../policy/decide.ts";
+import { KeptResults } from "../sessions/kept-results.ts";
+import type { Session } from "../sessions/session.ts";
+import { keptResultsTarget } from "./kept-results-source.ts";
+
+export interface Target {
+  readonly capability: Capability;
+  readonly source: Source;
+  readonly use: Use;
+}
+
+interface Lookup {
+  readonly catalog: Catalog;
+  readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
+}
+
+export function locate(lookup: Lookup, session: Session, use: Use): Target {
+  if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
+  const found = find(lookup.catalog, use);
+  const source = found === undefined ? undefined : lookup.catalog.source(found.capability.origin.source);
+  if (found === undefined || source === undefined) throw notFound(use, lookup.visibleNames(session, use.kind));
+  return { capability: found.capability, source, use: found.use };
+}
+
+function find(catalog: Catalog, use: Use): { capability: Capability; use: Use } | undefined {
+  switch (use.kind) {
+    case "tool": {
+      const capability = catalog.find(use.name);
+      return capability && { capability, use: { ...use, name: capability.origin.name } };
+    }
+    case "prompt": {
+      const capability = catalog.findPrompt(use.name);
+      return capability && { capability, use: { ...use, name: capability.origin.name } };
+    }
+    case "resource":
+    case "subscribe":
+    case "unsubscribe": {
+      const found = catalog.findResource(use.uri);
+      return found && { capability: found.capability, use: { ...use, uri: found.uri } };
+    }
+    case "completion": {
+      if (use.ref.type === "ref/prompt") {
+        const capability = catalog.findPrompt(use.ref.name);
+        return capability && { capability, use: { ...use, ref: { type: "ref/prompt", name: capability.origin.name } } };
+      }
+      const { uri } = use.ref;
+      const capability = catalog.snapshot().templates.find((template) => template.name === uri);
+      return capability && { capability, use: { ...use, ref: { type: "ref/resource", uri: capability.origin.name } } };
+    }
+  }
+}
+
+export function notFound(use: Use, visible: readonly string[]): ToolcribError {
+  const { noun, name } = wanted(use);
+  const near = nearMatches(name, visible);
+  return new ToolcribError("not_found", `There is no ${noun} "${name}".`, {
+    hint: near.length === 0 ? "`toolcrib list` shows what there is." : `Did you mean ${near.join(", ")}?`,
+    ...(near.length === 0 ? {} : { details: { nearMatches: near } }),
+  });
+}
+
+function wanted(use: Use): { noun: string; name: string } {
+  switch (use.kind) {
+    case "tool":
+      return { noun: "tool", name: use.name };
+    case "prompt":
+      return { noun: "prompt", name: use.name };
+    case "resource":
+    case "subscribe":
+    case "unsubscribe":
+      return { noun: "resource", name: use.uri };
+    case "completion":
+      return use.ref.type === "ref/prompt"
+        ? { noun: "prompt", name: use.ref.name }
+        : { noun: "resource template", name: use.ref.uri };
+  }
+}
+
+/** A capability as policy sees it. */
+export function subjectOf(capability: Capability, isOwnerOnly: (toolName: string) => boolean): Subject {
+  const local = capability.origin.source === "local";
+  return {
+    kind: capability.kind,
+    publicName: capability.name,
+    originName: capability.origin.name,
+    server: local ? null : capability.origin.source,
+    ownerOnly: local && capability.kind === "tool" && isOwnerOnly(capability.origin.name),
+  };
+}

@@ -1,0 +1,122 @@
+/** Content for those that cannot carry every block: people, terminals, models. Inside Toolcrib it stays as it came. */
+import { isJsonObject } from "./json.ts";
+import type { CallToolResult, ContentBlock } from "./protocol.ts";
+
+/**
+ * One block as text: `[image: image/png, 24 KB]`, `[resource: file:///a]`, `[content: <type>]`.
+ * An embedded resource with text is that text.
+ */
+export function describeBlock(block: ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return typeof block.text === "string" ? block.text : "[content: text]";
+    case "image":
+    case "audio":
+      return describeMedia(block);
+    case "resource":
+      if (isJsonObject(block.resource)) {
+        if (typeof block.resource.text === "string") return block.resource.text;
+        if (typeof block.resource.uri === "string") return `[resource: ${plain(block.resource.uri)}]`;
+      }
+      return "[content: resource]";
+    case "resource_link":
+      return typeof block.uri === "string" ? `[resource: ${plain(block.uri)}]` : "[content: resource_link]";
+    default:
+      return `[content: ${typeof block.type === "string" ? plain(block.type) : "unknown"}]`;
+  }
+}
+
+/** The whole result as text for people. Structured content stands in only where there is no other. */
+export function resultText(result: CallToolResult): string {
+  const text = blocksOf(result).map(describeBlock).join("\n");
+  if (text !== "") return text;
+  return structuredText(result, 2) ?? nothing(result);
+}
+
+/**
+ * What a model gets: text and images as they came, all else as text. Never empty, and without empty text blocks,
+ * because a provider refuses the whole request for one.
+ */
+export function modelContent(result: CallToolResult): ContentBlock[] {
+  const blocks = blocksOf(result)
+    .map((block) => (isWholeImage(block) || isText(block) ? block : textBlock(describeBlock(block))))
+    .filter((block) => block.type !== "text" || block.text !== "");
+  if (blocks.length > 0) return blocks;
+  return [textBlock(structuredText(result) ?? nothing(result))];
+}
+
+/**
+ * Beginning and end of a text that is longer than `maxBytes` in UTF-8, with `note` in between; never cuts a character.
+ * The note counts too; where it alone is longer, only the note is left.
+ */
+export function truncateMiddle(text: string, maxBytes: number, note: string): string {
+  // A UTF-16 unit is at most three bytes in UTF-8: short texts need no encoding to be known as short.
+  if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
+  const room = Math.max(0, maxBytes - Buffer.byteLength(note));
+  const bytes = Buffer.from(text);
+  let headEnd = Math.ceil(room / 2);
+  while (headEnd > 0 && isContinuation(bytes[headEnd])) headEnd -= 1;
+  let tailStart = bytes.length - Math.floor(room / 2);
+  while (tailStart < bytes.length && isContinuation(bytes[tailStart])) tailStart += 1;
+  return bytes.toString("utf8", 0, headEnd) + note + bytes.toString("utf8", tailStart);
+}
+
+/** `512 B` below 1 KB, `24 KB` below 1 MB, then `1.5 MB`; 1 KB is 1024 bytes. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const kilobytes = Math.round(bytes / 1024);
+  if (kilobytes < 1024) return `${kilobytes} KB`;
+  return `${Math.round((bytes / (1024 * 1024)) * 10) / 10} MB`;
+}
+
+function describeMedia(block: ContentBlock): string {
+  const mimeType = typeof block.mimeType === "string" ? plain(block.mimeType) : "unknown";
+  const size = typeof block.data === "string" ? `, ${formatBytes(decodedBytes(block.data))}` : "";
+  return `[${block.type}: ${mimeType}${size}]`;
+}
+
+/** Bytes behind a base64 text, without decoding it. */
+function decodedBytes(base64: string): number {
+  const compact = /\s/.test(base64) ? base64.replace(/\s+/g, "") : base64;
+  let length = compact.length;
+  while (length > 0 && compact[length - 1] === "=") length -= 1;
+  return Math.floor((length * 3) / 4);
+}
+
+/** A server's word inside our brackets: no line breaks or terminal codes, and not endless. */
+function plain(word: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is removed
+  const clean = word.slice(0, 4096).replace(/[\u0000-\u001f\u007f-\u009f]/g, "");
+  return word.length > 4096 ? `${clean}…` : clean;
+}
+
+/** Blocks that are blocks: a result may come from a server that keeps to no schema. */
+function blocksOf(result: CallToolResult): ContentBlock[] {
+  const content: unknown = result.content;
+  return Array.isArray(content) ? content.filter((block): block is ContentBlock => isJsonObject(block)) : [];
+}
+
+function isText(block: ContentBlock): boolean {
+  return block.type === "text" && typeof block.text === "string";
+}
+
+function isWholeImage(block: ContentBlock): boolean {
+  return block.type === "image" && typeof block.data === "string" && typeof block.mimeType === "string";
+}
+
+function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
+}
+
+function structuredText(result: CallToolResult, indent?: number): string | undefined {
+  if (result.structuredContent === undefined || result.structuredContent === null) return undefined;
+  return JSON.stringify(result.structuredContent, null, indent);
+}
+
+function nothing(result: CallToolResult): string {
+  return result.isError === true ? "(error without details)" : "(empty result)";
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}

@@ -1,0 +1,38 @@
+export const WINDOW_MS = 60_000;
+
+/**
+ * The times of the last `limit` calls in a ring: at most `limit` calls in any span of 60 seconds, exactly, at constant
+ * cost. Grows only as far as it is used.
+ */
+export class CallWindow {
+  readonly #limit: number;
+  readonly #times: number[] = [];
+  /** Where the oldest time stands once the ring is full. */
+  #oldest = 0;
+  #newest = Number.NEGATIVE_INFINITY;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Milliseconds until a call may be made; 0 if now. */
+  wait(now: number): number {
+    if (this.#times.length < this.#limit) return 0;
+    const oldest = this.#times[this.#oldest] ?? Number.NEGATIVE_INFINITY;
+    return Math.max(0, oldest + WINDOW_MS - now);
+  }
+
+  record(now: number): void {
+    this.#newest = now;
+    if (this.#times.length < this.#limit) {
+      this.#times.push(now);
+      return;
+    }
+    this.#times[this.#oldest] = now;
+    this.#oldest = (this.#oldest + 1) % this.#limit;
+  }
+
+  get quietSince(): number {
+    return this.#newest;
+  }
+}

@@ -1,0 +1,51 @@
+/** Refuses what is not a usable Tool, with a message for the person who wrote it. */
+import { ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Tool } from "../model/tool.ts";
+import { compileSchema } from "./validator.ts";
+
+const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const RESERVED = /^(skill__|toolcrib_)/;
+
+export function checkToolShape(tool: unknown): asserts tool is Tool {
+  if (!isJsonObject(tool)) throw refusal("a tool", `must be an object, found ${tool === null ? "null" : typeof tool}`);
+  const { name, label, description, execute, annotations, ownerOnly } = tool;
+  if (typeof name !== "string") throw refusal("a tool", "needs a name that is a string");
+  const who = `the tool "${name}"`;
+  if (!NAME.test(name)) {
+    throw refusal(who, "has a name that is not usable", "A name is a letter and up to 63 letters, digits, _ or -.");
+  }
+  if (RESERVED.test(name)) {
+    throw refusal(who, "has a reserved name", "Names that begin with skill__ or toolcrib_ are Toolcrib's own.");
+  }
+  if (label !== undefined && typeof label !== "string") throw refusal(who, "has a label that is not a string");
+  if (typeof description !== "string") throw refusal(who, "needs a description that is a string");
+  if (typeof execute !== "function") throw refusal(who, "needs execute to be a function");
+  if (ownerOnly !== undefined && typeof ownerOnly !== "boolean") {
+    throw refusal(who, "has an ownerOnly that is neither true nor false");
+  }
+  if (annotations !== undefined && !isJsonObject(annotations)) {
+    throw refusal(who, "has annotations that are not an object");
+  }
+}
+
+/** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */
+export function checkParameters({ name, parameters }: Tool): void {
+  const who = `the tool "${name}"`;
+  if (!isJsonObject(parameters)) throw refusal(who, "needs parameters that are a JSON Schema object");
+  const { type } = parameters;
+  if (type !== undefined && type !== "object") {
+    throw refusal(who, `has parameters of type ${JSON.stringify(type)}`, 'Arguments are always an object: use "object".');
+  }
+  try {
+    compileSchema(parameters);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw refusal(who, `has parameters that are not a valid JSON Schema: ${problem}`);
+  }
+}
+
+function refusal(who: string, what: string, hint?: string): ToolcribError {
+  const details: JsonObject = { subject: who };
+  return new ToolcribError("invalid_arguments", `${who[0]?.toUpperCase()}${who.slice(1)} ${what}.`, { hint, details });
+}

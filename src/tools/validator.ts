@@ -1,0 +1,61 @@
+/** Compiles JSON Schemas to validators with ajv, once per schema object, in the dialect that the schema declares. */
+import { Ajv } from "ajv";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { Options, ValidateFunction } from "ajv";
+import addFormats from "ajv-formats";
+import type { JsonObject } from "../model/json.ts";
+
+type AnyAjv = Ajv | Ajv2019 | Ajv2020;
+type Dialect = "draft-07" | "2019-09" | "2020-12";
+
+const OPTIONS: Options = {
+  // Unknown keywords and formats are the author's business, not a reason to refuse a tool.
+  strict: false,
+  logger: false,
+  // One message should name every bad argument, with what was found.
+  allErrors: true,
+  verbose: true,
+};
+
+const shared = new Map<Dialect, AnyAjv>();
+const compiled = new WeakMap<JsonObject, ValidateFunction>();
+
+/** Throws what ajv throws for a schema that is not one. No `loadSchema` is set, so a remote `$ref` is never fetched. */
+export function compileSchema(schema: JsonObject): ValidateFunction {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const dialect = dialectOf(schema);
+  // The dialect is chosen already; leaving `$schema` in would make ajv refuse addresses that it does not know.
+  const { $schema: _, ...body } = schema;
+  const ajv = usesIds(body) ? createAjv(dialect) : sharedAjv(dialect);
+  const validate = ajv.compile(body);
+  // ajv keeps every schema it has seen; factories make new ones for each session.
+  ajv.removeSchema(body);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+function dialectOf({ $schema }: JsonObject): Dialect {
+  if (typeof $schema !== "string") return "2020-12";
+  if (/draft-0[3-7]/.test($schema)) return "draft-07";
+  return $schema.includes("2019-09") ? "2019-09" : "2020-12";
+}
+
+/** Ids are global in an ajv instance: two schemas that use the same one would clash in a shared instance. */
+function usesIds(schema: JsonObject): boolean {
+  return JSON.stringify(schema).includes('"$id"');
+}
+
+function sharedAjv(dialect: Dialect): AnyAjv {
+  let ajv = shared.get(dialect);
+  if (ajv === undefined) shared.set(dialect, (ajv = createAjv(dialect)));
+  return ajv;
+}
+
+function createAjv(dialect: Dialect): AnyAjv {
+  const ajv =
+    dialect === "2020-12" ? new Ajv2020(OPTIONS) : dialect === "2019-09" ? new Ajv2019(OPTIONS) : new Ajv(OPTIONS);
+  addFormats.default(ajv);
+  return ajv;
+}

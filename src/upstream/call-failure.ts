@@ -1,0 +1,32 @@
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import type { ServerState } from "../model/server-state.ts";
+import { rpcOf } from "./rpc-error.ts";
+
+/** Why a call cannot even be tried in this state. */
+export function unavailable(id: string, state: ServerState): ToolcribError {
+  const hint = "hint" in state ? state.hint : HINTS[state.kind];
+  const reason = "reason" in state ? `: ${state.reason}` : "";
+  return new ToolcribError("server_unavailable", `is ${state.kind}${reason}`, {
+    hint,
+    details: { server: id, state: state.kind, sent: false },
+  });
+}
+
+const HINTS: Partial<Record<ServerState["kind"], string>> = {
+  disabled: "Enable it in the config.",
+  restarting: "It is being restarted; try again shortly.",
+  failed: "`toolcrib doctor` says more; connect it again after mending it.",
+};
+
+/**
+ * A failed call as its caller sees it. What the server itself answered stays as it came; what Toolcrib says of the
+ * server gets the server's name and loses secrets, because it may quote the server's stderr.
+ */
+export function maskError(thrown: unknown, id: string, mask: (text: string) => string): ToolcribError {
+  const error = asToolcribError(thrown);
+  if (rpcOf(error) !== undefined) return error;
+  const { code, details } = error;
+  const message = code === "server_unavailable" ? `Server ${JSON.stringify(id)} ${error.message}` : error.message;
+  const hint = error.hint === undefined ? undefined : mask(error.hint);
+  return new ToolcribError(code, mask(message), { hint, details, cause: error });
+}

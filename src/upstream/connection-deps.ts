@@ -1,0 +1,30 @@
+/** What a Connection is given from outside; tests give it a clock and wires of their own. */
+import type { Clock } from "../model/clock.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import type { TransportKind } from "../model/server-state.ts";
+import type { SessionContext } from "../model/session.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
+import type { Offers } from "./client-offer.ts";
+import type { EraMemory } from "./era-memory.ts";
+import type { PidRecords } from "./orphans/pid-records.ts";
+import type { Wire } from "./wire.ts";
+
+export interface ConnectionDeps {
+  readonly clock: Clock;
+  /** Where references are looked up and what a child's minimal environment is taken from. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly eras: EraMemory;
+  readonly pids: PidRecords;
+  readonly redactor: Redactor;
+  /** Answers servers that ask something while no call is in flight. */
+  readonly hubSession: SessionContext;
+  readonly offers: Offers;
+  readonly clientVersion: string;
+  /** Asks servers for log messages from this level on; they choose for themselves if absent. */
+  readonly logLevel?: string;
+  readonly openWire?: OpenWire;
+}
+
+/** Makes an unopened wire of the given kind. */
+export type OpenWire = (kind: TransportKind, spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps) => Wire;

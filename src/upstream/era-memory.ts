@@ -1,0 +1,80 @@
+/** Remembers which protocol era a server speaks, so that the next start need not probe for it. */
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { isJsonObject } from "../model/json.ts";
+import type { Era } from "../model/protocol.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+
+export interface EraMemory {
+  get(key: string): Promise<Era | undefined>;
+  /** Never rejects: a memory that cannot be written only costs a probe next time. */
+  set(key: string, era: Era): Promise<void>;
+}
+
+/** Made of the spec's text with its references unresolved, so that no secret goes into it. */
+export function eraKey(spec: ServerSpec): string {
+  const identity =
+    spec.url === undefined ? ["stdio", spec.command, ...(spec.args ?? [])] : [spec.transport ?? "url", spec.url];
+  return createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 32);
+}
+
+export class InMemoryEras implements EraMemory {
+  readonly #eras = new Map<string, Era>();
+
+  get(key: string): Promise<Era | undefined> {
+    return Promise.resolve(this.#eras.get(key));
+  }
+
+  set(key: string, era: Era): Promise<void> {
+    this.#eras.set(key, era);
+    return Promise.resolve();
+  }
+}
+
+/** One small JSON file that several processes share: read again before each write, replaced in one step. */
+export class FileEraMemory implements EraMemory {
+  readonly #file: string;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async get(key: string): Promise<Era | undefined> {
+    return (await this.#read()).get(key);
+  }
+
+  set(key: string, era: Era): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write(key, era)).catch(() => {});
+    return this.#writing;
+  }
+
+  async #write(key: string, era: Era): Promise<void> {
+    const eras = await this.#read();
+    if (eras.get(key) === era) return;
+    eras.set(key, era);
+    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
+    const draft = `${this.#file}.${randomUUID()}`;
+    try {
+      await writeFile(draft, `${JSON.stringify(Object.fromEntries(eras), null, 2)}\n`, { mode: 0o600 });
+      await rename(draft, this.#file);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  /** A missing or broken file is an empty memory. */
+  async #read(): Promise<Map<string, Era>> {
+    const eras = new Map<string, Era>();
+    try {
+      const content: unknown = JSON.parse(await readFile(this.#file, "utf8"));
+      if (!isJsonObject(content)) return eras;
+      for (const [key, era] of Object.entries(content)) if (era === "legacy" || era === "modern") eras.set(key, era);
+    } catch {
+      return eras;
+    }
+    return eras;
+  }
+}

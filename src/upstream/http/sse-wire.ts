@@ -1,0 +1,149 @@
+/**
+ * SseWire: a remote server over HTTP+SSE, the transport of 2024-11-05: one event stream for everything that the
+ * server says, whose first event names the address for our POSTs. The end of the stream is the end of the wire.
+ */
+import { systemClock } from "../../model/clock.ts";
+import { Emitter } from "../../model/emitter.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { JunkWarnings } from "../junk-warnings.ts";
+import type { AgreedProtocol, RpcMessage, SendOptions, Wire, WireEvents } from "../wire.ts";
+import { deliverEvent } from "./deliver-event.ts";
+import { type HttpAnswer, HttpClient } from "./http-client.ts";
+import { checkRemote, type HttpWireOptions, MAX_MESSAGE_BYTES, type Remote } from "./http-options.ts";
+import { readErrorText, readEvents } from "./read-body.ts";
+import { addressOf, connectionError, notMcp, statusError } from "./reasons.ts";
+
+export class SseWire implements Wire {
+  readonly transport = "sse";
+  readonly #options: HttpWireOptions;
+  readonly #events = new Emitter<WireEvents>();
+  readonly #junk: JunkWarnings;
+  readonly #client = new HttpClient();
+  #remote: Remote | undefined;
+  /** Where our messages go; known once the wire is open. */
+  #endpoint: URL | undefined;
+  #version: string | undefined;
+  #ended = false;
+
+  constructor(options: HttpWireOptions) {
+    this.#options = options;
+    this.#junk = new JunkWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
+  }
+
+  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  /** Aborting `signal` later does nothing: it only bounds the opening. */
+  async open(signal: AbortSignal): Promise<void> {
+    const { url, headers } = (this.#remote = checkRemote(this.#options));
+    const opening = new AbortController();
+    const cut = (): void => opening.abort();
+    if (signal.aborted) cut();
+    signal.addEventListener("abort", cut, { once: true });
+    try {
+      const request = { method: "GET", url, headers: { ...headers, accept: "text/event-stream" }, signal: opening.signal } as const;
+      const answer = await this.#client.request(request);
+      await this.#checkStream(answer);
+      this.#endpoint = await this.#read(answer);
+    } catch (error) {
+      this.#ended = true;
+      this.#client.destroy();
+      if (!signal.aborted) throw error;
+      throw new ToolcribError("cancelled", "opening the connection was cancelled", { details: { sent: false } });
+    } finally {
+      signal.removeEventListener("abort", cut);
+    }
+  }
+
+  agreed(protocol: AgreedProtocol): void {
+    this.#version = protocol.version;
+  }
+
+  async send(message: RpcMessage, options: SendOptions = {}): Promise<void> {
+    const url = this.#endpoint;
+    if (url === undefined || this.#ended) {
+      throw new ToolcribError("server_unavailable", "the connection is closed", { details: { sent: false } });
+    }
+    const answer = await this.#client.request({
+      method: "POST",
+      url,
+      headers: {
+        ...this.#remote?.headers,
+        "content-type": "application/json",
+        ...(this.#version === undefined ? {} : { "mcp-protocol-version": this.#version }),
+        ...options.headers,
+      },
+      body: JSON.stringify(message),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+    const { status, headers, body } = answer;
+    if (status < 200 || status >= 300) {
+      throw statusError({ status, headers, url, body: await readErrorText(body, url) });
+    }
+    // The answer comes on the event stream.
+    body.on("error", () => {}).resume();
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true;
+    this.#client.destroy();
+  }
+
+  async #checkStream({ status, headers, body, url }: HttpAnswer): Promise<void> {
+    if (status < 200 || status >= 300) {
+      throw statusError({ status, headers, url, body: await readErrorText(body, url) });
+    }
+    if (headers["content-type"]?.startsWith("text/event-stream") === true) return;
+    body.destroy();
+    throw notMcp(headers["content-type"], url);
+  }
+
+  /** Resolves with the endpoint; goes on reading after that. */
+  #read({ body, url }: HttpAnswer): Promise<URL> {
+    return new Promise((resolve, reject) => {
+      readEvents(body, {
+        maxEventBytes: this.#options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
+        onEvent: (event) => {
+          if (event.event !== "endpoint") {
+            deliverEvent(event, {
+              onMessage: (message) => this.#emit("message", { message }),
+              onJunk: (what, sample) => this.#junk.add(what, sample),
+            });
+            return;
+          }
+          try {
+            resolve(endpointFrom(event.data, url));
+          } catch (error) {
+            body.destroy();
+            reject(error);
+          }
+        },
+        onOversize: (error) => this.#junk.add(error.message),
+        onEnd: (_parser, error) => {
+          const cause = error ?? Object.assign(new Error("ended"), { code: "ECONNRESET" });
+          const lost = connectionError(cause, url, true);
+          reject(lost);
+          if (this.#endpoint === undefined || this.#ended) return;
+          this.#emit("lost", lost);
+          this.#ended = true;
+        },
+      });
+    });
+  }
+
+  #emit<Name extends keyof WireEvents>(name: Name, event: WireEvents[Name]): void {
+    if (!this.#ended) this.#events.emit(name, event);
+  }
+}
+
+/** Our credentials go to the endpoint with every message, so it must be where the stream is. */
+function endpointFrom(data: string, stream: URL): URL {
+  const endpoint = URL.parse(data.trim(), stream.href);
+  if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
+  const where = endpoint === null ? "an address that is no URL" : addressOf(endpoint);
+  throw new ToolcribError("server_unavailable", `${addressOf(stream)} wants its messages at ${where}, which is another origin`, {
+    hint: "The server or a proxy before it is set up with the wrong public address.",
+    details: { sent: false },
+  });
+}

@@ -1,0 +1,69 @@
+/** What a live link needs besides calls: pings, the stream of changes, renewed subscriptions, the log level. */
+import type { Clock } from "../model/clock.ts";
+import { asToolcribError, type ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ACKNOWLEDGED, ChangeStream } from "./change-stream.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { Link } from "./link.ts";
+
+interface LinkCareOptions {
+  readonly clock: Clock;
+  readonly logLevel: string | undefined;
+  readonly timeoutMs: number;
+  readonly warn: (text: string) => void;
+  readonly onMissedPing: (missed: number, error: ToolcribError) => void;
+  readonly onRecovered: () => void;
+  readonly onStreamReopened: () => void;
+}
+
+export class LinkCare {
+  readonly #link: Link;
+  readonly #options: LinkCareOptions;
+  readonly #stream: ChangeStream | undefined;
+  #heartbeat: Heartbeat | undefined;
+
+  constructor(link: Link, options: LinkCareOptions) {
+    this.#link = link;
+    this.#options = options;
+    const { clock, warn, onStreamReopened } = options;
+    if (link.agreement.era === "modern") this.#stream = new ChangeStream(link, { clock, warn, onReopened: onStreamReopened });
+  }
+
+  /** Asks for changes of the lists and of these resources. Never rejects. */
+  async listen(uris: readonly string[]): Promise<void> {
+    if (this.#stream !== undefined) return this.#stream.start(uris);
+    const { logLevel } = this.#options;
+    const logs = isJsonObject(this.#link.agreement.capabilities["logging"]) && logLevel !== undefined;
+    await Promise.all([
+      ...uris.map((uri) => this.#ask("resources/subscribe", { uri })),
+      ...(logs ? [this.#ask("logging/setLevel", { level: logLevel })] : []),
+    ]);
+  }
+
+  async follow(uris: readonly string[]): Promise<void> {
+    await this.#stream?.follow(uris);
+  }
+
+  /** From now on the link is pinged when it is idle. */
+  watch(): void {
+    const { clock, onMissedPing, onRecovered } = this.#options;
+    this.#heartbeat = new Heartbeat(this.#link.peer, { clock, onMissed: onMissedPing, onRecovered });
+  }
+
+  notified(method: string, params: JsonObject): void {
+    if (method === ACKNOWLEDGED) this.#stream?.acknowledge(params);
+  }
+
+  stop(): void {
+    this.#heartbeat?.stop();
+    this.#stream?.close();
+  }
+
+  async #ask(method: string, params: JsonObject): Promise<void> {
+    try {
+      await this.#link.peer.request(method, params, { timeoutMs: this.#options.timeoutMs });
+    } catch (error) {
+      this.#options.warn(`${method} failed: ${asToolcribError(error).message}`);
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** What the system knows of running processes: enough to tell one of ours from a stranger with the same pid. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+
+export interface ProcessFacts {
+  readonly pid: number;
+  readonly pgid: number;
+  /** Linux: clock ticks since boot; macOS: date and time. Together with the pid it names one process for good. */
+  readonly startTime: string;
+  /** The command line as the process shows it now; programs may change their own. */
+  readonly command: string;
+}
+
+/** Zombies are not in it: they are dead, and wait only for their parent to notice. */
+export interface ProcessTable {
+  /**
+   * The boot and pid namespace in which pids mean something. A home can be shared by containers and machines;
+   * a record from elsewhere says nothing about processes here.
+   */
+  readonly place: string;
+  find(pid: number): ProcessFacts | null;
+  group(pgid: number): ProcessFacts[];
+  /** The process's direct children, and theirs, as far as they are in its group. */
+  descendants(pid: number): ProcessFacts[];
+}
+
+/** Null where the system offers no start times that we can read. */
+export function systemProcessTable(platform: NodeJS.Platform = process.platform): ProcessTable | null {
+  if (platform === "linux") return linuxTable();
+  if (platform === "darwin") return psTable();
+  return null;
+}
+
+function linuxTable(): ProcessTable {
+  const find = (pid: number): ProcessFacts | null => {
+    const stat = readStat(pid);
+    if (stat === null) return null;
+    return { ...stat, command: (readProc(`${pid}/cmdline`) ?? "").replaceAll("\0", " ").trim() };
+  };
+  return {
+    place: linuxPlace(),
+    find,
+    group: (pgid) =>
+      readdirSync("/proc")
+        .filter((name) => /^\d+$/.test(name))
+        .filter((name) => readStat(Number(name))?.pgid === pgid)
+        .map((name) => find(Number(name)))
+        .filter((facts) => facts !== null),
+    descendants(pid) {
+      const found: ProcessFacts[] = [];
+      const queue = [pid];
+      for (let parent = queue.shift(); parent !== undefined && found.length < 100; parent = queue.shift()) {
+        const children = (readProc(`${parent}/task/${parent}/children`) ?? "").split(" ").filter((text) => text !== "");
+        for (const facts of children.map((child) => find(Number(child)))) {
+          if (facts === null || facts.pgid !== pid) continue;
+          found.push(facts);
+          queue.push(facts.pid);
+        }
+      }
+      return found;
+    },
+  };
+}
+
+function readStat(pid: number): Omit<ProcessFacts, "command"> | null {
+  const stat = readProc(`${pid}/stat`);
+  if (stat === null) return null;
+  // The second field is the program's name in brackets and may hold spaces and brackets itself.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, , pgid] = fields;
+  const startTime = fields[19];
+  if (state === undefined || "ZX".includes(state) || pgid === undefined || startTime === undefined) return null;
+  return { pid, pgid: Number(pgid), startTime };
+}
+
+function readProc(path: string): string | null {
+  try {
+    return readFileSync(`/proc/${path}`, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+function linuxPlace(): string {
+  let namespace = "";
+  try {
+    namespace = readlinkSync("/proc/self/ns/pid");
+  } catch {
+    // Hidden by a sandbox; the boot id alone has to do.
+  }
+  return `${(readProc("sys/kernel/random/boot_id") ?? hostname()).trim()} ${namespace}`.trim();
+}
+
+function psTable(): ProcessTable {
+  return {
+    place: hostname(),
+    find: (pid) => runPs(["-p", String(pid)])[0] ?? null,
+    group: (pgid) => runPs(["-ax"]).filter((facts) => facts.pgid === pgid),
+    descendants: (pid) => runPs(["-ax"]).filter((facts) => facts.pgid === pid && facts.pid !== pid),
+  };
+}
+
+function runPs(selection: readonly string[]): ProcessFacts[] {
+  try {
+    const columns = ["-o", "pid=", "-o", "pgid=", "-o", "stat=", "-o", "lstart=", "-o", "command="];
+    const environment = { PATH: "/bin:/usr/bin", LC_ALL: "C", TZ: "UTC" };
+    return parsePs(execFileSync("ps", [...selection, ...columns], { encoding: "utf8", env: environment, stdio: "pipe" }));
+  } catch {
+    // ps exits with 1 when nothing was selected.
+    return [];
+  }
+}
+
+/** Lines such as `  512   512 Ss   Mon Nov 16 09:01:22 2026     node server.js`. */
+export function parsePs(output: string): ProcessFacts[] {
+  const found: ProcessFacts[] = [];
+  for (const line of output.split("\n")) {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]{8}\s+\d{4})\s+(.*)$/.exec(line);
+    const [, pid, pgid, state, started, command] = match ?? [];
+    if (started === undefined || command === undefined || state === undefined || state.startsWith("Z")) continue;
+    found.push({ pid: Number(pid), pgid: Number(pgid), startTime: started.replace(/\s+/g, " "), command: command.trim() });
+  }
+  return found;
+}

@@ -1,0 +1,322 @@
+/**
+ * Peer: requests, answers, progress and cancellation over one Wire, for both protocol eras.
+ *
+ * The SDK's Client is not used here: it drops fields it does not know, one bad tool fails a whole list, a call costs
+ * three to five times a plain pipe, and it does not initialise again after a lost HTTP session.
+ */
+import type { Clock } from "../model/clock.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Progress } from "../model/protocol.ts";
+import type { SessionContext } from "../model/session.ts";
+import { errorFromRpc, rpcOf } from "./rpc-error.ts";
+import { type IncomingContext, ServedRequests } from "./served-requests.ts";
+import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse, SendOptions, Wire } from "./wire.ts";
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+  /** Silence after which the request is given up; absent for requests that stay open. */
+  readonly timeoutMs?: number;
+  /** Progress restarts the timeout, but never beyond this. */
+  readonly maxTotalMs?: number;
+  readonly onProgress?: (progress: Progress) => void;
+  /** Extra HTTP headers. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** On whose behalf: the server's own requests are routed by it. */
+  readonly session?: SessionContext;
+  /** A request of our own that stays open, and does not make the connection busy. */
+  readonly background?: boolean;
+  /** `initialize` must not be cancelled by a notification. */
+  readonly uncancellable?: boolean;
+}
+
+export interface PeerOptions {
+  readonly clock: Clock;
+  /** Serves a request of the server; what it throws becomes the error answer. */
+  readonly onRequest: (method: string, params: JsonObject, context: IncomingContext) => Promise<JsonObject>;
+  readonly onNotification: (method: string, params: JsonObject) => void;
+  readonly onLost: (error: ToolcribError) => void;
+  readonly onWarning: (text: string) => void;
+}
+
+interface Pending {
+  readonly method: string;
+  readonly options: RequestOptions;
+  readonly resolve: (result: JsonObject) => void;
+  readonly reject: (error: ToolcribError) => void;
+  readonly startedAt: number;
+  /** Ends the request's own HTTP stream. */
+  readonly stream: AbortController | undefined;
+  readonly onAbort: () => void;
+  stopTimer: (() => void) | undefined;
+  /** Set when the pipe broke before the request was out, until the wire says what became of the process. */
+  unsent: ToolcribError | undefined;
+}
+
+/** A broken pipe is noticed before the exit that explains it. */
+const EXIT_NOTICE_MS = 1000;
+
+/** Ids of given-up requests that are remembered so that their late answers raise no warning. */
+const ABANDONED_KEPT = 1000;
+export const LISTEN_METHOD = "subscriptions/listen";
+
+export class Peer {
+  readonly wire: Wire;
+  readonly #options: PeerOptions;
+  readonly #pending = new Map<RequestId, Pending>();
+  readonly #abandoned = new Set<RequestId>();
+  readonly #served: ServedRequests;
+  readonly #detach: (() => void)[];
+  #nextId = 1;
+  #ended: ToolcribError | undefined;
+  /** What the modern era wants in the `_meta` of every request. */
+  #envelope: JsonObject | undefined;
+  lastReceivedAt: number;
+
+  constructor(wire: Wire, options: PeerOptions) {
+    this.wire = wire;
+    this.#options = options;
+    this.lastReceivedAt = options.clock.now();
+    this.#served = new ServedRequests(options.onRequest, (answer) => this.#post(answer));
+    this.#detach = [
+      wire.on("message", ({ message, related }) => this.#receive(message, related)),
+      wire.on("failed", ({ id, error }) => this.#fail(id, error)),
+      wire.on("lost", (error) => this.#lose(error)),
+      wire.on("warning", (text) => options.onWarning(text)),
+    ];
+  }
+
+  /** From now on every request carries this in its `_meta`: the modern era has no handshake that lasts. */
+  setEnvelope(envelope: JsonObject | undefined): void {
+    this.#envelope = envelope;
+  }
+
+  get modern(): boolean {
+    return this.#envelope !== undefined;
+  }
+
+  /** Whether a request is under way that someone waits for. */
+  get busy(): boolean {
+    for (const pending of this.#pending.values()) if (pending.options.background !== true) return true;
+    return false;
+  }
+
+  /** The distinct sessions that have a request under way. */
+  callers(): SessionContext[] {
+    const sessions = new Map<string, SessionContext>();
+    for (const { options } of this.#pending.values()) {
+      if (options.session !== undefined) sessions.set(options.session.id, options.session);
+    }
+    return [...sessions.values()];
+  }
+
+  /** Resolves with the result exactly as the server sent it. Rejects with ToolcribError only. */
+  request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    if (options.signal?.aborted === true) return Promise.reject(cancelled(method, false));
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      const pending: Pending = {
+        method,
+        options,
+        resolve,
+        reject,
+        startedAt: this.#options.clock.now(),
+        stream: this.wire.transport === "http" ? new AbortController() : undefined,
+        onAbort: () => this.#giveUp(id, cancelled(method, true), "The caller gave up."),
+        stopTimer: undefined,
+        unsent: undefined,
+      };
+      this.#pending.set(id, pending);
+      options.signal?.addEventListener("abort", pending.onAbort, { once: true });
+      this.#startTimer(id, pending);
+      const message: RpcRequest = { jsonrpc: "2.0", id, method, params: this.#withMeta(id, params, options) };
+      this.wire.send(message, sendOptions(pending)).catch((error: unknown) => this.#fail(id, error));
+    });
+  }
+
+  async notify(method: string, params?: JsonObject): Promise<void> {
+    await this.wire.send({ jsonrpc: "2.0", method, ...(params === undefined ? {} : { params }) });
+  }
+
+  /** Rejects what is under way and lets go of the wire, which it does not close. */
+  end(error: ToolcribError): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = error;
+    for (const detach of this.#detach) detach();
+    this.#served.abortAll();
+    for (const id of [...this.#pending.keys()]) this.#take(id)?.reject(error);
+  }
+
+  #withMeta(id: RequestId, params: JsonObject, options: RequestOptions): JsonObject {
+    const given = isJsonObject(params["_meta"]) ? params["_meta"] : undefined;
+    // A token of the caller's own client would collide with ours: progress is reported through `onProgress`.
+    const { progressToken: _foreign, ...meta } = { ...given, ...this.#envelope };
+    if (options.onProgress !== undefined) Object.assign(meta, { progressToken: id });
+    if (given === undefined && Object.keys(meta).length === 0) return params;
+    return { ...params, _meta: meta };
+  }
+
+  #receive(message: RpcMessage, related: RequestId | undefined): void {
+    this.lastReceivedAt = this.#options.clock.now();
+    if (!("method" in message)) return this.#answered(message);
+    const params = isJsonObject(message.params) ? message.params : {};
+    if ("id" in message) {
+      const session = related === undefined ? undefined : this.#pending.get(related)?.options.session;
+      this.#served.serve(message.id, message.method, params, session);
+      return;
+    }
+    this.#notified(message, params);
+  }
+
+  #notified(message: RpcNotification, params: JsonObject): void {
+    if (message.method === "notifications/progress") return this.#progressed(params);
+    if (message.method === "notifications/cancelled") return this.#cancelledByServer(params);
+    this.#options.onNotification(message.method, params);
+  }
+
+  #answered(response: RpcResponse): void {
+    const id = this.#ownId(response.id);
+    const pending = id === undefined ? undefined : this.#take(id);
+    if (pending === undefined) return this.#unexpected(response);
+    if ("error" in response) return pending.reject(errorFromRpc(response.error));
+    if (isJsonObject(response.result)) return pending.resolve(response.result);
+    pending.reject(new ToolcribError("tool_error", `The server answered ${pending.method} with something that is no object.`));
+  }
+
+  /** Some servers send a numeric id back as a string. */
+  #ownId(id: RequestId | null): RequestId | undefined {
+    if (id === null || this.#pending.has(id)) return id ?? undefined;
+    return typeof id === "string" && this.#pending.has(Number(id)) ? Number(id) : id;
+  }
+
+  #unexpected(response: RpcResponse): void {
+    if (response.id !== null && this.#abandoned.delete(response.id)) return;
+    const what = "error" in response ? `an error (${response.error?.message})` : "an answer";
+    this.#options.onWarning(`Ignored ${what} with the id ${JSON.stringify(response.id)}, which is unknown or answered already.`);
+  }
+
+  #progressed(params: JsonObject): void {
+    const { progressToken: token, _meta, ...progress } = params;
+    const pending = typeof token === "number" || typeof token === "string" ? this.#pending.get(token) : undefined;
+    if (pending === undefined || typeof token === "object") return;
+    // The token was one of our ids, so it is a RequestId.
+    this.#startTimer(token as RequestId, pending);
+    const report = _meta === undefined ? progress : { ...progress, _meta };
+    if (typeof progress["progress"] !== "number") return;
+    try {
+      // `progress` was just seen to be a number; the other fields pass as they came.
+      pending.options.onProgress?.(report as Progress);
+    } catch (error) {
+      this.#options.onWarning(`A progress listener failed: ${String(error)}`);
+    }
+  }
+
+  #cancelledByServer(params: JsonObject): void {
+    const id = params["requestId"];
+    if (typeof id !== "number" && typeof id !== "string") return;
+    if (this.#served.cancel(id)) return;
+    // Of our own requests a server may end only a listen stream; ids of both sides overlap, so the rest is ignored.
+    if (this.#pending.get(id)?.method === LISTEN_METHOD) {
+      this.#take(id)?.reject(new ToolcribError("cancelled", "The server ended the stream of changes."));
+    }
+  }
+
+  #startTimer(id: RequestId, pending: Pending): void {
+    const { timeoutMs, maxTotalMs } = pending.options;
+    if (timeoutMs === undefined) return;
+    pending.stopTimer?.();
+    const spent = this.#options.clock.now() - pending.startedAt;
+    const wait = maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - spent);
+    pending.stopTimer = this.#options.clock.after(Math.max(wait, 0), () => this.#timeOut(id, pending));
+  }
+
+  #timeOut(id: RequestId, pending: Pending): void {
+    const spent = this.#options.clock.now() - pending.startedAt;
+    const ceiling = pending.options.maxTotalMs;
+    // A server that waits for our own answer, perhaps from a person, is not late.
+    if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending);
+    const seconds = Math.round(spent / 100) / 10;
+    const text = `${pending.method} got no answer within ${seconds} s.`;
+    const hint = "Raise the server's `toolTimeout` (calls) or `timeout` (connecting), or look at what the server is doing.";
+    this.#giveUp(id, new ToolcribError("timeout", text, { hint, details: { afterMs: spent, sent: true } }), "Timed out.");
+  }
+
+  #giveUp(id: RequestId, error: ToolcribError, reason: string): void {
+    const pending = this.#take(id);
+    if (pending === undefined) return;
+    this.#abandon(id);
+    const closesStream = pending.stream !== undefined && this.modern;
+    if (!closesStream && pending.options.uncancellable !== true) {
+      this.#post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
+    }
+    pending.stream?.abort();
+    pending.reject(error);
+  }
+
+  #abandon(id: RequestId): void {
+    this.#abandoned.add(id);
+    const oldest = this.#abandoned.values().next();
+    if (this.#abandoned.size > ABANDONED_KEPT && oldest.done !== true) this.#abandoned.delete(oldest.value);
+  }
+
+  #fail(id: RequestId, thrown: unknown): void {
+    const waiting = this.#pending.get(id);
+    if (waiting === undefined) return;
+    if (this.wire.transport === "stdio" && waiting.unsent === undefined && isUnsent(thrown)) {
+      waiting.unsent = thrown;
+      waiting.stopTimer?.();
+      waiting.stopTimer = this.#options.clock.after(EXIT_NOTICE_MS, () => this.#fail(id, thrown));
+      return;
+    }
+    const pending = this.#take(id);
+    if (pending === undefined) return;
+    const rpc = rpcOf(thrown);
+    if (thrown instanceof ToolcribError) {
+      pending.reject(rpc === undefined || thrown.code === "unauthorized" ? thrown : errorFromRpc(rpc, thrown.details));
+      return;
+    }
+    pending.reject(new ToolcribError("internal", `Sending ${pending.method} failed: ${String(thrown)}`, { cause: thrown }));
+  }
+
+  #lose(error: ToolcribError): void {
+    for (const [id, pending] of [...this.#pending]) {
+      const details = { ...error.details, sent: pending.unsent === undefined };
+      this.#take(id)?.reject(
+        new ToolcribError("server_unavailable", error.message, { hint: error.hint, details, cause: error }),
+      );
+    }
+    this.end(new ToolcribError("server_unavailable", error.message, { hint: error.hint, details: { sent: false } }));
+    this.#options.onLost(error);
+  }
+
+  /** Removes a request and everything that hangs on it; whoever gets it must settle it. */
+  #take(id: RequestId): Pending | undefined {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return undefined;
+    this.#pending.delete(id);
+    pending.stopTimer?.();
+    pending.options.signal?.removeEventListener("abort", pending.onAbort);
+    return pending;
+  }
+
+  /** For messages that nobody waits on: if the wire is gone, `lost` says so. */
+  #post(message: RpcMessage): void {
+    this.wire.send(message).catch(() => {});
+  }
+}
+
+function sendOptions(pending: Pending): SendOptions {
+  return {
+    ...(pending.stream === undefined ? {} : { signal: pending.stream.signal }),
+    ...(pending.options.headers === undefined ? {} : { headers: pending.options.headers }),
+  };
+}
+
+function isUnsent(thrown: unknown): thrown is ToolcribError {
+  return thrown instanceof ToolcribError && thrown.details?.["sent"] === false;
+}
+
+function cancelled(method: string, sent: boolean): ToolcribError {
+  return new ToolcribError("cancelled", `${method} was cancelled by the caller.`, { details: { sent } });
+}

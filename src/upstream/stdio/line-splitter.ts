@@ -1,0 +1,65 @@
+/**
+ * Bytes to lines. Splits on the byte `\n` alone: `node:readline` also splits at U+2028, which is legal inside JSON.
+ * Parts of an unfinished line are kept as a list, so that a line in thousands of chunks costs one copy, and a line
+ * above the limit is skipped up to its end without being kept.
+ */
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+
+export interface LineSplitterOptions {
+  readonly maxBytes: number;
+  /** Without its line end; never empty. */
+  readonly onLine: (line: string) => void;
+  /** Once per line that is too long, when its end was seen. */
+  readonly onOversize: (bytes: number) => void;
+}
+
+export class LineSplitter {
+  readonly #options: LineSplitterOptions;
+  #parts: Buffer[] = [];
+  /** Bytes of the unfinished line, those skipped included. */
+  #bytes = 0;
+
+  constructor(options: LineSplitterOptions) {
+    this.#options = options;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      this.#keep(chunk, start, end);
+      this.#finish();
+      start = end + 1;
+    }
+    this.#keep(chunk, start, chunk.length);
+  }
+
+  /** The stream is over: what has no line end yet counts as a line. */
+  end(): void {
+    this.#finish();
+  }
+
+  #keep(chunk: Buffer, start: number, end: number): void {
+    if (start === end) return;
+    this.#bytes += end - start;
+    if (this.#bytes > this.#options.maxBytes) this.#parts = [];
+    else this.#parts.push(chunk.subarray(start, end));
+  }
+
+  #finish(): void {
+    const parts = this.#parts;
+    const bytes = this.#bytes;
+    this.#parts = [];
+    this.#bytes = 0;
+    if (bytes === 0) return;
+    if (bytes > this.#options.maxBytes) {
+      this.#options.onOversize(bytes);
+      return;
+    }
+    const [first] = parts;
+    const line = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts, bytes);
+    const length = line[bytes - 1] === RETURN ? bytes - 1 : bytes;
+    // Decoded as a whole, so that a character split across chunks stays one.
+    if (length > 0) this.#options.onLine(line.toString("utf8", 0, length));
+  }
+}

@@ -1,0 +1,42 @@
+/** The end of what a child wrote to stderr, however much that was: it is what explains an exit to a person. */
+import { stripVTControlCharacters } from "node:util";
+
+const MAX_BYTES = 8 * 1024;
+const MAX_LINES = 20;
+// oxlint-disable-next-line no-control-regex -- control characters are what it is there to remove
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
+
+export class StderrTail {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #cut = false;
+
+  push(chunk: Buffer): void {
+    // Copied, because a view would keep the whole pooled chunk in memory.
+    this.#parts.push(Buffer.from(chunk.length > MAX_BYTES ? chunk.subarray(-MAX_BYTES) : chunk));
+    if (chunk.length > MAX_BYTES) this.#cut = true;
+    this.#bytes += Math.min(chunk.length, MAX_BYTES);
+    // Joined only now and then: a flood of tiny writes must not cost a copy each.
+    if (this.#bytes > 2 * MAX_BYTES || this.#parts.length > 256) this.#compact();
+  }
+
+  /** Free of terminal control sequences: it is shown to people. */
+  text(maxLines: number = MAX_LINES): string {
+    this.#compact();
+    const lines = (this.#parts[0] ?? Buffer.alloc(0)).toString("utf8").split(/\r?\n/);
+    // The first line has lost its beginning.
+    if (this.#cut && lines.length > 1) lines.shift();
+    return lines
+      .map((line) => stripVTControlCharacters(line).replace(CONTROL, "").trimEnd())
+      .filter((line) => line !== "")
+      .slice(-Math.min(maxLines, MAX_LINES))
+      .join("\n");
+  }
+
+  #compact(): void {
+    const all = Buffer.concat(this.#parts);
+    if (all.length > MAX_BYTES) this.#cut = true;
+    this.#parts = [all.length > MAX_BYTES ? Buffer.from(all.subarray(-MAX_BYTES)) : all];
+    this.#bytes = this.#parts[0]?.length ?? 0;
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * StdioWire: a server as a child process, one JSON message per line.
+ *
+ * The SDK's transports are not used for any wire: they buffer without bound, leave the grandchildren of `npx` behind,
+ * never initialise again after a lost HTTP session, drop fields they do not know, and cost several times a plain pipe.
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type Clock, systemClock } from "../../model/clock.ts";
+import { Emitter } from "../../model/emitter.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { decodeMessages } from "../decode.ts";
+import type { PidRecords } from "../orphans/pid-records.ts";
+import type { AgreedProtocol, RpcMessage, Wire, WireEvents } from "../wire.ts";
+import { endChild } from "./end-child.ts";
+import { JunkWarnings } from "../junk-warnings.ts";
+import { LineSplitter } from "./line-splitter.ts";
+import { watchGroup } from "./live-children.ts";
+import { startFailure, workingFolderProblem } from "./start-failures.ts";
+import { StderrTail } from "./stderr-tail.ts";
+import { windowsCommand } from "./windows-command.ts";
+
+export interface StdioOptions {
+  readonly serverId: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The complete environment of the child. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly pids: PidRecords;
+  /** A longer line is dropped; default 64 MiB. */
+  readonly maxLineBytes?: number;
+  /** From `close()` to SIGKILL; default 5 s. */
+  readonly closeGraceMs?: number;
+  readonly clock?: Clock;
+}
+
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+const CLOSE_GRACE_MS = 5000;
+/** How long output written just before an exit may take to arrive; a grandchild may hold the pipes open for ever. */
+const DRAIN_MS = 250;
+const LINES_IN_REASON = 8;
+
+export class StdioWire implements Wire {
+  readonly transport = "stdio";
+  readonly #options: StdioOptions;
+  readonly #events = new Emitter<WireEvents>();
+  readonly #stderr = new StderrTail();
+  readonly #junk: JunkWarnings;
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #state: "new" | "open" | "lost" | "closed" = "new";
+  #heard = false;
+  #ending: Promise<void> | undefined;
+  #unwatch: () => void = () => {};
+
+  constructor(options: StdioOptions) {
+    this.#options = options;
+    this.#junk = new JunkWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
+  }
+
+  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  /** The last lines of the child's stderr, at most 20 lines and 8 KiB. */
+  stderrTail(): string {
+    return this.#stderr.text();
+  }
+
+  async open(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw cancelled();
+    const problem = workingFolderProblem(this.#options.cwd);
+    if (problem !== null) throw problem;
+    this.#child = this.#spawn();
+    await this.#started(this.#child);
+    this.#listen(this.#child);
+    if (!signal.aborted) return;
+    await this.close();
+    throw cancelled();
+  }
+
+  agreed(_protocol: AgreedProtocol): void {
+    // Pipes carry every version alike.
+  }
+
+  send(message: RpcMessage): Promise<void> {
+    const child = this.#child;
+    if (this.#state !== "open" || child === undefined) return Promise.reject(notSent("the server is not running"));
+    return new Promise((resolve, reject) => {
+      child.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+        // Even if a part went out, no line end did, so the server cannot have taken it for a message.
+        if (error !== null && error !== undefined) reject(notSent("the server has closed its input", error));
+        else resolve();
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#state = "closed";
+    const grace = this.#options.closeGraceMs ?? CLOSE_GRACE_MS;
+    await this.#end(grace, Math.min(1000, grace / 5));
+  }
+
+  #spawn(): ChildProcessWithoutNullStreams {
+    const { command, args, env, cwd, pids, serverId } = this.#options;
+    const windows = process.platform === "win32";
+    try {
+      const start = windows ? windowsCommand(command, args, env) : { file: command, args, verbatim: false };
+      const child = spawn(start.file, start.args, {
+        cwd,
+        env: { ...env },
+        stdio: ["pipe", "pipe", "pipe"],
+        // A group of its own, so that everything the server starts can be ended with it. On Windows it would only open a window.
+        detached: !windows,
+        windowsHide: true,
+        windowsVerbatimArguments: start.verbatim,
+      });
+      if (child.pid !== undefined) {
+        this.#unwatch = watchGroup(child.pid);
+        this.#warn(pids.add({ pid: child.pid, serverId, command, args }));
+      }
+      return child;
+    } catch (error) {
+      throw error instanceof ToolcribError ? error : startFailure(error, command);
+    }
+  }
+
+  #started(child: ChildProcessWithoutNullStreams): Promise<void> {
+    return new Promise((resolve, reject) => {
+      child.once("spawn", () => {
+        this.#state = "open";
+        resolve();
+      });
+      // It stays on after the start: a signal that cannot be delivered is reported here too, and must not be thrown.
+      child.on("error", (error) => reject(startFailure(error, this.#options.command)));
+    });
+  }
+
+  #listen(child: ChildProcessWithoutNullStreams): void {
+    const splitter = new LineSplitter({
+      maxBytes: this.#options.maxLineBytes ?? MAX_LINE_BYTES,
+      onLine: (line) => this.#receive(line),
+      onOversize: (bytes) => this.#junk.add(`dropped a line of ${bytes} bytes on stdout, which is above the limit`),
+    });
+    child.stdout.on("data", (chunk: Buffer) => splitter.push(chunk));
+    child.stdout.on("end", () => splitter.end());
+    child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
+    // Broken pipes show in send() and in the exit.
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {});
+
+    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    const outputEnded = new Promise<void>((resolve) => child.stdout.once("close", () => resolve()));
+    const allEnded = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    void Promise.race([exited, outputEnded])
+      .then(() => Promise.race([allEnded, delay(DRAIN_MS)]))
+      .then(() => this.#lose(child));
+  }
+
+  #receive(line: string): void {
+    if (this.#state !== "open") return;
+    const messages = decodeMessages(line);
+    if (messages === null) {
+      if (line.trim() !== "") this.#junk.add("a line on stdout is no JSON-RPC message", line);
+      return;
+    }
+    if (!this.#heard) {
+      this.#heard = true;
+      if (this.#child?.pid !== undefined) this.#options.pids.update(this.#child.pid);
+    }
+    for (const message of messages) this.#events.emit("message", { message });
+  }
+
+  #lose(child: ChildProcessWithoutNullStreams): void {
+    if (this.#state !== "open") return;
+    this.#state = "lost";
+    const { exitCode, signalCode } = child;
+    const reason =
+      signalCode !== null
+        ? `was killed by ${signalCode}`
+        : exitCode !== null
+          ? `exited with code ${exitCode}`
+          : "closed its output but is still running";
+    const stderr = this.#stderr.text(LINES_IN_REASON);
+    const text = stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${stderr}`;
+    const hint =
+      exitCode === 0 && !this.#heard
+        ? "It ended without a word. Is it an MCP server that speaks over stdio?"
+        : undefined;
+    this.#events.emit("lost", new ToolcribError("server_unavailable", text, { hint, details: { exitCode, signalCode } }));
+    // What it started goes with it. close() waits for this.
+    void this.#end(CLOSE_GRACE_MS, 0);
+  }
+
+  #end(graceMs: number, stdinMs: number): Promise<void> {
+    this.#ending ??= this.#endGroup(graceMs, stdinMs);
+    return this.#ending;
+  }
+
+  async #endGroup(graceMs: number, stdinMs: number): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const gone = await endChild(child, { graceMs, stdinMs });
+    this.#unwatch();
+    // What could not be killed stays in the record: the next start tries again.
+    if (gone && child.pid !== undefined) this.#options.pids.remove(child.pid);
+    // A pipe that a stray process still holds would keep this process alive.
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    child.unref();
+  }
+
+  #warn(text: string | null): void {
+    if (text !== null && this.#state !== "closed") this.#events.emit("warning", text);
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function notSent(why: string, cause?: unknown): ToolcribError {
+  return new ToolcribError("server_unavailable", why, { details: { sent: false }, cause });
+}
+
+function cancelled(): ToolcribError {
+  return new ToolcribError("cancelled", "starting the server was cancelled", { details: { sent: false } });
+}

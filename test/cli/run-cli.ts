@@ -1,0 +1,107 @@
+/** Runs the real command line as a child process, in a folder and a home of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+export const MAIN = join(ROOT, "src/cli/main.ts");
+export const BIN = join(ROOT, "bin/toolcrib.js");
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  json<T = unknown>(): T;
+}
+
+export interface RunOptions {
+  readonly input?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly nodeArgs?: readonly string[];
+  readonly main?: string;
+}
+
+/** A bundled real server as a config entry. */
+export function bundled(name: "everything" | "filesystem" | "memory", ...args: string[]): Record<string, unknown> {
+  const main = join(ROOT, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
+  return { command: process.execPath, args: [main, ...args] };
+}
+
+export function misbehaving(...args: string[]): Record<string, unknown> {
+  return { command: process.execPath, args: [join(ROOT, "test/fixtures/misbehaving-server.mjs"), ...args] };
+}
+
+export const missingProgram = { command: "toolcrib-no-such-program" };
+
+export class Workspace {
+  // Resolved, because servers report real paths and a temporary folder may be a link.
+  readonly dir = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-cli-")));
+  readonly home = join(this.dir, "home");
+  readonly configFile = join(this.dir, "toolcrib.json");
+  readonly #children = new Set<ChildProcess>();
+
+  constructor() {
+    mkdirSync(this.home);
+  }
+
+  configure(mcpServers: Record<string, unknown>, rest: Record<string, unknown> = {}): void {
+    writeFileSync(this.configFile, JSON.stringify({ mcpServers, ...rest }, null, 2));
+  }
+
+  write(name: string, content: string): string {
+    const path = join(this.dir, name);
+    writeFileSync(path, content);
+    return path;
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.dir, name), "utf8");
+  }
+
+  start(args: readonly string[], options: RunOptions = {}): { child: ChildProcess; finished: Promise<Finished> } {
+    const child = spawn(process.execPath, [...(options.nodeArgs ?? []), options.main ?? MAIN, ...args], {
+      cwd: this.dir,
+      env: { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home, ...options.env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.#children.add(child);
+    // The command may end without having read its input.
+    child.stdin.on("error", () => {});
+    child.stdin.end(options.input ?? "");
+    const exited = new Promise<number | null>((done) => child.on("close", (code) => done(code)));
+    const finished = Promise.all([exited, text(child.stdout), text(child.stderr)]).then(([code, stdout, stderr]) => ({
+      code,
+      stdout,
+      stderr,
+      // What a test expects of the shape is what it checks next.
+      json: <T>() => JSON.parse(stdout) as T,
+    }));
+    return { child, finished };
+  }
+
+  run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+    return this.start(args, options).finished;
+  }
+
+  remove(): void {
+    for (const child of this.#children) if (child.exitCode === null) child.kill("SIGKILL");
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+const open = new Set<Workspace>();
+
+/** Gone after the test. */
+export function workspace(): Workspace {
+  const made = new Workspace();
+  open.add(made);
+  return made;
+}
+
+afterEach(() => {
+  for (const each of open) each.remove();
+  open.clear();
+});

@@ -1,0 +1,107 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { COMMANDS, PLANNED } from "../../src/cli/commands.ts";
+import { VERSION } from "../../src/model/version.ts";
+import { BIN, workspace } from "./run-cli.ts";
+
+interface ErrorOutput {
+  error: { code: string; message: string; hint?: string };
+}
+
+/** Prints the url of every module that was loaded, at the end, on stderr. */
+const TRACER = `
+import { registerHooks } from "node:module";
+const urls = [];
+registerHooks({ load(url, context, next) { urls.push(url); return next(url, context); } });
+process.on("exit", () => process.stderr.write(urls.join("\\n")));
+`;
+
+describe("help", () => {
+  it("[spine-20] --help loads neither hub, zod, ajv nor an MCP SDK", async () => {
+    const place = workspace();
+    const tracer = place.write("tracer.mjs", TRACER);
+    const { code, stdout, stderr } = await place.run(["--help"], { nodeArgs: ["--import", tracer] });
+    expect(code).toBe(0);
+    for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name} `);
+    const loaded = stderr.split("\n").filter((url) => url.startsWith("file:"));
+    expect(loaded.some((url) => url.endsWith("/src/cli/commands.ts"))).toBe(true);
+    const heavy = /\/src\/(?!cli\/|model\/(?:errors|version)\.ts)|\/src\/cli\/commands\/|node_modules\/(?!commander\/)/;
+    expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
+  });
+
+  it("[spine-20] the same trace does see the hub when a command runs", async () => {
+    const place = workspace();
+    const tracer = place.write("tracer.mjs", TRACER);
+    const { stderr } = await place.run(["list"], { nodeArgs: ["--import", tracer] });
+    expect(stderr).toMatch(/\/src\/hub\/create\.ts/);
+    expect(stderr).toMatch(/node_modules\/zod/);
+  });
+
+  it("has a page for every command, with its options and the global ones", async () => {
+    const place = workspace();
+    for (const { name, options } of COMMANDS) {
+      const { code, stdout } = await place.run([name, "--help"]);
+      expect(code).toBe(0);
+      for (const { flags } of options) expect(stdout).toContain(flags);
+      for (const global of ["--json", "--config <file>", "--quiet"]) expect(stdout).toContain(global);
+    }
+  });
+
+  it("prints the version", async () => {
+    expect(await workspace().run(["--version"])).toMatchObject({ code: 0, stdout: `${VERSION}\n`, stderr: "" });
+  });
+
+  it("each command of the table has its handler file", () => {
+    const files = readdirSync(join(import.meta.dirname, "../../src/cli/commands"));
+    expect(files.toSorted()).toEqual(COMMANDS.map(({ name }) => `${name}.ts`).toSorted());
+  });
+});
+
+describe("[spine-19e] usage errors exit 2", () => {
+  const cases: [title: string, args: string[], message: RegExp, hint: RegExp][] = [
+    ["an unknown command", ["lst"], /Unknown command 'lst'/, /Did you mean list\?/],
+    ["an unknown option", ["list", "--jsn"], /Unknown option '--jsn'/, /Did you mean --json\?/],
+    ["a missing argument", ["call"], /Missing required argument 'tool'/, /--help/],
+    ["too many arguments", ["schema", "x"], /Too many arguments/, /--help/],
+    ["a timeout that is no number", ["list", "--timeout", "soon"], /positive whole number/, /--help/],
+    ["no key=value", ["call", "t", "novalue"], /"novalue" is not key=value/, /key:=JSON/],
+    ["--args together with key=value", ["call", "t", "a=1", "--args", "{}"], /cannot be mixed/, /JSON object/],
+    ["a command that is not built yet", ["serve", "--port", "1"], /toolcrib serve .* not built in this version/, /--help/],
+  ];
+  it.each(cases)("%s", async (_title, args, message, hint) => {
+    const place = workspace();
+    const asText = await place.run(args);
+    expect(asText.code).toBe(2);
+    expect(asText.stdout).toBe("");
+    expect(asText.stderr).toMatch(message);
+    expect(asText.stderr).toMatch(hint);
+    expect(asText.stderr).not.toMatch(/\n\s+at /);
+
+    const asJson = await place.run([...args, "--json"]);
+    expect(asJson.code).toBe(2);
+    expect(asJson.stderr).toBe("");
+    const { error } = asJson.json<ErrorOutput>();
+    expect(error.code).toBe("invalid_arguments");
+    expect(error.message).toMatch(message);
+  });
+
+  it("no command at all shows the help on stderr", async () => {
+    const { code, stdout, stderr } = await workspace().run([]);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("Usage: toolcrib <command>");
+  });
+
+  it("names no planned command that is built", () => {
+    expect(COMMANDS.filter(({ name }) => name in PLANNED)).toEqual([]);
+  });
+});
+
+describe("bin", () => {
+  it("runs the command line and passes the exit code on", async () => {
+    const place = workspace();
+    expect(await place.run(["--version"], { main: BIN })).toMatchObject({ code: 0, stdout: `${VERSION}\n` });
+    expect((await place.run(["nonsense"], { main: BIN })).code).toBe(2);
+  });
+});

@@ -1,0 +1,147 @@
+/** The package as its users get it: packed, installed into an empty folder, run and imported from there. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { npmProgram } from "../../scripts/bootstrap/npm.mjs";
+import * as source from "../../src/index.ts";
+import { runProgram, type Run } from "../support/run-program.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const folder = mkdtempSync(join(tmpdir(), "toolcrib-package-"));
+const consumer = join(folder, "consumer");
+const installed = join(consumer, "node_modules", "toolcrib");
+const everything = join(root, "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js");
+
+function npm(args: readonly string[], cwd: string): Promise<Run> {
+  return runProgram(process.execPath, [npmProgram(process.env), ...args], { cwd });
+}
+
+function write(name: string, content: string): void {
+  writeFileSync(join(consumer, name), content);
+}
+
+beforeAll(async () => {
+  const packed = await npm(["pack", "--pack-destination", folder], root);
+  expect(packed.code, packed.stderr).toBe(0);
+  const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+
+  mkdirSync(consumer);
+  write("package.json", JSON.stringify({ name: "consumer", version: "1.0.0", type: "module", private: true }));
+  const options = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
+  const install = await npm(["install", ...options, join(folder, tarball)], consumer);
+  expect(install.code, install.stderr).toBe(0);
+
+  const config = { mcpServers: { everything: { command: process.execPath, args: [everything, "stdio"] } } };
+  write("claude_desktop_config.json", JSON.stringify(config));
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the files", () => {
+  const shipped = (): string[] => readdirSync(installed, { recursive: true, encoding: "utf8" });
+
+  it("[spine-03] ships what it needs and nothing of the workshop", () => {
+    const files = shipped();
+    for (const name of ["bin/toolcrib.js", "dist/index.js", "dist/index.d.ts", "schema.json", "README.md", "LICENSE", "CHANGELOG.md"]) {
+      expect(files).toContain(name);
+    }
+    const allowed = /^(?:bin|dist)(?:\/|$)|^(?:package\.json|schema\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    expect(files.filter((name) => !allowed.test(name))).toEqual([]);
+    expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$/.test(name))).toEqual([]);
+  });
+
+  it("[spine-03] installs neither the development packages nor the MCP SDK", () => {
+    const packages = readdirSync(join(consumer, "node_modules"));
+    for (const name of ["@modelcontextprotocol", "vitest", "typescript"]) expect(packages).not.toContain(name);
+  });
+
+  it("[spine-03] has every file that the manifest's exports and bin name", () => {
+    const manifest: unknown = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    const named = [...JSON.stringify(manifest).matchAll(/"(?:\.\/)?((?:dist|bin)\/[^"]+|schema\.json)"/g)].map(([, path = ""]) => path);
+    expect(named.length).toBeGreaterThanOrEqual(4);
+    const files = shipped();
+    expect(named.filter((path) => !files.includes(path))).toEqual([]);
+  });
+});
+
+describe("the command line", () => {
+  const toolcrib = (...args: string[]): Promise<Run> =>
+    runProgram(join(consumer, "node_modules", ".bin", "toolcrib"), args, { cwd: consumer });
+
+  it("[spine-03] prints its version", async () => {
+    expect(await toolcrib("--version")).toEqual({ code: 0, stdout: `${source.VERSION}\n`, stderr: "" });
+  });
+
+  it("[spine-03] lists and calls the tools of a real server from a Claude Desktop file", async () => {
+    const list = await toolcrib("list", "--json", "--config", "claude_desktop_config.json");
+    expect(list.code, list.stderr).toBe(0);
+    const tools: unknown = JSON.parse(list.stdout);
+    expect(tools).toContainEqual(expect.objectContaining({ name: "everything__get-sum", server: "everything", tool: "get-sum" }));
+
+    const call = await toolcrib("call", "everything__get-sum", "a=2", "b=40", "--config", "claude_desktop_config.json");
+    expect(call.code, call.stderr).toBe(0);
+    expect(call.stdout).toContain("42");
+  });
+});
+
+describe("the library", () => {
+  it("[spine-03] is imported by a program, which ends by itself", async () => {
+    write(
+      "program.mjs",
+      `import { createHub } from "toolcrib";
+      const hub = await createHub("claude_desktop_config.json");
+      const tool = hub.tools({ for: "anthropic" }).find(({ name }) => name === "everything__get-sum");
+      const result = await tool.execute("1", { a: 2, b: 40 });
+      console.log(result.content[0].text);
+      await hub.close();`,
+    );
+    const run = await runProgram(process.execPath, ["program.mjs"], { cwd: consumer });
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    expect(run.stdout).toContain("42");
+  });
+
+  it("[spine-03] exports the same names as the source, and its schema", async () => {
+    write(
+      "names.mjs",
+      `import * as toolcrib from "toolcrib";
+      import schema from "toolcrib/schema.json" with { type: "json" };
+      console.log(JSON.stringify({ names: Object.keys(toolcrib), servers: "mcpServers" in schema.properties }));`,
+    );
+    const run = await runProgram(process.execPath, ["names.mjs"], { cwd: consumer });
+    expect(run.code, run.stderr).toBe(0);
+    expect(JSON.parse(run.stdout)).toEqual({ names: Object.keys(source), servers: true });
+  });
+
+  it("[spine-03] gives types that a strict consumer can check, library files included", async () => {
+    write(
+      "typed.ts",
+      `import { createHub, type Hub, type Tool, type Outcome, type CallToolResult } from "toolcrib";
+      const hub: Hub = await createHub({ mcpServers: { files: { command: "node", args: ["server.js"] } } });
+      const tools: Tool[] = hub.tools({ for: "openai-strict" });
+      const outcome: Outcome<CallToolResult> = await hub.call(hub.session, { name: tools[0]?.name ?? "" });
+      if (outcome.ok) console.log(outcome.result.content.length);
+      else console.log(outcome.error.code === "denied", outcome.error.hint);
+      // @ts-expect-error: there is no such provider
+      hub.tools({ for: "nobody" });
+      // @ts-expect-error: a server has no such key
+      await createHub({ mcpServers: { files: { comand: "node" } } });
+      await hub.close();`,
+    );
+    const compilerOptions = {
+      target: "es2022",
+      lib: ["es2023", "esnext.disposable"],
+      module: "nodenext",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      skipLibCheck: false,
+      typeRoots: [join(root, "node_modules", "@types")],
+      types: ["node"],
+    };
+    write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["typed.ts"] }));
+    const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+    const run = await runProgram(process.execPath, [tsc, "-p", consumer], { cwd: consumer });
+    expect(run).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+});

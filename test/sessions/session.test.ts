@@ -1,0 +1,63 @@
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { KeptResults } from "../../src/sessions/kept-results.ts";
+import { Session } from "../../src/sessions/session.ts";
+
+describe("Session", () => {
+  it("[spine-12a] offers its workspace folder as a root", () => {
+    const session = new Session({ workspaceDir: "/tmp/some where" });
+    expect(session.roots).toEqual([{ uri: pathToFileURL("/tmp/some where").href, name: "some where" }]);
+    expect(new Session().roots).toEqual([]);
+  });
+
+  it("leaves out what it was not given, and is an owner's unless it says otherwise", () => {
+    const session = new Session();
+    expect("role" in session).toBe(false);
+    expect("onSample" in session).toBe(false);
+    expect(session).toMatchObject({ owner: true, door: "library", closed: false });
+    expect(new Session({ owner: false, role: "reviewer", door: "mcp" })).toMatchObject({
+      owner: false,
+      role: "reviewer",
+      door: "mcp",
+    });
+  });
+
+  it("closes once, tells who opened it, and drops what it kept", () => {
+    let told = 0;
+    const session = new Session({}, () => told++);
+    const uri = session.results.keep("1", "text");
+    session.close();
+    session.close();
+    expect(told).toBe(1);
+    expect(session.closing.aborted).toBe(true);
+    expect(session.results.read(uri)).toBeUndefined();
+  });
+});
+
+describe("KeptResults", () => {
+  it("keeps a text under its own URI", () => {
+    const results = new KeptResults();
+    const uri = results.keep("abc", "whole");
+    expect(uri).toBe("toolcrib://results/abc");
+    expect(KeptResults.owns(uri)).toBe(true);
+    expect(KeptResults.owns("file:///etc/passwd")).toBe(false);
+    expect(results.read(uri)).toEqual({ contents: [{ uri, mimeType: "text/plain", text: "whole" }] });
+  });
+
+  it("makes room by dropping the oldest, never the newest", () => {
+    const results = new KeptResults();
+    const big = "x".repeat(30 * 1024 * 1024);
+    const uris = ["1", "2", "3"].map((id) => results.keep(id, big));
+    expect(uris.map((uri) => results.read(uri) !== undefined)).toEqual([false, true, true]);
+    const huge = results.keep("4", "y".repeat(65 * 1024 * 1024));
+    expect(results.read(huge)).toBeDefined();
+    expect(results.read(uris[2] ?? "")).toBeUndefined();
+  });
+
+  it("replaces a text that is kept again", () => {
+    const results = new KeptResults();
+    results.keep("1", "old");
+    const uri = results.keep("1", "new");
+    expect(results.read(uri)?.contents[0]?.text).toBe("new");
+  });
+});

@@ -1,0 +1,56 @@
+/** A Connection on a fake clock with fake or real wires, and everything it needs around it. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../../src/model/clock.ts";
+import { type ServerEntryInput, ServerEntrySchema, type ServerSpec } from "../../src/model/server-spec.ts";
+import type { SessionContext } from "../../src/model/session.ts";
+import type { UseContext } from "../../src/model/source.ts";
+import { Redactor } from "../../src/secrets/redactor.ts";
+import { Connection, type ConnectionDeps } from "../../src/upstream/connection.ts";
+import { InMemoryEras } from "../../src/upstream/era-memory.ts";
+import { PidRecords } from "../../src/upstream/orphans/pid-records.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+export function specOf(entry: ServerEntryInput, id = "fake"): ServerSpec {
+  return { ...ServerEntrySchema.parse(entry), id, origin: { file: "test", dialect: "toolcrib" }, baseDir: process.cwd() };
+}
+
+export function sessionOf(id: string, more: Partial<SessionContext> = {}): SessionContext {
+  return { id, door: "test", owner: true, roots: [], ...more };
+}
+
+export function contextOf(more: Partial<UseContext> = {}): UseContext {
+  return { callId: "call", session: sessionOf("s1"), signal: new AbortController().signal, ...more };
+}
+
+export interface Bench {
+  readonly clock: FakeClock;
+  readonly connection: Connection;
+  readonly states: string[];
+  readonly warnings: string[];
+}
+
+export function depsOf(clock: Clock, more: Partial<ConnectionDeps> = {}): ConnectionDeps {
+  return {
+    clock,
+    env: process.env,
+    eras: new InMemoryEras(),
+    pids: new PidRecords(join(tmpdir(), `toolcrib-test-run-${randomUUID()}`)),
+    redactor: new Redactor(),
+    hubSession: sessionOf("hub"),
+    offers: { roots: false, sampling: false, elicitation: false },
+    clientVersion: "0.0.0-test",
+    ...more,
+  };
+}
+
+export function bench(entry: ServerEntryInput, more: Partial<ConnectionDeps> = {}): Bench {
+  const clock = new FakeClock();
+  const connection = new Connection(specOf(entry), depsOf(clock, more));
+  const states: string[] = [connection.state.kind];
+  const warnings: string[] = [];
+  connection.on("state", ({ state }) => states.push(state.kind));
+  connection.on("warning", (text) => warnings.push(text));
+  return { clock, connection, states, warnings };
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { decodeMessages, isRequest, isResponse } from "../../src/upstream/decode.ts";
+
+describe("decodeMessages", () => {
+  it("[spine-13d] passes messages on as they came, unknown fields included", () => {
+    const message = { jsonrpc: "2.0", id: 1, result: { extra: [1, { deep: null }] }, trace: "kept" };
+    expect(decodeMessages(JSON.stringify(message))).toEqual([message]);
+  });
+
+  it("unpacks a batch", () => {
+    const batch = [
+      { jsonrpc: "2.0", method: "a" },
+      { jsonrpc: "2.0", id: 1, result: {} },
+    ];
+    expect(decodeMessages(JSON.stringify(batch))).toEqual(batch);
+  });
+
+  it.each(["", "text", "42", "null", '"text"', "[]", "[1]", "{}", '{"level":30,"msg":"a log line"}', '{"id":1}', '{"id":1,"error":"x"}'])(
+    "[spine-09e] has no message in %j",
+    (text) => {
+      expect(decodeMessages(text)).toBeNull();
+    },
+  );
+
+  it("tells requests, notifications and answers apart", () => {
+    const [request] = decodeMessages('{"id":1,"method":"ping"}') ?? [];
+    const [notification] = decodeMessages('{"method":"note"}') ?? [];
+    const [answer] = decodeMessages('{"id":1,"result":{}}') ?? [];
+    expect([request, notification, answer].map((message) => message !== undefined && isRequest(message))).toEqual([true, false, false]);
+    expect([request, notification, answer].map((message) => message !== undefined && isResponse(message))).toEqual([false, false, true]);
+  });
+});
