@@ -41,8 +41,10 @@ async function showServers(hub: Hub): Promise<void> {
     const detail = state === "ready" ? `${toolCount} tools` : state === "failed" ? (lastError ?? "") : "";
     console.log(`  ${id.padEnd(12)}${state.padEnd(12)}${detail}`.trimEnd());
   };
-  hub.on("server", ({ info }) => show(info));
+  for (const info of hub.servers()) show(info);
+  const stop = hub.on("server", ({ info }) => show(info));
   const servers = await Promise.all(hub.servers().map(({ id }) => hub.connect(id)));
+  stop();
   if (servers.some(({ state }) => state !== "ready")) process.exitCode = 1;
 }
 
@@ -83,7 +85,7 @@ async function call(hub: Hub, name: string, args: Record<string, unknown>, expec
     onProgress: ({ progress, total }) => console.log(`    … ${progress} of ${total}`),
   });
   if (outcome.ok) console.log(`    ${shorten(resultText(outcome.result).replaceAll(workspace, "…"), 100)}`);
-  else console.log(`    ${outcome.error.code}: ${shorten(outcome.error.message, 100)}`);
+  else console.log(`    ${outcome.error.code}: ${shorten(`${outcome.error.message} ${outcome.error.hint ?? ""}`, 140)}`);
   if ((outcome.ok ? "ok" : outcome.error.code) !== expected) process.exitCode = 1;
 }
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { build, canBuild } from "./bootstrap/build.mjs";
 import { check, codeFolders } from "./bootstrap/check.mjs";
 import { installDependencies } from "./bootstrap/dependencies.mjs";
-import { findNode, typeScriptFlags } from "./bootstrap/node.mjs";
+import { findNode } from "./bootstrap/node.mjs";
 import { runNode } from "./bootstrap/run.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -19,12 +19,12 @@ const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib
  * @type {Readonly<Record<string, (node: NodeBinary, args: readonly string[]) => Promise<number>>>}
  */
 const TASKS = {
-  start: (node, args) => built(node, () => run(node, [...typeScriptFlags(node.version), join("demo", "run.ts"), ...args])),
+  start: (node, args) => built(node, () => run(node, [join("demo", "run.ts"), ...args])),
   test: (node, args) => built(node, () => run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args])),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
-  generate: (node) => run(node, [...typeScriptFlags(node.version), join("scripts", "generate.ts")]),
+  generate: (node) => run(node, [join("scripts", "generate.ts")]),
 };
 
 /** @param {NodeBinary} node @param {readonly string[]} args */

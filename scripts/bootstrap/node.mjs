@@ -6,7 +6,11 @@ import { join } from "node:path";
 import { withLock } from "./lock.mjs";
 import { runNpm } from "./npm.mjs";
 
-export const MINIMUM_NODE = "22.14.0";
+/**
+ * The package itself runs on 22.14. Tests and demo run TypeScript files as they stand, which Node does by itself since
+ * 22.18 and 23.6.
+ */
+const MINIMUM = "22.18";
 
 /** Packages that hold nothing but the Node binary of one platform; no install script is needed. */
 const NODE_PACKAGES = /** @type {Readonly<Record<string, {name: string, version: string, binary: string}>>} */ ({
@@ -32,10 +36,9 @@ export function nodePackageFor(platform, arch) {
   return NODE_PACKAGES[`${platform}-${arch}`];
 }
 
-/** Node runs TypeScript files by itself since 22.18 and 23.6; before that it wants to be told. @param {string} version */
-export function typeScriptFlags(version) {
-  const byItself = isAtLeast(version, "23.0.0") ? isAtLeast(version, "23.6.0") : isAtLeast(version, "22.18.0");
-  return byItself ? [] : ["--experimental-strip-types", "--disable-warning=ExperimentalWarning"];
+/** @param {string} version */
+export function isNewEnough(version) {
+  return isAtLeast(version, "23.0.0") ? isAtLeast(version, "23.6.0") : isAtLeast(version, "22.18.0");
 }
 
 /**
@@ -45,12 +48,12 @@ export function typeScriptFlags(version) {
 
 /** @param {NodeOptions} options @returns {Promise<NodeBinary>} */
 export async function findNode({ root, say, version = process.version, platform = process.platform, arch = process.arch }) {
-  if (isAtLeast(version, MINIMUM_NODE)) return { path: process.execPath, version };
+  if (isNewEnough(version)) return { path: process.execPath, version };
 
   const wanted = nodePackageFor(platform, arch);
   if (wanted === undefined) {
     throw new Error(
-      `Node ${version} is too old and there is no packaged one for ${platform}-${arch}: install Node ${MINIMUM_NODE} or newer.`,
+      `Node ${version} is too old and there is no packaged one for ${platform}-${arch}: install Node ${MINIMUM} or newer.`,
     );
   }
   const folder = join(root, ".dev", "node");
@@ -59,14 +62,14 @@ export async function findNode({ root, say, version = process.version, platform 
 
   await withLock(root, async () => {
     if (isInstalled(folder, wanted)) return;
-    say(`Node ${version} is too old (${MINIMUM_NODE} or newer is needed): fetching ${wanted.name}@${wanted.version} into .dev/node`);
+    say(`Node ${version} is too old (${MINIMUM} or newer is needed): fetching ${wanted.name}@${wanted.version} into .dev/node`);
     mkdirSync(folder, { recursive: true });
     const spec = `${wanted.name}@${wanted.version}`;
     await runNpm(process.execPath, ["install", "--prefix", folder, "--no-save", "--no-package-lock", "--ignore-scripts", spec], folder);
     const proof = spawnSync(binary.path, ["--version"], { encoding: "utf8" });
     if (proof.status !== 0) {
       rmSync(folder, { recursive: true, force: true });
-      throw new Error(`${spec} does not run on this machine: install Node ${MINIMUM_NODE} or newer. ${proof.stderr ?? ""}`.trim());
+      throw new Error(`${spec} does not run on this machine: install Node ${MINIMUM} or newer. ${proof.stderr ?? ""}`.trim());
     }
   });
   return binary;

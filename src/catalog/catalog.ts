@@ -193,7 +193,10 @@ export class Catalog {
     for (const kind of KINDS) {
       for (const name of view[kind].duplicates) {
         if (before?.[kind].duplicates.includes(name) === true) continue;
-        this.#warnings.push({ source: source.id, message: `${source.id} lists the ${kind} ${name} twice; the last one counts.` });
+        this.#warnings.push({
+          source: source.id,
+          message: `${source.id} lists the ${kind} ${name} twice; the last one counts.`,
+        });
       }
     }
   }
@@ -215,7 +218,9 @@ export class Catalog {
   }
 
   #offers<K extends Kind>(kind: K): SourceOffer<K>[] {
-    return this.#inOrder().flatMap(({ source, view }) => (view === undefined ? [] : [{ source, accepted: view[kind].accepted }]));
+    return this.#inOrder().flatMap(({ source, view }) =>
+      view === undefined ? [] : [{ source, accepted: view[kind].accepted }],
+    );
   }
 
   /** Servers as configured, then in-process sources. */

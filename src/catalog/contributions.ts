@@ -18,11 +18,14 @@ export class NamedContributions<K extends "tool" | "prompt"> {
 
   of(offers: readonly SourceOffer<K>[], naming: Naming): Contribution<K>[] {
     const locals = offers.filter(({ source }) => source.kind === "local");
-    const isSame = this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
+    const isSame =
+      this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
     if (naming !== this.#naming || !isSame) {
       this.#naming = naming;
       this.#locals = locals.map(({ accepted }) => accepted);
-      this.#taken = new Set(locals.flatMap(({ source, accepted }) => [...naming.localNames(source.id, namesOf(accepted)).values()]));
+      this.#taken = new Set(
+        locals.flatMap(({ source, accepted }) => [...naming.localNames(source.id, namesOf(accepted)).values()]),
+      );
     }
     const taken = this.#taken;
     return offers.map(({ source: { id, kind }, accepted }) => ({

@@ -35,7 +35,10 @@ export class Naming {
     const before: NamePattern[] = [];
     for (const pattern of ranked) {
       this.#patterns.set(pattern.server, pattern);
-      this.#owners.set(pattern.server, before.filter((other) => other.mayMeet(pattern)));
+      this.#owners.set(
+        pattern.server,
+        before.filter((other) => other.mayMeet(pattern)),
+      );
       before.push(pattern);
     }
   }
@@ -98,6 +101,9 @@ function assign(source: string, names: readonly string[], rules: Rules): Map<str
 
 function withHash(plain: string, source: string, name: string): string {
   // JSON keeps ("a", "bc") and ("ab", "c") apart.
-  const hash = createHash("sha256").update(JSON.stringify([source, name])).digest("hex").slice(0, HASH_LENGTH);
+  const hash = createHash("sha256")
+    .update(JSON.stringify([source, name]))
+    .digest("hex")
+    .slice(0, HASH_LENGTH);
   return `${plain.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}-${hash}`;
 }

@@ -29,7 +29,10 @@ function compare(query: string, name: string): Match | undefined {
   }
   const allowed = Math.min(6, Math.floor(query.length / 3));
   const bare = tail(query.length, folded);
-  const distance = Math.min(editDistance(query, folded, allowed), bare === "" ? Infinity : editDistance(query, bare, allowed));
+  const distance = Math.min(
+    editDistance(query, folded, allowed),
+    bare === "" ? Infinity : editDistance(query, bare, allowed),
+  );
   if (distance <= allowed) return { name, rank: 2, distance };
   if (query.length >= 3 && folded.includes(query)) return { name, rank: 3, distance: folded.length - query.length };
   return undefined;

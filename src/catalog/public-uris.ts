@@ -35,6 +35,7 @@ export class PublicUris {
     if (before === offered || (before === undefined && offered.length === 0)) return;
     this.forget(source);
     this.#offered.set(source, offered);
+    this.#revision += 1;
     for (const { name: uri } of offered) {
       const claims = this.#claims.get(uri);
       if (claims === undefined) this.#claims.set(uri, new Set([source]));

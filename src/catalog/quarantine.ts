@@ -1,6 +1,5 @@
 /** Checks of definitions, cheap and structural: a bad one is set aside with a reason and sinks nothing else. */
 import { fingerprint } from "../guard/fingerprint.ts";
-import { resultBytes } from "../guard/result-size.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -29,7 +28,8 @@ const NAME_KEY = { tool: "name", prompt: "name", resource: "uri", template: "uri
 const examined = new WeakMap<object, Map<Capability["kind"], Verdict>>();
 
 export function examine(kind: Capability["kind"], definition: unknown): Verdict {
-  if (!isJsonObject(definition)) return { ok: false, name: "", reason: `the definition is ${typeName(definition)}, not an object` };
+  if (!isJsonObject(definition))
+    return { ok: false, name: "", reason: `the definition is ${typeName(definition)}, not an object` };
   const known = examined.get(definition)?.get(kind);
   if (known !== undefined) return known;
   const verdict = judge(kind, definition);
@@ -66,21 +66,27 @@ function faultOfName(key: string, name: unknown): string | undefined {
 }
 
 function faultOfSize(definition: JsonObject): string | undefined {
-  if (resultBytes(definition, MAX_DEFINITION_BYTES) > MAX_DEFINITION_BYTES) {
+  // Throws for a definition that holds itself.
+  const json = JSON.stringify(definition);
+  if (Buffer.byteLength(json) > MAX_DEFINITION_BYTES) {
     return `the definition is larger than ${formatBytes(MAX_DEFINITION_BYTES)}`;
   }
-  return isDeeperThan(definition, MAX_DEPTH) ? `the definition is nested more than ${MAX_DEPTH} levels deep` : undefined;
+  return isDeeperThan(definition, MAX_DEPTH)
+    ? `the definition is nested more than ${MAX_DEPTH} levels deep`
+    : undefined;
 }
 
 /** Only what the rest of Toolcrib reads. `null` passes for an absent optional field: many servers write it so. */
 function faultOfShape(kind: Capability["kind"], definition: JsonObject): string | undefined {
   for (const key of ["title", "description"]) {
     const value = definition[key];
-    if (value !== undefined && value !== null && typeof value !== "string") return `${key} is ${typeName(value)}, not text`;
+    if (value !== undefined && value !== null && typeof value !== "string")
+      return `${key} is ${typeName(value)}, not text`;
   }
   for (const key of kind === "tool" ? ["annotations", "outputSchema", "_meta"] : ["_meta"]) {
     const value = definition[key];
-    if (value !== undefined && value !== null && !isJsonObject(value)) return `${key} is ${typeName(value)}, not an object`;
+    if (value !== undefined && value !== null && !isJsonObject(value))
+      return `${key} is ${typeName(value)}, not an object`;
   }
   switch (kind) {
     case "tool":
@@ -122,5 +128,8 @@ function isDeeperThan(value: unknown, depth: number): boolean {
 function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  return { string: "text", number: "a number", boolean: "a boolean", undefined: "nothing" }[String(typeof value)] ?? "an object";
+  return (
+    { string: "text", number: "a number", boolean: "a boolean", undefined: "nothing" }[String(typeof value)] ??
+    "an object"
+  );
 }

@@ -1,9 +1,4 @@
-import type {
-  PromptCapability,
-  ResourceCapability,
-  TemplateCapability,
-  ToolCapability,
-} from "../model/capability.ts";
+import type { PromptCapability, ResourceCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
 import type { KindTable } from "./table.ts";
 import { UriTemplate } from "./uri-template.ts";
 

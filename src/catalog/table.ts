@@ -65,7 +65,13 @@ export class TableBuilder<K extends Kind> {
     const capabilities = accepted.map(({ name, definition, fingerprint }) => {
       const origin = Object.freeze({ source, name });
       // Kind and definition belong together by K; TypeScript does not see that of a union.
-      const made = { kind: this.#kind, name: publicName(name), origin, definition, fingerprint } as unknown as CapabilityOf<K>;
+      const made = {
+        kind: this.#kind,
+        name: publicName(name),
+        origin,
+        definition,
+        fingerprint,
+      } as unknown as CapabilityOf<K>;
       const known = this.#table.byName.get(made.name);
       if (known !== undefined && isSameCapability(known, made)) return known;
       Object.freeze(made);
@@ -97,7 +103,13 @@ export function join<C extends Capability>(
     for (const capability of capabilities) {
       const { name, origin, kind } = capability;
       if (!clashing.has(name) || (isLocal && byName.get(name) === capability)) list.push(capability);
-      else clashes.push({ source: origin.source, kind, name: origin.name, reason: `another ${kind} has the public name ${name}` });
+      else
+        clashes.push({
+          source: origin.source,
+          kind,
+          name: origin.name,
+          reason: `another ${kind} has the public name ${name}`,
+        });
     }
   }
   return {

@@ -7,9 +7,7 @@ const MAX_URI_LENGTH = 16_384;
 const MAX_PARTS = 256;
 
 /** Either fixed text, or an expression: what it begins with, whether it may be absent, what its characters may not be. */
-type Part =
-  | { readonly literal: string }
-  | { readonly lead: string; readonly optional: boolean; readonly stop: string };
+type Part = { readonly literal: string } | { readonly lead: string; readonly optional: boolean; readonly stop: string };
 
 export class UriTemplate {
   /** How much of a URI the template fixes: of two templates that fit, the one that fixes more is meant. */

@@ -72,7 +72,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "[target...]", summary: "a URL, or -- and a command" },
     ],
     options: [
-      { flags: "--env <K=V>", summary: "environment variable for the command; may be repeated", kind: "list" },
+      { flags: "--env <K=V>", summary: "environment variable for the command, K alone for ${K}; may be repeated", kind: "list" },
       { flags: "--header <K=V>", summary: 'HTTP header, also as "K: V"; may be repeated', kind: "list" },
       { flags: "--transport <kind>", summary: "stdio, http or sse; inferred if absent" },
       { flags: "--cwd <dir>", summary: "working directory of the command" },

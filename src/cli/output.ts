@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { ErrorObject } from "../model/errors.ts";
 import { type Column, renderTable } from "./table.ts";
-import { withoutControls } from "./text-width.ts";
+import { clip, withoutControls } from "./text-width.ts";
 
 /** The part of a stream that output needs; `process.stdout` and a test's pass-through both have it. */
 export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -45,7 +45,7 @@ export class Output {
   }
 
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
-    const width = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+    const width = this.#stdout.isTTY === true ? widthOf(this.#stdout) : undefined;
     const lines = renderTable(columns, rows, { width, paintTitle: (text) => this.paint("bold", text) });
     this.#stdout.write(`${lines.join("\n")}\n`);
   }
@@ -75,8 +75,8 @@ export class Output {
   /** A line on stderr that the next one overwrites; nothing where stderr is no terminal. An empty text clears it. */
   transient(text: string): void {
     if (this.#stderr.isTTY !== true || this.quiet) return;
-    const room = Math.max(1, (this.#stderr.columns ?? 80) - 1);
-    this.#stderr.write(`\r\u001b[K${withoutControls(text).replaceAll("\n", " ").slice(0, room)}`);
+    const line = withoutControls(text).replaceAll("\n", " ");
+    this.#stderr.write(`\r\u001b[K${clip(line, (widthOf(this.#stderr) ?? 80) - 1)}`);
   }
 
   paint(style: Style, text: string): string {
@@ -103,6 +103,11 @@ function stripKeepingPaint(text: string): string {
     .split(PAINT)
     .map((part, index) => (index % 2 === 1 ? part : withoutControls(part)))
     .join("");
+}
+
+/** A terminal that does not know its size says 0. */
+function widthOf(sink: Sink): number | undefined {
+  return sink.columns === undefined || sink.columns <= 0 ? undefined : sink.columns;
 }
 
 function drained(sink: Sink): Promise<void> {

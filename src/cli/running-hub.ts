@@ -1,13 +1,13 @@
 /** A hub for the length of one command: config loaded, warnings shown, servers connected as needed, all closed after. */
 import { constants } from "node:os";
-import { renderDiagnostic } from "../config/diagnostics.ts";
-import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
 import { createHub } from "../hub/create.ts";
 import type { Hub } from "../hub/hub.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import type { Invocation } from "./command.ts";
+import { loadForCommand } from "./command-config.ts";
 
 
 export class RunningHub {
@@ -121,6 +121,10 @@ export async function withHub(
     hub.on("warning", ({ server, message }) => onWarning(server === undefined ? message : `${server}: ${message}`));
     const exitCode = await use(new RunningHub(hub, interrupt.signal, deadline));
     return signals.exitCode ?? exitCode;
+  } catch (error) {
+    // What fails after a signal fails because of it.
+    if (signals.exitCode === undefined) throw error;
+    return signals.exitCode;
   } finally {
     deadline.stop();
     await hub?.close();
@@ -143,21 +147,10 @@ function listenForSignals(interrupt: AbortController): { readonly exitCode: numb
       return exitCode;
     },
     stop: () => {
-      for (const name of names) process.off(name, onSignal);
+      // After a signal they stay, because it is their presence that makes `closeOnSignals` give an exit code.
+      if (exitCode === undefined) for (const name of names) process.off(name, onSignal);
     },
   };
-}
-
-/** The config that the command line names or that is found, with its warnings shown. */
-export async function loadForCommand(invocation: Invocation): Promise<LoadedConfig> {
-  const config = await loadQuietly(invocation);
-  for (const warning of config.warnings) invocation.out.warn(renderDiagnostic(warning));
-  return config;
-}
-
-export function loadQuietly({ flags, env, cwd }: Invocation): Promise<LoadedConfig> {
-  const file = flags.text("config");
-  return loadConfig({ env, cwd, ...(file === undefined ? {} : { file }) });
 }
 
 function startDeadline(ms: number | undefined, interrupt: AbortController): Deadline & { stop(): void } {

@@ -22,16 +22,17 @@ export interface EditResult {
   readonly after: string;
 }
 
-export interface EditOptions {
+interface EditOptions {
   /** Work out the result and write nothing. */
   readonly dryRun?: boolean;
 }
 
-export interface AddOptions extends EditOptions {
+interface AddOptions extends EditOptions {
   /** Overwrite an entry of the same id instead of refusing. */
   readonly replace?: boolean;
 }
 
+const BYTE_ORDER_MARK = "\uFEFF";
 const NEW_FILE = '{\n  "mcpServers": {}\n}\n';
 
 /** Adds a server, and the file if it is missing. `conflict` if the id is taken. */
@@ -93,8 +94,10 @@ async function edit(file: string, options: EditOptions, change: Change): Promise
 }
 
 function plan(file: string, before: string | null, change: Change): EditResult {
-  const text = before === null || before.trim() === "" ? NEW_FILE : before;
-  return { before, after: change(text, editableServers(file, text)) };
+  const mark = before?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : "";
+  const content = (before ?? "").slice(mark.length);
+  const text = content.trim() === "" ? NEW_FILE : content;
+  return { before, after: mark + change(text, editableServers(file, text)) };
 }
 
 async function readText(file: string): Promise<string | null> {

@@ -22,7 +22,7 @@ export function expandTilde(path: string, user: string): string {
   return path === "~" || path.startsWith("~/") || path.startsWith("~\\") ? join(user, path.slice(1)) : path;
 }
 
-export interface FindOptions {
+interface FindOptions {
   /** What `--config` said. */
   readonly config?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
@@ -36,9 +36,9 @@ export interface FindOptions {
  * A file that was named and is not there is an error: falling back to another one would surprise.
  */
 export function findConfig({ config, env, cwd, home }: FindOptions): string | null {
-  if (config !== undefined && config !== "") return named(config, "--config", env, cwd);
+  if (config !== undefined && config !== "") return named(config, "", env, cwd);
   const variable = env["TOOLCRIB_CONFIG"];
-  if (variable !== undefined && variable !== "") return named(variable, "$TOOLCRIB_CONFIG", env, cwd);
+  if (variable !== undefined && variable !== "") return named(variable, ", which $TOOLCRIB_CONFIG names", env, cwd);
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const found = firstIn(folder);
     if (found !== undefined) return found;
@@ -51,10 +51,10 @@ function firstIn(folder: string): string | undefined {
   return NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
 }
 
-function named(path: string, by: string, env: NodeJS.ProcessEnv, cwd: string): string {
+function named(path: string, remark: string, env: NodeJS.ProcessEnv, cwd: string): string {
   const file = resolve(cwd, expandTilde(path, userHome(env)));
   if (existsSync(file)) return file;
-  throw new ToolcribError("not_found", `There is no config file ${file}, which ${by} names`, {
+  throw new ToolcribError("not_found", `There is no config file ${file}${remark}`, {
     hint: "Check the path, or leave it out to have toolcrib.json searched for.",
     details: { file },
   });

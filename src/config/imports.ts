@@ -25,7 +25,8 @@ interface ImportOptions {
   /** The importing file. */
   readonly file: string | null;
   readonly baseDir: string;
-  readonly home: string;
+  /** null for a config given in code: it names all it wants. */
+  readonly home: string | null;
   readonly list: readonly string[];
   readonly userHome: string;
 }
@@ -59,13 +60,12 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
       imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
     }
   }
-  const etc = join(home, "etc", "mcp-servers.json");
-  if (!seen.has(etc)) {
-    const reason = await readLayer(etc, userHome, imports);
-    if (reason !== undefined && reason !== MISSING) {
-      const message = `the file ${reason}; it is skipped`;
-      imports.warnings.push({ severity: "warning", code: "missing_import", file: etc, line: 0, column: 0, path: "", message });
-    }
+  const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
+  if (etc === null || seen.has(etc)) return imports;
+  const reason = await readLayer(etc, userHome, imports);
+  if (reason !== undefined && reason !== MISSING) {
+    const message = `the file ${reason}; it is skipped`;
+    imports.warnings.push({ severity: "warning", code: "missing_import", file: etc, line: 0, column: 0, path: "", message });
   }
   return imports;
 }

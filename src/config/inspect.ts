@@ -26,7 +26,7 @@ const CALLED_HERE: Readonly<Record<string, string>> = {
   servers: "mcpServers",
 };
 
-export interface Inspection {
+interface Inspection {
   /** The value without its unknown keys. */
   readonly value: unknown;
   readonly problems: Diagnostic[];
@@ -80,14 +80,24 @@ export function schemaAt(node: SchemaNode, path: ConfigPath, value: unknown): Sc
   const options = node.anyOf ?? node.oneOf;
   if (step === undefined) return node;
   if (options !== undefined) {
-    const option = chooseOption(options, value) ?? options.find((one) => one.type === "object");
-    return option === undefined ? undefined : schemaAt(option, path, value);
+    const option = chooseOption(options, value);
+    return option === undefined ? unionOf(options, path, value) : schemaAt(option, path, value);
   }
   if (typeof step === "number") {
     return node.items === undefined ? undefined : schemaAt(node.items, rest, Array.isArray(value) ? value[step] : undefined);
   }
   const child = node.properties?.[step] ?? node.additionalProperties;
   return typeof child === "object" ? schemaAt(child, rest, isJsonObject(value) ? value[step] : undefined) : undefined;
+}
+
+/** What any of the options says of a path, for a value that fits none of them, such as an unknown `auth.type`. */
+function unionOf(options: readonly SchemaNode[], path: ConfigPath, value: unknown): SchemaNode | undefined {
+  const found = options.flatMap((option) => {
+    const child = schemaAt(option, path, value);
+    if (child === undefined) return [];
+    return [option.notBuilt === undefined ? child : { ...child, notBuilt: option.notBuilt }];
+  });
+  return found.length > 1 ? { anyOf: found } : found[0];
 }
 
 export function unknownKey(document: Document, path: ConfigPath, key: string, known: readonly string[]): Diagnostic {

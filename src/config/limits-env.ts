@@ -7,7 +7,7 @@ import { allowedBy } from "./schema-words.ts";
 
 const PREFIX = "TOOLCRIB_LIMITS_";
 
-export interface LimitsFromEnv {
+interface LimitsFromEnv {
   readonly limits: Partial<Limits>;
   readonly problems: readonly Diagnostic[];
   readonly warnings: readonly Diagnostic[];

@@ -52,7 +52,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const warnings = [...document.warnings, ...primary.warnings, ...fromEnv.warnings];
 
   const config: Config = { ...primary.config, limits: { ...primary.config.limits, ...fromEnv.limits } };
-  const imports = await readImports({ document, file, baseDir, home, list: config.import, userHome: userHome(env) });
+  const imports = await readImports({
+    document,
+    file,
+    baseDir,
+    home: options.config === undefined ? home : null,
+    list: config.import,
+    userHome: userHome(env),
+  });
   problems.push(...imports.problems);
   warnings.push(...imports.warnings);
 

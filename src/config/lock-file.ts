@@ -4,7 +4,7 @@ import { open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { ToolcribError } from "../model/errors.ts";
 
-export interface LockOptions {
+interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
   readonly waitMs?: number;
   /** A lock of another machine, or without readable contents, counts as left behind after this time. */

@@ -53,7 +53,7 @@ function boundOf(node: SchemaNode): string {
   return node.minimum === undefined ? "" : ` from ${node.minimum}`;
 }
 
-export function either(words: readonly string[]): string {
+function either(words: readonly string[]): string {
   if (words.length < 2) return words[0] ?? "nothing";
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }

@@ -1,4 +1,5 @@
 /** Rules for one server entry that no schema of single keys can say, and warnings about what is unwise in it. */
+import { isLoopback } from "../model/loopback.ts";
 import type { ServerEntry } from "../model/server-spec.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
 import { findReferences, type Reference } from "../secrets/references.ts";
@@ -104,11 +105,9 @@ function holdsSecret(url: string): boolean {
   return named || findReferences(url).some(isSecretReference);
 }
 
+/** A host that holds a reference is judged at connect time, when it is known. */
 function isPlainHttpElsewhere(url: string): boolean {
   const [, host] = /^http:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/i.exec(url) ?? [];
-  return host !== undefined && findReferences(host).length === 0 && !isLoopback(host);
-}
-
-function isLoopback(host: string): boolean {
-  return /^(?:localhost|[^.]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:127(?:\.\d{1,3}){3}\])$/i.test(host);
+  if (host === undefined || findReferences(host).length > 0 || !URL.canParse(`http://${host}`)) return false;
+  return !isLoopback(new URL(`http://${host}`).hostname);
 }

@@ -42,20 +42,24 @@ export function removeProperty(text: string, path: readonly string[]): string {
     return `${text.slice(0, parent.offset)}{}${text.slice(endOf(parent))}`;
   }
   const comma = commaAfter(text, endOf(property), endOf(parent));
-  if (isOnOwnLines(text, property)) {
-    const start = lineBreakBefore(text, property.offset);
-    const end = endOfLineTrivia(text, comma === undefined ? endOf(property) : comma + 1);
-    const withoutLines = text.slice(0, start) + text.slice(end);
-    const earlierComma = before === undefined ? undefined : commaAfter(text, endOf(before), property.offset);
+  const end = endOfLineTrivia(text, comma === undefined ? endOf(property) : comma + 1);
+  if (isOnOwnLines(text, property) && end === lineEnd(text, end)) {
+    const without = text.slice(0, lineBreakBefore(text, property.offset)) + text.slice(end);
     // The last property of a list without a trailing comma: the comma before it goes too.
-    if (after === undefined && comma === undefined && earlierComma !== undefined) {
-      return withoutLines.slice(0, earlierComma) + withoutLines.slice(earlierComma + 1);
-    }
-    return withoutLines;
+    return after === undefined && comma === undefined ? withoutComma(without, text, before, property) : without;
   }
   if (after !== undefined) return text.slice(0, property.offset) + text.slice(after.offset);
-  const start = before === undefined ? property.offset : endOf(before);
-  return text.slice(0, start) + text.slice(endOf(property));
+  const gap = before === undefined ? "" : text.slice(endOf(before), property.offset);
+  if (before === undefined || /^\s*,\s*$/.test(gap)) {
+    return text.slice(0, before === undefined ? property.offset : endOf(before)) + text.slice(endOf(property));
+  }
+  return withoutComma(text.slice(0, property.offset) + text.slice(endOf(property)), text, before, property);
+}
+
+/** `edited` without the comma that stood before `property`, where the two texts are still the same. */
+function withoutComma(edited: string, text: string, before: Node | undefined, property: Node): string {
+  const comma = before === undefined ? undefined : commaAfter(text, endOf(before), property.offset);
+  return comma === undefined ? edited : edited.slice(0, comma) + edited.slice(comma + 1);
 }
 
 function insert(text: string, parent: Node, key: string, value: unknown, style: Style): string {

@@ -8,7 +8,7 @@ import { inspect, schemaAt } from "./inspect.ts";
 import type { SchemaNode } from "./json-schema.ts";
 import { allowedBy, foundIn } from "./schema-words.ts";
 
-export interface Validation<Output> {
+interface Validation<Output> {
   /** Absent if there is a problem. */
   readonly output?: Output;
   readonly problems: readonly Diagnostic[];
@@ -27,11 +27,21 @@ export function validate<Schema extends z.ZodType>(
 ): Validation<z.output<Schema>> {
   const { value: cleaned, problems, warnings } = inspect(document, path, value, node);
   const parsed = schema.safeParse(cleaned);
-  for (const issue of parsed.error?.issues ?? []) {
-    problems.push(...describeIssue({ document, path, value: cleaned, node }, issue));
+  const described = (parsed.error?.issues ?? []).flatMap((issue) =>
+    describeIssue({ document, path, value: cleaned, node }, issue),
+  );
+  // zod may fault one value twice, for its type and for its length; and what was dropped as not built is not missing.
+  const faulted = new Set(problems.map((problem) => problem.path));
+  for (const problem of described) {
+    if (!faulted.has(problem.path)) problems.push(problem);
+    faulted.add(problem.path);
   }
-  if (problems.length > 0 || !parsed.success) return { problems, warnings };
+  if (problems.length > 0 || !parsed.success) return { problems: problems.toSorted(byPlace), warnings };
   return { output: parsed.data, problems, warnings };
+}
+
+function byPlace(a: Diagnostic, b: Diagnostic): number {
+  return a.line - b.line || a.column - b.column;
 }
 
 interface Place {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 
-export interface WriteAtomicOptions {
+interface WriteAtomicOptions {
   /** Of a file that does not exist yet; an existing file keeps its own. */
   readonly mode?: number;
   /** Asked right before the replacement; false leaves the file as it is. */

@@ -6,7 +6,12 @@ import { resultBytes } from "./result-size.ts";
 export type Inspection =
   | { readonly verdict: "pass"; readonly bytes: number }
   | { readonly verdict: "changed"; readonly bytes: number; readonly result: Result }
-  | { readonly verdict: "rejected"; readonly code: "too_large" | "blocked"; readonly message: string; readonly hint: string };
+  | {
+      readonly verdict: "rejected";
+      readonly code: "too_large" | "blocked";
+      readonly message: string;
+      readonly hint: string;
+    };
 
 export interface InspectionLimits {
   /** Largest size of the result as JSON, in bytes. */

@@ -6,7 +6,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
 import type { Tool, ToolResult } from "../model/tool.ts";
-import { normalizeSchema, type Provider } from "../schemas/normalize.ts";
+import { normalizeSchema, type NormalizedSchema, type Provider } from "../schemas/normalize.ts";
 import type { Session } from "../sessions/session.ts";
 
 /** `details` of what a tool from an MCP server returns; for the program, never for a model. */
@@ -40,32 +40,32 @@ export interface AgentToolsOptions {
 export function agentTools(capabilities: readonly ToolCapability[], options: AgentToolsOptions): Tool[] {
   const tools: Tool[] = [];
   for (const capability of capabilities) {
-    const parameters = parametersFor(capability, options);
-    if (parameters !== undefined) tools.push(agentTool(capability, parameters, options));
+    const schema = schemaFor(capability, options);
+    if (schema !== undefined) tools.push(agentTool(capability, schema, options));
   }
   return tools;
 }
 
 /** Schemas are immutable definitions, so each is normalised once per provider. */
-const normalised = new WeakMap<JsonObject, Map<Provider, JsonObject>>();
+const normalised = new WeakMap<JsonObject, Map<Provider, NormalizedSchema>>();
 
-function parametersFor(capability: ToolCapability, options: AgentToolsOptions): JsonObject | undefined {
-  const schema = capability.definition.inputSchema;
-  let byProvider = normalised.get(schema);
-  if (byProvider === undefined) normalised.set(schema, (byProvider = new Map()));
+function schemaFor(capability: ToolCapability, options: AgentToolsOptions): NormalizedSchema | undefined {
+  const { inputSchema } = capability.definition;
+  let byProvider = normalised.get(inputSchema);
+  if (byProvider === undefined) normalised.set(inputSchema, (byProvider = new Map()));
   const known = byProvider.get(options.provider);
   if (known !== undefined) return known;
   try {
-    const parameters = normalizeSchema(schema, options.provider).schema;
-    byProvider.set(options.provider, parameters);
-    return parameters;
+    const schema = normalizeSchema(inputSchema, options.provider);
+    byProvider.set(options.provider, schema);
+    return schema;
   } catch (error) {
     options.onUnusable(capability, error instanceof Error ? error.message : String(error));
     return undefined;
   }
 }
 
-function agentTool(capability: ToolCapability, parameters: JsonObject, options: AgentToolsOptions): Tool {
+function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSchema, options: AgentToolsOptions): Tool {
   const { definition, origin } = capability;
   const local = origin.source === "local";
   const label = local ? definition.title : `MCP: ${options.serverName(origin.source)}/${origin.name}`;
@@ -73,12 +73,12 @@ function agentTool(capability: ToolCapability, parameters: JsonObject, options: 
     name: capability.name,
     ...(label === undefined ? {} : { label }),
     description: local ? (definition.description ?? "") : describeMcpTool(capability, options),
-    parameters,
+    parameters: schema,
     ...(definition.annotations === undefined ? {} : { annotations: definition.annotations }),
     async execute(_toolCallId, params, signal, onUpdate) {
       const outcome = await options.call(options.session, {
         name: capability.name,
-        arguments: params,
+        arguments: restore(params),
         signal,
         onProgress: onUpdate && ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
       });

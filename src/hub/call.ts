@@ -20,7 +20,8 @@ import type { Session } from "../sessions/session.ts";
 import type { AuditSink, CallRecord } from "../telemetry/call-record.ts";
 import { linkSignals } from "./abort.ts";
 import type { HookCall, HookChain } from "./hooks.ts";
-import { locate, notFound, subjectOf, type Target } from "./locate.ts";
+import { locate, notFound, subjectOf } from "./locate.ts";
+import type { Target } from "./target.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;

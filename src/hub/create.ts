@@ -64,11 +64,9 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
 
   const events = new Emitter<HubEvents>();
   const registry = options.registry ?? new ToolRegistry();
-  const plugins = await loadPlugins(config.config.plugins, {
-    baseDir: config.baseDir,
-    registry,
-    warn: (message) => events.emit("warning", { message }),
-  });
+  const warn = (message: string): void => events.emit("warning", { message });
+  const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
+  const stopRegistryWarnings = registry.on("warning", ({ message }) => warn(message));
 
   const session = hubSession(config, options);
   const pids = new PidRecords(join(home, "run"));
@@ -121,6 +119,7 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     events,
     async release() {
       stopListening();
+      stopRegistryWarnings();
       for (const plugin of plugins) plugin.unregister();
       await pids.close();
     },
@@ -128,6 +127,7 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
   const stopListening = closeOnAbort(hub, options.signal);
 
   relayEvents(catalog, connections, events);
+  for (const message of catalog.namingWarnings()) warn(message);
   catalog.addSource(registry.source());
   for (const connection of connections.values()) catalog.addSource(connection);
 

@@ -85,10 +85,12 @@ export class Hub {
 
   openSession(options: SessionOptions = {}): Session {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
+    const parts = this.#parts;
     const session = new Session(options, (closed) => {
       this.#sessions.delete(closed);
-      this.#parts.path.limits.forget(closed.id);
+      parts.path.limits.forget(closed.id);
       this.registry.forgetContext(closed.id);
+      for (const connection of parts.connections.values()) connection.endSession(closed.id);
     });
     this.#sessions.add(session);
     return session;

@@ -2,7 +2,7 @@
 import { ToolcribError } from "../model/errors.ts";
 import { NO_DEFINITIONS, type Source } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
-import type { Target } from "./locate.ts";
+import type { Target } from "./target.ts";
 
 export function keptResultsTarget(session: Session, uri: string): Target {
   const source: Source = {

@@ -3,17 +3,12 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { nearMatches } from "../catalog/near-matches.ts";
 import type { Capability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
-import type { Source, Use } from "../model/source.ts";
+import type { Use } from "../model/source.ts";
 import type { Subject } from "../policy/decide.ts";
 import { KeptResults } from "../sessions/kept-results.ts";
 import type { Session } from "../sessions/session.ts";
 import { keptResultsTarget } from "./kept-results-source.ts";
-
-export interface Target {
-  readonly capability: Capability;
-  readonly source: Source;
-  readonly use: Use;
-}
+import type { Target } from "./target.ts";
 
 interface Lookup {
   readonly catalog: Catalog;

@@ -30,7 +30,8 @@ const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 
 export const ServerIdSchema = z
   .string()
-  .regex(ID_PATTERN, "a letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -");
+  .regex(ID_PATTERN, "a letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -")
+  .refine((id) => id !== "local", 'any other than "local", which is the source id of in-process tools');
 
 /** One entry under `mcpServers`. */
 export const ServerEntrySchema = z.strictObject({

@@ -49,6 +49,8 @@ export interface Source {
   definitions(): Definitions;
   /** Resolves with the result as the source gave it, `isError` results included. Rejects with ToolcribError only. */
   run(use: Use, context: UseContext): Promise<Result>;
+  /** Drops what it holds for a session that has ended, such as its subscriptions. Must not throw. */
+  endSession?(sessionId: string): void;
   /** Called after `definitions()` changed. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
 }

@@ -1,13 +1,25 @@
 /** Rules in, Decision out. */
 import type { Capability } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
+import type { ToolAnnotations } from "../model/protocol.ts";
 import type { ToolRules } from "../model/tool-rules.ts";
+import type { Matchable } from "./pattern.ts";
 import { RuleList } from "./rule-list.ts";
 
 export interface ServerPolicy {
   readonly rules?: ToolRules | undefined;
+  /** Roles that may see the server; all if absent. */
   readonly roles?: readonly string[] | undefined;
+  /** Roles that have a server of their own in its place. */
+  readonly replacedFor?: readonly string[] | undefined;
   /** Where the server's rules are written, for a person. */
+  readonly where: string;
+}
+
+export interface RolePolicy {
+  /** Ids of the servers that the role may see, `local` for in-process tools; all if absent. */
+  readonly servers?: readonly string[] | undefined;
+  readonly rules?: ToolRules | undefined;
   readonly where: string;
 }
 
@@ -15,8 +27,9 @@ export interface PolicyOptions {
   readonly hub: ToolRules;
   /** Where the hub's rules are written, for a person. */
   readonly where: string;
-  /** Every configured server, disabled ones too: together they say which roles exist. */
+  /** Every configured server, disabled ones too: with `roles` they say which roles exist. */
   readonly servers: ReadonlyMap<string, ServerPolicy>;
+  readonly roles?: ReadonlyMap<string, RolePolicy> | undefined;
 }
 
 /** What somebody wants to see or use. */
@@ -27,6 +40,8 @@ export interface Subject {
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
+  readonly annotations?: ToolAnnotations | undefined;
+  readonly tags?: readonly string[] | undefined;
   readonly ownerOnly?: boolean | undefined;
 }
 
@@ -34,66 +49,131 @@ export interface Who {
   readonly role?: string | undefined;
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
+  /** Rules of the session itself; they narrow what is left. */
+  readonly rules?: ToolRules | undefined;
 }
 
-interface CompiledServer {
-  readonly policy: ServerPolicy;
+/** One level's say, for `policy explain`. */
+export interface Step {
+  readonly level: Rule["level"];
+  readonly where: string;
+  readonly verdict: Decision["verdict"] | "silent";
+  readonly rule: Rule | null;
+}
+
+export interface Explanation {
+  readonly decision: Decision;
+  readonly steps: readonly Step[];
+}
+
+interface Compiled<P> {
+  readonly policy: P;
   readonly rules: RuleList;
 }
 
 /**
- * A server's rules narrow the hub's and never widen them; within one level deny beats allow.
- * `deny` holds for every kind, by name or URI. `allow` holds for tools only: it stands under `tools`, and a list of
- * tool names that silently hid every resource and prompt would surprise.
+ * Levels: hub, server, role, session. Each can only narrow: a deny at any level denies, else an ask at any level asks.
+ * Within one level deny beats ask beats allow. `deny` and `ask` hold for every kind, by name or URI. `allow` holds for
+ * tools only: it stands under `tools`, and a list of tool names that silently hid every resource would surprise.
  */
 export class Policy {
   readonly #where: string;
   readonly #hub: RuleList;
-  readonly #servers = new Map<string, CompiledServer>();
-  readonly #roles = new Set<string>();
+  readonly #servers = new Map<string, Compiled<ServerPolicy>>();
+  readonly #roles = new Map<string, Compiled<RolePolicy>>();
+  readonly #knownRoles: ReadonlySet<string>;
+  readonly #sessionRules = new WeakMap<ToolRules, RuleList>();
 
   constructor(options: PolicyOptions) {
     this.#where = options.where;
     this.#hub = new RuleList("hub", options.hub, options.where);
     for (const [id, policy] of options.servers) {
       this.#servers.set(id, { policy, rules: new RuleList("server", policy.rules ?? {}, policy.where) });
-      for (const role of policy.roles ?? []) this.#roles.add(role);
     }
+    for (const [name, policy] of options.roles ?? []) {
+      this.#roles.set(name, { policy, rules: new RuleList("role", policy.rules ?? {}, policy.where) });
+    }
+    const named = [...options.servers.values()].flatMap(({ roles = [] }) => roles);
+    this.#knownRoles = new Set([...this.#roles.keys(), ...named]);
   }
 
   decide(subject: Subject, who: Who): Decision {
-    const server = subject.server === null ? undefined : this.#servers.get(subject.server);
-    const allowApplies = subject.kind === "tool";
-    // Hub rules speak of public names; a server's rules may also use the names that the server itself gives.
-    const hubNames = [subject.publicName];
-    const serverNames = [subject.originName, subject.publicName];
-
-    const refusal =
-      this.#refusedByRole(server, who) ??
-      refusedByOwnership(subject, who) ??
-      this.#hub.denying(hubNames) ??
-      server?.rules.denying(serverNames) ??
-      (allowApplies ? (this.#hub.notAllowing(hubNames) ?? server?.rules.notAllowing(serverNames)) : undefined);
-    if (refusal !== undefined) return { verdict: "deny", rule: refusal };
-
-    const grant = allowApplies ? (server?.rules.allowing(serverNames) ?? this.#hub.allowing(hubNames)) : undefined;
-    return { verdict: "allow", rule: grant ?? null };
+    return this.explain(subject, who).decision;
   }
 
-  /** A session without a role is either the owner's, who sees all, or a guest's, who sees what names no roles. */
-  #refusedByRole(server: CompiledServer | undefined, who: Who): Rule | undefined {
-    if (who.role !== undefined && !this.#roles.has(who.role)) {
-      return { level: "role", list: "roles", pattern: who.role, where: `${this.#where}: no server names this role` };
+  /** The decision, with what each level said on the way. */
+  explain(subject: Subject, who: Who): Explanation {
+    const steps = this.#steps(subject, who);
+    const deny = steps.find((step) => step.verdict === "deny");
+    if (deny?.rule) return { decision: { verdict: "deny", rule: deny.rule }, steps };
+    const ask = steps.find((step) => step.verdict === "ask");
+    if (ask?.rule) return { decision: { verdict: "ask", rule: ask.rule }, steps };
+    const grant = steps.findLast((step) => step.verdict === "allow")?.rule ?? null;
+    return { decision: { verdict: "allow", rule: grant }, steps };
+  }
+
+  #steps(subject: Subject, who: Who): Step[] {
+    const server = subject.server === null ? undefined : this.#servers.get(subject.server);
+    const role = who.role === undefined ? undefined : this.#roles.get(who.role);
+    const session = who.rules === undefined ? undefined : this.#compileSession(who.rules);
+    const { annotations, tags } = subject;
+    const byPublicName: Matchable = { names: [subject.publicName], annotations, tags };
+    // A server's rules may also use the names that the server itself gives.
+    const byEitherName: Matchable = { names: [subject.originName, subject.publicName], annotations, tags };
+    const isTool = subject.kind === "tool";
+
+    const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];
+    steps.push(levelStep("hub", this.#where, this.#hub, byPublicName, isTool));
+    if (server !== undefined) steps.push(levelStep("server", server.policy.where, server.rules, byEitherName, isTool));
+    if (role !== undefined) steps.push(levelStep("role", role.policy.where, role.rules, byPublicName, isTool));
+    if (session !== undefined) steps.push(levelStep("session", "this session", session, byPublicName, isTool));
+    return steps;
+  }
+
+  /** What is refused whatever the rules say. */
+  *#admission(subject: Subject, who: Who, server: ServerPolicy | undefined, role: RolePolicy | undefined): Generator<Step> {
+    if (subject.ownerOnly === true && !who.owner) {
+      const where = "the tool's own definition";
+      yield denial({ level: "tool", list: "ownerOnly", pattern: subject.publicName, where });
     }
-    const roles = server?.policy.roles;
-    if (server === undefined || roles === undefined) return undefined;
-    const admitted = who.role === undefined ? who.owner : roles.includes(who.role);
-    if (admitted) return undefined;
-    return { level: "server", list: "roles", pattern: roles.join(", "), where: server.policy.where };
+    if (who.role !== undefined && !this.#knownRoles.has(who.role)) {
+      yield denial({ level: "role", list: "roles", pattern: who.role, where: `${this.#where}: no such role` });
+    }
+    if (server?.roles !== undefined) {
+      // A session without a role is either the owner's, who sees all, or a guest's, who sees what names no roles.
+      const admitted = who.role === undefined ? who.owner : server.roles.includes(who.role);
+      if (!admitted) {
+        yield denial({ level: "server", list: "roles", pattern: server.roles.join(", "), where: server.where });
+      }
+    }
+    if (who.role !== undefined && server?.replacedFor?.includes(who.role) === true) {
+      const where = `${this.#where}: the role has a server of its own in its place`;
+      yield denial({ level: "role", list: "servers", pattern: String(subject.server), where });
+    }
+    if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
+      yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
+    }
+  }
+
+  #compileSession(rules: ToolRules): RuleList {
+    let compiled = this.#sessionRules.get(rules);
+    if (compiled === undefined) {
+      compiled = new RuleList("session", rules, "this session");
+      this.#sessionRules.set(rules, compiled);
+    }
+    return compiled;
   }
 }
 
-function refusedByOwnership(subject: Subject, who: Who): Rule | undefined {
-  if (subject.ownerOnly !== true || who.owner) return undefined;
-  return { level: "tool", list: "ownerOnly", pattern: subject.publicName, where: "the tool's own definition" };
+function levelStep(level: Rule["level"], where: string, rules: RuleList, subject: Matchable, isTool: boolean): Step {
+  const deny = rules.denying(subject) ?? (isTool ? rules.notAllowing(subject) : undefined);
+  if (deny !== undefined) return denial(deny);
+  const ask = rules.asking(subject);
+  if (ask !== undefined) return { level, where, verdict: "ask", rule: ask };
+  const grant = isTool ? rules.allowing(subject) : undefined;
+  return { level, where, verdict: grant === undefined ? "silent" : "allow", rule: grant ?? null };
+}
+
+function denial(rule: Rule): Step {
+  return { level: rule.level, where: rule.where, verdict: "deny", rule };
 }

@@ -5,7 +5,10 @@ export const MAX_DEPTH = 100;
 
 export function tooDeep(path: string): ToolcribError {
   const where = path.length > 80 ? `${path.slice(0, 80)}…` : path;
-  return new ToolcribError("invalid_arguments", `The schema is nested more than ${MAX_DEPTH} levels deep, at ${where}.`);
+  return new ToolcribError(
+    "invalid_arguments",
+    `The schema is nested more than ${MAX_DEPTH} levels deep, at ${where}.`,
+  );
 }
 
 /** A deep copy of plain JSON; what JSON cannot say is left out. */

@@ -16,8 +16,16 @@ const FORMATS: { readonly [type: string]: readonly string[] } = {
 };
 
 const LOST = [
-  "pattern", "multipleOf", "uniqueItems", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas",
-  "not", "if", "contains",
+  "pattern",
+  "multipleOf",
+  "uniqueItems",
+  "patternProperties",
+  "propertyNames",
+  "dependentRequired",
+  "dependentSchemas",
+  "not",
+  "if",
+  "contains",
 ] as const;
 
 export function geminiSchema(root: JsonObject, notes: Notes): JsonObject {
@@ -29,7 +37,8 @@ function convert(schema: JsonObject, notes: Notes, path: string): JsonObject {
   const node = simplify(schema, notes, path);
   if (node["anyOf"] !== undefined) return convertUnion(node, notes, path);
   for (const keyword of LOST) if (node[keyword] !== undefined) notes.add(`${keyword} is dropped for Gemini`, path);
-  if (isJsonObject(node["additionalProperties"])) notes.add("the shape of further properties is dropped for Gemini", path);
+  if (isJsonObject(node["additionalProperties"]))
+    notes.add("the shape of further properties is dropped for Gemini", path);
   const types = possibleTypes(node);
   const nullable = types.includes("null");
   const shapes = types.filter((type) => type !== "null").map((type) => convertTyped(node, type, notes, path));
@@ -48,7 +57,9 @@ function possibleTypes(node: JsonObject): string[] {
 
 function convertUnion(node: JsonObject, notes: Notes, path: string): JsonObject {
   const branches = schemaList(node["anyOf"]);
-  const real = branches.filter((branch) => typesOf(branch).some((type) => type !== "null") || typesOf(branch).length === 0);
+  const real = branches.filter(
+    (branch) => typesOf(branch).some((type) => type !== "null") || typesOf(branch).length === 0,
+  );
   const shapes = real
     .map((branch, index) => convert(branch, notes, `${path}/anyOf/${index}`))
     .flatMap((shape) => (shape["anyOf"] === undefined ? [shape] : schemaList(shape["anyOf"])));
@@ -58,7 +69,9 @@ function convertUnion(node: JsonObject, notes: Notes, path: string): JsonObject 
 /** One shape as it is; several under an `anyOf` that stands alone, so that title and text go to the first of them. */
 function either(shapes: readonly JsonObject[], { title, description }: JsonObject, nullable: boolean): JsonObject {
   const [first = {}, ...others] = distinct(shapes).map((shape) => (nullable ? { ...shape, nullable } : shape));
-  const texts = [...new Set([description, first["description"]])].filter((text) => typeof text === "string" && text !== "");
+  const texts = [...new Set([description, first["description"]])].filter(
+    (text) => typeof text === "string" && text !== "",
+  );
   const about = {
     ...(typeof title === "string" ? { title } : {}),
     ...(texts.length === 0 ? {} : { description: texts.join(" ") }),
@@ -112,7 +125,9 @@ function objectShape(node: JsonObject, notes: Notes, path: string): JsonObject {
 }
 
 function numbers(node: JsonObject, keywords: readonly string[]): JsonObject {
-  return Object.fromEntries(keywords.filter((keyword) => typeof node[keyword] === "number").map((keyword) => [keyword, node[keyword]]));
+  return Object.fromEntries(
+    keywords.filter((keyword) => typeof node[keyword] === "number").map((keyword) => [keyword, node[keyword]]),
+  );
 }
 
 /** Exclusive bounds become inclusive ones; for integers that loses nothing. */

@@ -10,7 +10,13 @@ import { copyJson, MAX_DEPTH, tooDeep } from "./copy.ts";
 import { modernize } from "./modernize.ts";
 import type { Notes } from "./notes.ts";
 import {
-  ANNOTATIONS, BOOLEAN_KEYWORDS, escapePointer, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS, schemaList,
+  ANNOTATIONS,
+  BOOLEAN_KEYWORDS,
+  escapePointer,
+  SCHEMA_KEYWORDS,
+  SCHEMA_LIST_KEYWORDS,
+  SCHEMA_MAP_KEYWORDS,
+  schemaList,
   stringList,
 } from "./positions.ts";
 import { References } from "./references.ts";
@@ -19,8 +25,19 @@ import { References } from "./references.ts";
 const MAX_NODES = 10_000;
 
 const DOCUMENT_KEYWORDS: ReadonlySet<string> = new Set([
-  "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions",
-  "$ref", "$dynamicRef", "$recursiveRef", "__proto__",
+  "$schema",
+  "$id",
+  "$comment",
+  "$anchor",
+  "$dynamicAnchor",
+  "$recursiveAnchor",
+  "$vocabulary",
+  "$defs",
+  "definitions",
+  "$ref",
+  "$dynamicRef",
+  "$recursiveRef",
+  "__proto__",
 ]);
 
 const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
@@ -57,7 +74,8 @@ class Inliner {
     if (value === true) return {};
     if (value === false) return { not: {} };
     if (!isJsonObject(value)) return this.#widen({}, "what stands in place of a schema is not one", place);
-    const inside = typeof value["$id"] === "string" && !value["$id"].startsWith("#") ? { ...place, base: value } : place;
+    const inside =
+      typeof value["$id"] === "string" && !value["$id"].startsWith("#") ? { ...place, base: value } : place;
     this.#ancestors.add(value);
     const own = this.#keywords(modernize(value, this.#legacy), inside);
     const reference = value["$ref"] ?? value["$dynamicRef"] ?? value["$recursiveRef"];
@@ -101,7 +119,7 @@ class Inliner {
       if (DOCUMENT_KEYWORDS.has(keyword) || keyword.startsWith("x-")) continue;
       if (keyword === "id" && typeof value === "string") continue;
       const path = `${place.path}/${escapePointer(keyword)}`;
-      this.#keyword(copy, keyword, value, { ...place, path });
+      this.#keyword(copy, node, keyword, value, { ...place, path });
     }
     if (!("if" in copy)) {
       delete copy["then"];
@@ -114,7 +132,8 @@ class Inliner {
     return copy;
   }
 
-  #keyword(copy: JsonObject, keyword: string, value: unknown, place: Place): void {
+  /** Copies one keyword of `node` into `copy`. */
+  #keyword(copy: JsonObject, node: JsonObject, keyword: string, value: unknown, place: Place): void {
     const { path } = place;
     const before = this.#widenings;
     const inner = (schema: unknown, step = ""): JsonObject =>
@@ -129,12 +148,16 @@ class Inliner {
       const schemas = Array.isArray(value) ? value.map((schema, index) => inner(schema, `/${index}`)) : [];
       if (schemas.length === 0) this.#widen({}, `${keyword} is not a list of schemas and is dropped`, place);
       else if (keyword === "oneOf" && this.#widenings > before) {
-        copy["allOf"] = [...schemaList(copy["allOf"]), { anyOf: schemas }];
+        // One of the branches may now allow what another does.
+        if (node["anyOf"] === undefined) copy["anyOf"] = schemas;
+        else copy["allOf"] = [...schemaList(copy["allOf"]), { anyOf: schemas }];
       } else copy[keyword] = keyword === "allOf" ? [...schemaList(copy["allOf"]), ...schemas] : schemas;
     } else if (SCHEMA_MAP_KEYWORDS.has(keyword)) {
       if (!isJsonObject(value)) return void this.#widen({}, `${keyword} is not an object and is dropped`, place);
       const entries = Object.entries(value);
-      copy[keyword] = Object.fromEntries(entries.map(([name, schema]) => [name, inner(schema, `/${escapePointer(name)}`)]));
+      copy[keyword] = Object.fromEntries(
+        entries.map(([name, schema]) => [name, inner(schema, `/${escapePointer(name)}`)]),
+      );
     } else if (keyword === "type") {
       const type = knownTypes(value);
       if (type === undefined) this.#widen({}, `the type ${JSON.stringify(value)} is unknown and is dropped`, place);

@@ -6,8 +6,9 @@ import { geminiSchema } from "./gemini.ts";
 import { inlineReferences } from "./inline.ts";
 import { Notes } from "./notes.ts";
 import { openAiStrictSchema } from "./openai-strict.ts";
-import { withClaudeNames } from "./property-names.ts";
+import { renameProperties, renamesForClaude, restoreNames } from "./property-names.ts";
 import { plainRoot } from "./root.ts";
+import { withoutStrictNulls } from "./strict-arguments.ts";
 
 export const PROVIDERS = ["anthropic", "openai", "openai-strict", "gemini", "bedrock", "raw"] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -19,6 +20,11 @@ export interface NormalizedSchema {
   readonly schema: JsonObject;
   /** What was changed or lost, with the place, for a person. */
   readonly notes: string[];
+  /**
+   * The arguments that a model gave for the normalised schema as the tool itself expects them: names that Claude cannot
+   * take are put back, nulls that only OpenAI's strict mode allowed are taken out. Must be applied before the call.
+   */
+  readonly restore: (args: JsonObject) => JsonObject;
 }
 
 /**
@@ -30,33 +36,44 @@ export interface NormalizedSchema {
  * // { type: "object", properties: {} }
  */
 export function normalizeSchema(schema: JsonObject, provider: Provider): NormalizedSchema {
-  if (provider === "raw") return { schema, notes: [] };
+  if (provider === "raw") return { schema, notes: [], restore: (args) => args };
   if (!isJsonObject(schema)) throw new ToolcribError("invalid_arguments", "The schema is not an object.");
   const notes = new Notes();
-  const first = normalizeOnce(schema, provider, notes);
-  return { schema: settled(first, provider), notes: notes.list() };
-}
-
-function normalizeOnce(schema: JsonObject, provider: Exclude<Provider, "raw">, notes: Notes): JsonObject {
-  const plain = plainRoot(inlineReferences(schema, notes), notes);
+  const inlined = inlineReferences(schema, notes);
+  const plain = plainRoot(inlined, notes);
   switch (provider) {
-    case "anthropic":
-    case "bedrock":
-      return withClaudeNames(plain, notes);
     case "openai":
-      return plain;
-    case "openai-strict":
-      return openAiStrictSchema(plain, notes);
+      return { schema: plain, notes: notes.list(), restore: (args) => args };
+    case "anthropic":
+    case "bedrock": {
+      const renamed = renamesForClaude(plain);
+      const named = renameProperties(plain, renamed, notes);
+      return {
+        schema: named,
+        notes: notes.list(),
+        restore: (args) => (renamed.size === 0 ? args : restoreNames(args, renamed)),
+      };
+    }
+    case "openai-strict": {
+      const strict = settled(openAiStrictSchema(plain, notes), openAiStrictSchema);
+      return { schema: strict, notes: notes.list(), restore: (args) => withoutStrictNulls(args, inlined) };
+    }
     case "gemini":
-      return geminiSchema(plain, notes);
+      return {
+        schema: settled(geminiSchema(plain, notes), geminiSchema),
+        notes: notes.list(),
+        restore: (args) => args,
+      };
   }
 }
 
 /** Repeats until nothing changes: a dropped keyword can make branches equal, which then become one. */
-function settled(schema: JsonObject, provider: Exclude<Provider, "raw">): JsonObject {
+function settled(schema: JsonObject, convert: (schema: JsonObject, notes: Notes) => JsonObject): JsonObject {
   let current = schema;
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const next = normalizeOnce(current, provider, new Notes());
+    const ignored = new Notes();
+    // From the start, because Gemini's `nullable` is understood there.
+    const next = convert(plainRoot(inlineReferences(current, ignored), ignored), ignored);
     if (canonical(next) === canonical(current)) return current;
     current = next;
   }

@@ -1,3 +1,5 @@
+const MAX_PATH = 100;
+
 /** What normalising changed or lost, said once for each kind of change with the first place where it happened. */
 export class Notes {
   readonly #places = new Map<string, Set<string>>();
@@ -12,7 +14,8 @@ export class Notes {
     return [...this.#places].map(([text, places]) => {
       const [first = ""] = places;
       const more = places.size > 1 ? ` and ${places.size - 1} more` : "";
-      return `${first === "" ? "/" : first}${more}: ${text}`;
+      const where = first.length > MAX_PATH ? `${first.slice(0, MAX_PATH)}…` : first;
+      return `${where === "" ? "/" : where}${more}: ${text}`;
     });
   }
 }

@@ -8,17 +8,48 @@ import { mapValues, schemaList, schemaMap, stringList } from "./positions.ts";
 import { simplify, typesOf, valuesOf } from "./simplify.ts";
 
 const KEPT = [
-  "title", "description", "enum", "const", "pattern", "format", "multipleOf",
-  "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+  "title",
+  "description",
+  "enum",
+  "const",
+  "pattern",
+  "format",
+  "multipleOf",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "minItems",
+  "maxItems",
 ] as const;
 
 const LOST = [
-  "minLength", "maxLength", "uniqueItems", "propertyNames", "minProperties", "maxProperties", "dependentRequired",
-  "dependentSchemas", "not", "if", "contains", "unevaluatedProperties", "unevaluatedItems", "default",
+  "minLength",
+  "maxLength",
+  "uniqueItems",
+  "propertyNames",
+  "minProperties",
+  "maxProperties",
+  "dependentRequired",
+  "dependentSchemas",
+  "not",
+  "if",
+  "contains",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "default",
 ] as const;
 
 const FORMATS: ReadonlySet<unknown> = new Set([
-  "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "ipv4",
+  "ipv6",
+  "uuid",
 ]);
 
 const MAX_LEVELS = 10;
@@ -82,8 +113,16 @@ class StrictConverter {
     this.#counts.properties += names.length;
     this.#counts.levels = Math.max(this.#counts.levels, level);
     const { additionalProperties: more, patternProperties } = node;
-    if (isJsonObject(more) || more === true || patternProperties !== undefined || (path !== "" && names.length === 0 && more !== false)) {
-      this.#notes.add("not strict: an object with free property names becomes closed; send this tool without strict", path);
+    if (
+      isJsonObject(more) ||
+      more === true ||
+      patternProperties !== undefined ||
+      (path !== "" && names.length === 0 && more !== false)
+    ) {
+      this.#notes.add(
+        "not strict: an object with free property names becomes closed; send this tool without strict",
+        path,
+      );
     }
     const properties = mapValues(declared, `${path}/properties`, (inner, at) => this.convert(inner, at, level));
     return {
@@ -99,9 +138,11 @@ class StrictConverter {
     for (const keyword of LOST) {
       if (node[keyword] !== undefined) this.#notes.add(`${keyword} is dropped for OpenAI strict`, path);
     }
-    const kept = Object.fromEntries(KEPT.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, node[keyword]]));
+    const kept = Object.fromEntries(
+      KEPT.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, node[keyword]]),
+    );
     if (kept["format"] !== undefined && !FORMATS.has(kept["format"])) {
-      this.#notes.add(`the format ${String(kept["format"])} is dropped for OpenAI strict`, path);
+      this.#notes.add(`the format ${JSON.stringify(kept["format"])} is dropped for OpenAI strict`, path);
       delete kept["format"];
     }
     // The grammar behind strict mode has no lookaround and no back references.

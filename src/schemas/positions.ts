@@ -6,24 +6,47 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 
 /** Keywords whose value is one schema. */
 export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
-  "items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames", "contains",
-  "not", "if", "then", "else", "contentSchema",
+  "items",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "propertyNames",
+  "contains",
+  "not",
+  "if",
+  "then",
+  "else",
+  "contentSchema",
 ]);
 
 /** Keywords whose value is a list of schemas. */
 export const SCHEMA_LIST_KEYWORDS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
 
 /** Keywords whose value maps names to schemas. */
-export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternProperties", "dependentSchemas"]);
+export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+]);
 
 /** Of `SCHEMA_KEYWORDS`, those where `true` and `false` are the usual spelling and stay. */
 export const BOOLEAN_KEYWORDS: ReadonlySet<string> = new Set([
-  "items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems",
+  "items",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "unevaluatedItems",
 ]);
 
 /** Keywords that describe and never decide validity. */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
-  "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "example",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
 ]);
 
 export type SchemaMap = { [name: string]: JsonObject };
@@ -31,7 +54,9 @@ export type SchemaMap = { [name: string]: JsonObject };
 /** The schemas of a map or list keyword of an inlined schema, where every schema is an object. */
 export function schemaMap(value: unknown): SchemaMap {
   if (!isJsonObject(value)) return {};
-  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1])));
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1])),
+  );
 }
 
 export function schemaList(value: unknown): JsonObject[] {
@@ -44,20 +69,6 @@ export function stringList(value: unknown): string[] {
 
 export function escapePointer(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
-/** A copy of an inlined schema with every schema directly inside it replaced. Booleans stay. */
-export function mapSubschemas(schema: JsonObject, path: string, replace: (inner: JsonObject, path: string) => JsonObject): JsonObject {
-  const entries = Object.entries(schema).map(([keyword, value]): [string, unknown] => {
-    const at = `${path}/${escapePointer(keyword)}`;
-    if (SCHEMA_KEYWORDS.has(keyword) && isJsonObject(value)) return [keyword, replace(value, at)];
-    if (SCHEMA_LIST_KEYWORDS.has(keyword)) {
-      return [keyword, schemaList(value).map((inner, index) => replace(inner, `${at}/${index}`))];
-    }
-    if (SCHEMA_MAP_KEYWORDS.has(keyword)) return [keyword, mapValues(schemaMap(value), at, replace)];
-    return [keyword, value];
-  });
-  return Object.fromEntries(entries);
 }
 
 export function mapValues(

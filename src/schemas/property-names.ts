@@ -1,27 +1,54 @@
-import { ToolcribError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+/**
+ * Claude refuses the whole request for one root property whose name it does not take, such as `filter[id]` or `$top`.
+ * Such properties get another name, and the way back is kept for the arguments that the model sends.
+ */
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Notes } from "./notes.ts";
-import { mapSubschemas, schemaMap, stringList } from "./positions.ts";
+import { schemaMap, stringList } from "./positions.ts";
 
+const MAX_LENGTH = 64;
 const CLAUDE_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
-/**
- * Claude refuses the whole request for one property name that it does not take. An optional property of such a name is
- * left out, so that the tool stays usable; with a required one the tool cannot be offered, which is an error.
- */
-export function withClaudeNames(schema: JsonObject, notes: Notes, path = ""): JsonObject {
-  const inner = mapSubschemas(schema, path, (sub, at) => withClaudeNames(sub, notes, at));
-  const properties = schemaMap(inner["properties"]);
-  const bad = Object.keys(properties).filter((name) => !CLAUDE_NAME.test(name));
-  if (bad.length === 0) return inner;
-  const required = stringList(inner["required"]);
-  for (const name of bad) {
-    if (required.includes(name)) {
-      throw new ToolcribError("invalid_arguments", `Claude takes no property named ${JSON.stringify(name)}, and it is required.`, {
-        hint: "A name has up to 64 letters, digits, dots, underscores and hyphens.",
-      });
+/** From the tool's own name to the one that the model sees; only names that differ. */
+export type Renamed = ReadonlyMap<string, string>;
+
+export function renamesForClaude(schema: JsonObject): Renamed {
+  const names = Object.keys(schemaMap(schema["properties"]));
+  const taken = new Set(names.filter((name) => CLAUDE_NAME.test(name)));
+  const renamed = new Map<string, string>();
+  for (const name of names) {
+    if (taken.has(name)) continue;
+    const plain = name.replaceAll(/[^a-zA-Z0-9_.-]/g, "_").slice(0, MAX_LENGTH) || "_";
+    let candidate = plain;
+    for (let count = 2; taken.has(candidate); count += 1) {
+      const suffix = `_${count}`;
+      candidate = plain.slice(0, MAX_LENGTH - suffix.length) + suffix;
     }
-    notes.add(`the optional property ${JSON.stringify(name)} is left out: Claude takes no such name`, `${path}/properties`);
+    taken.add(candidate);
+    renamed.set(name, candidate);
   }
-  return { ...inner, properties: Object.fromEntries(Object.entries(properties).filter(([name]) => !bad.includes(name))) };
+  return renamed;
+}
+
+/** Nested properties may be called anything, so only the root is touched. */
+export function renameProperties(schema: JsonObject, renamed: Renamed, notes: Notes): JsonObject {
+  if (renamed.size === 0) return schema;
+  const newName = (name: string): string => renamed.get(name) ?? name;
+  const newKeys = (map: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(map).map(([name, value]) => [newName(name), value]));
+  for (const [name, other] of renamed)
+    notes.add(`the property ${JSON.stringify(name)} is shown as ${other}`, "/properties");
+  const copy: JsonObject = { ...schema, properties: newKeys(schemaMap(schema["properties"])) };
+  if (schema["required"] !== undefined) copy["required"] = stringList(schema["required"]).map(newName);
+  if (isJsonObject(schema["dependentSchemas"])) copy["dependentSchemas"] = newKeys(schema["dependentSchemas"]);
+  if (isJsonObject(schema["dependentRequired"])) {
+    const lists = Object.entries(newKeys(schema["dependentRequired"]));
+    copy["dependentRequired"] = Object.fromEntries(lists.map(([name, list]) => [name, stringList(list).map(newName)]));
+  }
+  return copy;
+}
+
+export function restoreNames(args: JsonObject, renamed: Renamed): JsonObject {
+  const back = new Map([...renamed].map(([name, other]) => [other, name]));
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [back.get(name) ?? name, value]));
 }

@@ -10,9 +10,13 @@ const FORBIDDEN = ["enum", "const", "not"] as const;
 export function plainRoot(schema: JsonObject, notes: Notes): JsonObject {
   const flat = flattenObject(schema, notes, "");
   if (flat === undefined) {
-    throw new ToolcribError("invalid_arguments", "The schema allows no object, and the arguments of a tool are always one.", {
-      details: { type: schema["type"] },
-    });
+    throw new ToolcribError(
+      "invalid_arguments",
+      "The schema allows no object, and the arguments of a tool are always one.",
+      {
+        details: { type: schema["type"] },
+      },
+    );
   }
   const { type: _, properties, ...rest } = flat;
   for (const keyword of FORBIDDEN) {

@@ -20,7 +20,10 @@ function withoutOuterUnion(node: JsonObject, notes: Notes, path: string): JsonOb
   if (anyOf === undefined && oneOf === undefined) return node;
   if (own["properties"] !== undefined || own["additionalProperties"] !== undefined) {
     // Flattening speaks of objects only; null or another type beside them stays allowed.
-    return { ...(flattenObject(node, notes, path) ?? own), ...(own["type"] === undefined ? {} : { type: own["type"] }) };
+    return {
+      ...(flattenObject(node, notes, path) ?? own),
+      ...(own["type"] === undefined ? {} : { type: own["type"] }),
+    };
   }
   if (anyOf !== undefined && oneOf !== undefined) notes.add("oneOf beside anyOf is dropped", path);
   if (own["items"] !== undefined || own["prefixItems"] !== undefined) {
@@ -31,7 +34,7 @@ function withoutOuterUnion(node: JsonObject, notes: Notes, path: string): JsonOb
   const { title, description, ...shared } = own;
   const branches = schemaList(anyOf ?? oneOf).map((branch) => mergeSchemas([branch, shared], notes, path));
   const about = { ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
-  const either = { ...eitherOf(branches), ...about };
+  const either: JsonObject = { ...eitherOf(branches), ...about };
   return branches.length === 1 || either["anyOf"] === undefined ? simplify(either, notes, path) : either;
 }
 

@@ -1,18 +1,13 @@
 /** The way back from OpenAI's strict mode: a model says null for what it leaves out, and tools do not expect that. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { inlineReferences } from "./inline.ts";
-import { Notes } from "./notes.ts";
 import { schemaList, schemaMap, stringList } from "./positions.ts";
-import { typesOf, valuesOf } from "./simplify.ts";
+import { valuesOf } from "./simplify.ts";
 
 const UNIONS = ["allOf", "anyOf", "oneOf"] as const;
-const inlined = new WeakMap<JsonObject, JsonObject>();
 
-/** The arguments without the nulls that only strict mode allowed. `schema` is the tool's own, not the normalised one. */
+/** The arguments without the nulls that only strict mode allowed. `schema` is the tool's own, with references inlined. */
 export function withoutStrictNulls(args: JsonObject, schema: JsonObject): JsonObject {
-  let plain = inlined.get(schema);
-  if (plain === undefined) inlined.set(schema, (plain = inlineReferences(schema, new Notes())));
-  return cleanObject(args, [plain]);
+  return cleanObject(args, [schema]);
 }
 
 function clean(value: unknown, schemas: readonly JsonObject[]): unknown {
@@ -49,6 +44,6 @@ function acceptsNull(schema: JsonObject): boolean {
   }
   const values = valuesOf(schema);
   if (values !== undefined) return values.includes(null);
-  const types = schema["type"] === undefined ? [] : typesOf(schema);
+  const types = stringList([schema["type"]].flat());
   return types.length === 0 || types.includes("null");
 }

@@ -50,9 +50,9 @@ export function flattenObject(schema: JsonObject, notes: Notes, path: string): J
   }
   for (const keyword of UNIONS) {
     if (schema[keyword] === undefined) continue;
-    const branches = schemaList(schema[keyword]).flatMap(
-      (branch, index) => flattenObject(branch, notes, `${path}/${keyword}/${index}`) ?? [],
-    );
+    const branches = schemaList(schema[keyword])
+      .map((branch, index) => flattenObject(branch, notes, `${path}/${keyword}/${index}`))
+      .filter((branch) => branch !== undefined);
     if (branches.length === 0) return undefined;
     notes.add(`${keyword} is flattened into one object; which properties go together is no longer said`, path);
     folded.push(...branches);
@@ -65,15 +65,27 @@ export function flattenObject(schema: JsonObject, notes: Notes, path: string): J
   return merged;
 }
 
-function isClosedOrPlain({ additionalProperties, patternProperties, if: condition, dependentSchemas, not }: JsonObject): boolean {
+function isClosedOrPlain({
+  additionalProperties,
+  patternProperties,
+  if: condition,
+  dependentSchemas,
+  not,
+}: JsonObject): boolean {
   const plain = [patternProperties, condition, dependentSchemas, not].every((keyword) => keyword === undefined);
   return plain && (additionalProperties === undefined || additionalProperties === false);
 }
 
 function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): JsonObject {
   const additional = commonAdditional(branches);
-  const patterns = unionOfMaps(branches.map((branch) => schemaMap(branch["patternProperties"])), {});
-  const properties = unionOfMaps(branches.map((branch) => schemaMap(branch["properties"])), outer);
+  const patterns = unionOfMaps(
+    branches.map((branch) => schemaMap(branch["patternProperties"])),
+    {},
+  );
+  const properties = unionOfMaps(
+    branches.map((branch) => schemaMap(branch["properties"])),
+    outer,
+  );
   const required = branches
     .map((branch) => stringList(branch["required"]))
     .reduce((common, names) => common.filter((name) => names.includes(name)));

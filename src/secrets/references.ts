@@ -10,9 +10,9 @@ export type Reference =
   | { readonly kind: "secret"; readonly text: string; readonly provider: string; readonly name: string };
 
 /** A string split into what stands for itself and what must be looked up. */
-export type Part = string | Reference;
+type Part = string | Reference;
 
-export interface Resolved {
+interface Resolved {
   readonly value: string;
   /** What was looked up, for the redactor. Defaults written in the file are not among them. */
   readonly looked: readonly { readonly reference: Reference; readonly value: string }[];

@@ -32,11 +32,11 @@ const HARMLESS = new Set([
  */
 export async function resolveSpec(spec: ServerSpec, env: NodeJS.ProcessEnv): Promise<ResolvedSpec> {
   const resolution = new Resolution(env);
-  const command = spec.command === undefined ? undefined : await resolution.text("command", spec.command);
+  const command = spec.command === undefined ? undefined : await resolution.path("command", spec.command);
   const args: string[] = [];
   for (const [index, arg] of (spec.args ?? []).entries()) args.push(await resolution.text(`args[${index}]`, arg));
   const childEnv = await resolution.record("env", spec.env ?? {});
-  const cwd = spec.cwd === undefined ? undefined : await resolution.text("cwd", spec.cwd);
+  const cwd = spec.cwd === undefined ? undefined : await resolution.path("cwd", spec.cwd);
   const url = spec.url === undefined ? undefined : await resolution.text("url", spec.url);
   const headers = await resolution.record("headers", spec.headers ?? {});
   if (spec.auth !== undefined) await applyAuth(spec.auth, headers, resolution);
@@ -85,6 +85,11 @@ class Resolution {
 
   constructor(env: NodeJS.ProcessEnv) {
     this.#env = env;
+  }
+
+  /** For a program or a folder: a variable there is a place, unless its name says otherwise. */
+  async path(where: string, text: string): Promise<string> {
+    return this.#resolve(where, text, (reference) => reference.kind === "secret" || looksLikeCredential(reference.name));
   }
 
   async text(where: string, text: string): Promise<string> {

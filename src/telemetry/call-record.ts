@@ -1,5 +1,6 @@
+import type { Decision, Rule } from "../model/decision.ts";
 import type { ErrorCode } from "../model/errors.ts";
-import type { Rule } from "../model/decision.ts";
+import type { Finding } from "../model/finding.ts";
 
 /** What is known of one finished Call. Holds sizes, never arguments or results. */
 export interface CallRecord {
@@ -9,20 +10,29 @@ export interface CallRecord {
   readonly session: string;
   readonly door: string;
   readonly role: string | null;
+  /** Who is behind the session, where the door knows. */
+  readonly user?: string | null;
   readonly kind: string;
   /** The public name as it was asked for. */
   readonly name: string;
   readonly origin: { readonly source: string; readonly name: string } | null;
-  readonly decision: "allow" | "deny" | "none";
+  readonly decision: Decision["verdict"] | "none";
   readonly rule: Rule | null;
   readonly outcome: "ok" | ErrorCode;
   readonly durationMs: number;
   readonly resultBytes: number;
+  /** What the guard found in the result; without the text it was found in. */
+  readonly findings?: readonly Pick<Finding, "code" | "severity">[];
   /** What hooks added. */
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
+/** What went to the tool. Beside the record and not in it, because a record is shown to listeners as it is. */
+export interface SentArguments {
+  readonly arguments: unknown;
+}
+
 /** Takes every record. Must not throw and must not wait: it runs at the end of each call. */
 export interface AuditSink {
-  write(record: CallRecord): void;
+  write(record: CallRecord, sent?: SentArguments): void;
 }

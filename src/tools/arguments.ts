@@ -1,5 +1,5 @@
 /** Checks the arguments of a call against a tool's schema and says in words what does not fit. */
-import type { ErrorObject as AjvError } from "ajv";
+import type { ErrorObject as AjvError, ValidateFunction } from "ajv";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
@@ -16,14 +16,28 @@ const MAX_SHOWN_LENGTH = 40;
 export function checkedArguments(tool: Tool, args: JsonObject): JsonObject {
   const copy = plainCopy(tool, args);
   const validate = compileSchema(tool.parameters);
-  if (validate(copy)) return copy;
+  if (fits(tool, validate, copy)) return copy;
   const problems = [...new Set((validate.errors ?? []).map(describeProblem))];
   const shown = problems.slice(0, MAX_PROBLEMS);
   if (problems.length > shown.length) shown.push(`${problems.length - shown.length} more`);
-  throw new ToolcribError("invalid_arguments", `Arguments of the tool "${tool.name}" do not fit: ${shown.join("; ")}.`, {
-    hint: "Look at the tool's input schema and call it again.",
-    details: { tool: tool.name, problems: problems.slice(0, MAX_PROBLEMS) },
-  });
+  throw new ToolcribError(
+    "invalid_arguments",
+    `Arguments of the tool "${tool.name}" do not fit: ${shown.join("; ")}.`,
+    {
+      hint: "Look at the tool's input schema and call it again.",
+      details: { tool: tool.name, problems: problems.slice(0, MAX_PROBLEMS) },
+    },
+  );
+}
+
+function fits(tool: Tool, validate: ValidateFunction, args: JsonObject): boolean {
+  try {
+    return validate(args);
+  } catch (error) {
+    // A reference that leads only to itself makes ajv recurse without end.
+    const message = `Arguments of the tool "${tool.name}" cannot be checked: its schema has no end.`;
+    throw new ToolcribError("invalid_arguments", message, { cause: error });
+  }
 }
 
 function plainCopy(tool: Tool, args: JsonObject): JsonObject {
@@ -101,5 +115,5 @@ function kindOf(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === "string") return `a string of ${value.length} characters`;
   if (typeof value === "object") return "an object";
-  return `the ${typeof value} ${String(value)}`;
+  return `the ${typeof value} ${JSON.stringify(value)}`;
 }

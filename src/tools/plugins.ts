@@ -1,11 +1,11 @@
 /** Plugins: modules named in the config whose default export registers in-process tools. */
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
+import { VERSION } from "../model/version.ts";
 import type { ToolFactory } from "./factory.ts";
 import type { ToolRegistry } from "./registry.ts";
 
@@ -96,7 +96,7 @@ class PluginTools implements PluginHandle {
     this.file = file;
     this.#options = options;
     this.api = {
-      version: toolcribVersion(),
+      version: VERSION,
       ...(options.logger === undefined ? {} : { logger: options.logger }),
       registerTool: (tool, { optional = false } = {}) => this.#register(tool, optional),
     };
@@ -124,11 +124,4 @@ class PluginTools implements PluginHandle {
       return () => {};
     }
   }
-}
-
-/** Read at run time, because the file lies outside the sources and two levels up from them and from the build alike. */
-function toolcribVersion(): string {
-  // Our own package.json; npm does not install a package without a version.
-  const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
-  return version;
 }

@@ -31,9 +31,7 @@ interface Listed {
   readonly origin: "local" | "mcp";
 }
 
-type Entry =
-  | (Listed & { readonly kind: "tool" })
-  | { readonly kind: "factory"; readonly tools: FactoryTools };
+type Entry = (Listed & { readonly kind: "tool" }) | { readonly kind: "factory"; readonly tools: FactoryTools };
 
 const DEFAULT_CONTEXT: ToolContext = { owner: true };
 
@@ -66,7 +64,8 @@ export class ToolRegistry {
 
   /** Tools that are made anew for each context, so that they can know their session. */
   registerFactory(factory: ToolFactory, options: RegisterFactoryOptions = {}): () => void {
-    if (typeof factory !== "function") throw new ToolcribError("invalid_arguments", "A tool factory must be a function.");
+    if (typeof factory !== "function")
+      throw new ToolcribError("invalid_arguments", "A tool factory must be a function.");
     const label = options.label ?? "A tool factory";
     const warn = (message: string): void => this.#events.emit("warning", { message });
     const tools = new FactoryTools(factory, label, warn);

@@ -35,7 +35,11 @@ export function checkParameters({ name, parameters }: Tool): void {
   if (!isJsonObject(parameters)) throw refusal(who, "needs parameters that are a JSON Schema object");
   const { type } = parameters;
   if (type !== undefined && type !== "object") {
-    throw refusal(who, `has parameters of type ${JSON.stringify(type)}`, 'Arguments are always an object: use "object".');
+    throw refusal(
+      who,
+      `has parameters of type ${JSON.stringify(type)}`,
+      'Arguments are always an object: use "object".',
+    );
   }
   try {
     compileSchema(parameters);

@@ -6,7 +6,7 @@ import { rpcOf } from "./rpc-error.ts";
 export function unavailable(id: string, state: ServerState): ToolcribError {
   const hint = "hint" in state ? state.hint : HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
-  return new ToolcribError("server_unavailable", `is ${state.kind}${reason}`, {
+  return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {
     hint,
     details: { server: id, state: state.kind, sent: false },
   });
@@ -26,7 +26,8 @@ export function maskError(thrown: unknown, id: string, mask: (text: string) => s
   const error = asToolcribError(thrown);
   if (rpcOf(error) !== undefined) return error;
   const { code, details } = error;
-  const message = code === "server_unavailable" ? `Server ${JSON.stringify(id)} ${error.message}` : error.message;
+  const isNamed = code !== "server_unavailable" || details?.["server"] === id;
+  const message = isNamed ? error.message : `Server ${JSON.stringify(id)}: ${error.message}`;
   const hint = error.hint === undefined ? undefined : mask(error.hint);
   return new ToolcribError(code, mask(message), { hint, details, cause: error });
 }

@@ -23,12 +23,21 @@ const NONE: Remedy = { reconnect: false, retry: false };
 export function remedyFor(error: unknown, { use, tool, transport, restart }: FailedCall): Remedy {
   if (!(error instanceof ToolcribError)) return NONE;
   if (error.code === "timeout") return { reconnect: restart !== false && restart.onTimeout, retry: false };
-  const { sent, status, sessionLost } = error.details ?? {};
-  const safe = sent === false || isRepeatable(use, tool);
-  // A server that answers 404 for the session did not run the call.
-  if (sessionLost === true) return { reconnect: true, retry: safe || status === 404 };
+  // A server that answers 404 for the session did not run the call: the wire then says that it was not sent.
+  const safe = error.details?.["sent"] === false || isRepeatable(use, tool);
+  if (isSessionLost(error)) return { reconnect: true, retry: safe };
   const lostOnTheWay = error.code === "server_unavailable" && rpcOf(error) === undefined;
   return { reconnect: false, retry: transport !== "stdio" && lostOnTheWay && safe };
+}
+
+/** The server is there, but does not know our HTTP session any more. */
+export function isSessionLost(error: unknown): boolean {
+  return error instanceof ToolcribError && error.details?.["sessionLost"] === true;
+}
+
+/** Whether nothing reaches the server any more, so that it is worth finding out how it is. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof ToolcribError && error.code === "server_unavailable" && error.details?.["sent"] === false;
 }
 
 /** Whether a use may be run twice without harm, as far as the server tells. */

@@ -5,15 +5,14 @@
 import type { Clock } from "../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Link } from "./link.ts";
 import { LIST_KINDS } from "./discovery.ts";
+import type { Link } from "./link.ts";
 import { LISTEN_METHOD } from "./peer.ts";
 import { METHOD_NOT_FOUND, rpcOf } from "./rpc-error.ts";
 
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 30_000;
 const ACKNOWLEDGED_MS = 10_000;
-export const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
 
 interface ChangeStreamOptions {
   readonly clock: Clock;

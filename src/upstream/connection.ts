@@ -2,38 +2,32 @@
 import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { LogMessage, Result } from "../model/protocol.ts";
+import type { Result } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
 import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
 import { maskError, unavailable } from "./call-failure.ts";
-import { remedyFor } from "./call-remedy.ts";
+import { isSessionLost, isUnreachable, remedyFor } from "./call-remedy.ts";
 import { runOn } from "./calls.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
-import type { ListKind } from "./discovery.ts";
+import type { ConnectionEvents } from "./connection-events.ts";
 import { describeFailure, type Failure } from "./failure-reason.ts";
 import type { Agreement } from "./handshake.ts";
 import { firstTransport, type Link, openLink } from "./link.ts";
 import { LinkCare } from "./link-care.ts";
+import { LinkClosings } from "./link-closings.ts";
 import { LiveLists } from "./live-lists.ts";
+import { RecentWarnings } from "./recent-warnings.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { Restarts } from "./restarts.ts";
 import { serverInfo } from "./server-info.ts";
+import { readNotice } from "./server-notice.ts";
 import { answerServer, sessionFor } from "./server-requests.ts";
 import { waitFor } from "./wait-for.ts";
 
 export type { ConnectionDeps } from "./connection-deps.ts";
+export type { ConnectionEvents } from "./connection-events.ts";
 
-export interface ConnectionEvents {
-  state: { readonly previous: ServerState; readonly state: ServerState };
-  /** The definitions are new. */
-  changed: undefined;
-  log: { readonly message: LogMessage };
-  warning: string;
-  "resource-updated": { readonly uri: string };
-}
-
-const WARNINGS_KEPT = 20;
 const MISSED_PINGS_ALLOWED = 2;
 
 interface Attempt {
@@ -51,6 +45,8 @@ export class Connection implements Source {
   readonly #lists: LiveLists;
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
+  readonly #closings = new LinkClosings();
+  readonly #warnings = new RecentWarnings();
   #state: ServerState;
   #attempt: Attempt | undefined;
   #link: Link | undefined;
@@ -59,10 +55,7 @@ export class Connection implements Source {
   #agreement: Agreement | null = null;
   #transport: TransportKind;
   #lastError: string | null = null;
-  #warnings: string[] = [];
   #stopTimer: () => void = () => {};
-  /** The end of the last link: a new child must not meet the old one. */
-  #teardown: Promise<void> = Promise.resolve();
 
   constructor(spec: ServerSpec, deps: ConnectionDeps) {
     this.id = spec.id;
@@ -108,7 +101,7 @@ export class Connection implements Source {
       agreement: this.#agreement,
       toolCount: this.#lists.definitions.tools.length,
       lastError: this.#lastError,
-      warnings: this.#warnings,
+      warnings: this.#warnings.list,
     });
   }
 
@@ -139,7 +132,7 @@ export class Connection implements Source {
   /** Ends the link for good. */
   async close(): Promise<void> {
     if (this.#state.kind !== "closed") await this.#stop({ kind: "closed" });
-    await this.#teardown;
+    await this.#closings.closeAll();
   }
 
   /** Reads all lists again, if there is a server to read them from. */
@@ -162,32 +155,40 @@ export class Connection implements Source {
       } catch (error) {
         const again = await this.#linkForRetry(link, use, error);
         if (again === undefined) throw error;
-        return await this.#runOn(again, use, context);
+        return await this.#runOn(again, use, context).catch((second: unknown) => {
+          if (isUnreachable(second) && !again.peer.busy) void this.#reconnect(again);
+          throw second;
+        });
       }
     } catch (error) {
       throw maskError(error, this.id, this.#mask);
     }
   }
 
+  endSession(sessionId: string): void {
+    const unfollowed = this.#subscriptions.drop(sessionId);
+    if (unfollowed.length > 0) void this.#care?.unfollow(unfollowed, this.#subscriptions.uris);
+  }
+
   // --- life ---------------------------------------------------------------------------------------------------------
 
   #begin(): Promise<void> {
     this.#stopTimer();
+    this.#warnings.clear();
     const controller = new AbortController();
-    this.#setState({ kind: "connecting" });
-    this.#warnings = [];
     const done = this.#open(controller.signal, this.#attempt?.done);
     this.#attempt = { controller, done };
+    // Told last: a listener may close the connection, and must find the attempt that it ends.
+    this.#setState({ kind: "connecting" });
     return done;
   }
 
   async #open(signal: AbortSignal, previous: Promise<void> | undefined): Promise<void> {
     let link: Link | undefined;
-    let lost: ToolcribError | undefined;
     const endRequests = (): void => link?.peer.end(new ToolcribError("cancelled", "the connection was closed"));
     try {
       await previous;
-      await this.#teardown;
+      await this.#closings.settled();
       signal.throwIfAborted();
       link = await openLink({
         spec: this.spec,
@@ -201,19 +202,19 @@ export class Connection implements Source {
           },
           onNotification: (method, params) => this.#notified(method, params),
           onLost: (error) => {
-            lost = error;
             if (this.#link !== undefined && this.#link === link) this.#linkLost(error);
           },
           onWarning: (text) => this.#warn(text),
         },
       });
+      signal.throwIfAborted();
       signal.addEventListener("abort", endRequests, { once: true });
       await this.#adopt(link);
-      if (lost !== undefined) throw lost;
+      if (link.peer.lost !== undefined) throw link.peer.lost;
       signal.throwIfAborted();
       this.#becomeReady(link);
     } catch (error) {
-      if (link !== undefined) this.#letGo(link);
+      if (link !== undefined) this.#discard(link);
       if (!signal.aborted) this.#goDown(describeFailure(error, this.#mask));
     }
   }
@@ -244,7 +245,9 @@ export class Connection implements Source {
   }
 
   #linkLost(error: ToolcribError): void {
-    if (this.#link !== undefined) this.#letGo(this.#link);
+    if (this.#link !== undefined) this.#discard(this.#link);
+    // The server is there and only forgot us: no reason to wait.
+    if (isSessionLost(error)) return void this.#begin();
     this.#goDown(describeFailure(error, this.#mask));
   }
 
@@ -265,39 +268,46 @@ export class Connection implements Source {
   }
 
   /** A new link at once, without a pause: used where the old one is known to be useless. */
-  #reconnect(link: Link): Promise<void> {
+  #reconnect(link: Link, sessionLost = false): Promise<void> {
     if (this.#link !== link) return this.#attempt?.done ?? Promise.resolve();
-    this.#letGo(link);
+    if (sessionLost) {
+      this.#detach();
+      this.#closings.drain(link);
+    } else {
+      this.#discard(link);
+    }
     return this.#begin();
   }
 
-  /** Lets go of a link and closes it; what is listed stays. */
-  #letGo(link: Link): void {
+  #discard(link: Link): void {
+    this.#detach();
+    this.#closings.close(link);
+  }
+
+  /** Lets go of the link in use; what is listed stays. */
+  #detach(): void {
     this.#care?.stop();
     this.#care = undefined;
     this.#link = undefined;
     this.#lists.release();
-    link.peer.end(new ToolcribError("server_unavailable", "the connection was closed", { details: { sent: true } }));
-    const before = this.#teardown;
-    this.#teardown = Promise.all([before, link.wire.close()]).then(() => {});
   }
 
   async #stop(state: ServerState): Promise<void> {
     this.#stopTimer();
     this.#restarts.reset();
     this.#attempt?.controller.abort();
-    if (this.#link !== undefined) this.#letGo(this.#link);
+    if (this.#link !== undefined) this.#discard(this.#link);
     this.#setState(state);
     this.#lists.clear();
     await this.#attempt?.done;
-    await this.#teardown;
+    await this.#closings.closeAll();
   }
 
   #pingMissed(missed: number, error: ToolcribError): void {
     const link = this.#link;
     if (link === undefined) return;
     const { reason } = describeFailure(error, this.#mask);
-    if (error.details?.["sessionLost"] === true) return void this.#reconnect(link);
+    if (isSessionLost(error)) return void this.#reconnect(link, true);
     if (missed <= MISSED_PINGS_ALLOWED) {
       this.#setState({ kind: "degraded", since: this.#since(), missedPings: missed, reason });
       return;
@@ -333,36 +343,25 @@ export class Connection implements Source {
   }
 
   #runOn(link: Link, use: Use, context: UseContext): Promise<JsonObject> {
-    if (use.kind === "subscribe" || use.kind === "unsubscribe") return this.#follow(link, use, context);
-    return runOn(link, use, context, {
-      spec: this.spec,
-      findTool: (name) => this.#findTool(name),
-      readTools: () => this.#lists.readNow("tools"),
+    const send = (): Promise<JsonObject> =>
+      runOn(link, use, context, {
+        spec: this.spec,
+        findTool: (name) => this.#findTool(name),
+        readTools: () => this.#lists.readNow("tools"),
+      });
+    if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return send();
+    return this.#subscriptions.change(use, context.session.id, async (uris) => {
+      if (link.agreement.era === "legacy") return send();
+      await this.#care?.follow(uris);
+      return {};
     });
-  }
-
-  async #follow(link: Link, use: Extract<Use, { uri: string }>, context: UseContext): Promise<JsonObject> {
-    const subscribing = use.kind === "subscribe";
-    const session = context.session.id;
-    const isNews = subscribing ? this.#subscriptions.add(use.uri, session) : this.#subscriptions.remove(use.uri, session);
-    if (!isNews) return {};
-    try {
-      if (link.agreement.era === "modern") {
-        await this.#care?.follow(this.#subscriptions.uris);
-        return {};
-      }
-      return await runOn(link, use, context, { spec: this.spec, findTool: () => undefined, readTools: async () => {} });
-    } catch (error) {
-      if (subscribing) this.#subscriptions.remove(use.uri, session);
-      throw error;
-    }
   }
 
   /** The link to run a failed use on once more, if that is safe and makes sense. */
   async #linkForRetry(link: Link, use: Use, error: unknown): Promise<Link | undefined> {
     const tool = use.kind === "tool" ? this.#findTool(use.name) : undefined;
     const remedy = remedyFor(error, { use, tool, transport: link.wire.transport, restart: this.spec.restart });
-    const reconnected = remedy.reconnect ? this.#reconnect(link) : undefined;
+    const reconnected = remedy.reconnect ? this.#reconnect(link, isSessionLost(error)) : undefined;
     if (!remedy.retry) return undefined;
     await reconnected;
     return remedy.reconnect || this.#link === link ? this.#link : undefined;
@@ -376,16 +375,18 @@ export class Connection implements Source {
   // --- what the server says on its own ------------------------------------------------------------------------------
 
   #notified(method: string, params: JsonObject): void {
-    const list = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1];
-    // The pattern lets these three through only.
-    if (list !== undefined) return this.#lists.announce(list as ListKind);
-    if (method === "notifications/message" && typeof params["level"] === "string") {
-      // `level` is what a log message must have; the rest passes as it came.
-      this.#events.emit("log", { message: params as LogMessage });
-    } else if (method === "notifications/resources/updated" && typeof params["uri"] === "string") {
-      this.#events.emit("resource-updated", { uri: params["uri"] });
-    } else {
-      this.#care?.notified(method, params);
+    const notice = readNotice(method, params);
+    switch (notice.kind) {
+      case "list-changed":
+        return this.#lists.announce(notice.list);
+      case "log":
+        return this.#events.emit("log", { message: notice.message });
+      case "resource-updated":
+        return this.#events.emit("resource-updated", { uri: notice.uri });
+      case "stream-acknowledged":
+        return this.#care?.acknowledge(params);
+      case "unknown":
+        return;
     }
   }
 
@@ -393,7 +394,7 @@ export class Connection implements Source {
 
   #warn(text: string): void {
     const masked = this.#mask(text);
-    if (!this.#warnings.includes(masked)) this.#warnings = [...this.#warnings, masked].slice(-WARNINGS_KEPT);
+    this.#warnings.add(masked);
     this.#events.emit("warning", masked);
   }
 }

@@ -2,7 +2,7 @@
 import type { Clock } from "../model/clock.ts";
 import { asToolcribError, type ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { ACKNOWLEDGED, ChangeStream } from "./change-stream.ts";
+import { ChangeStream } from "./change-stream.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Link } from "./link.ts";
 
@@ -44,14 +44,20 @@ export class LinkCare {
     await this.#stream?.follow(uris);
   }
 
+  /** Tells the server what nobody follows any more; `left` is what somebody still does. Never rejects. */
+  async unfollow(gone: readonly string[], left: readonly string[]): Promise<void> {
+    if (this.#stream === undefined) await Promise.all(gone.map((uri) => this.#ask("resources/unsubscribe", { uri })));
+    else await this.#stream.follow(left).catch(() => {});
+  }
+
   /** From now on the link is pinged when it is idle. */
   watch(): void {
     const { clock, onMissedPing, onRecovered } = this.#options;
     this.#heartbeat = new Heartbeat(this.#link.peer, { clock, onMissed: onMissedPing, onRecovered });
   }
 
-  notified(method: string, params: JsonObject): void {
-    if (method === ACKNOWLEDGED) this.#stream?.acknowledge(params);
+  acknowledge(params: JsonObject): void {
+    this.#stream?.acknowledge(params);
   }
 
   stop(): void {

@@ -10,8 +10,9 @@ import type { Wire } from "./wire.ts";
 
 export function openWire(kind: TransportKind, spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps): Wire {
   const { url = "", headers } = resolved;
-  if (kind === "http") return new StreamableWire({ url, headers });
-  if (kind === "sse") return new SseWire({ url, headers });
+  const { clock } = deps;
+  if (kind === "http") return new StreamableWire({ url, headers, clock });
+  if (kind === "sse") return new SseWire({ url, headers, clock });
   return new StdioWire({
     serverId: spec.id,
     command: resolved.command ?? "",
@@ -19,6 +20,6 @@ export function openWire(kind: TransportKind, spec: ServerSpec, resolved: Resolv
     env: childEnvironment(deps.env, resolved.env),
     ...(resolved.cwd === undefined ? {} : { cwd: resolved.cwd }),
     pids: deps.pids,
-    clock: deps.clock,
+    clock,
   });
 }

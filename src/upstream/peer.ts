@@ -9,6 +9,7 @@ import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Progress } from "../model/protocol.ts";
 import type { SessionContext } from "../model/session.ts";
+import { JunkWarnings } from "./junk-warnings.ts";
 import { errorFromRpc, rpcOf } from "./rpc-error.ts";
 import { type IncomingContext, ServedRequests } from "./served-requests.ts";
 import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse, SendOptions, Wire } from "./wire.ts";
@@ -66,9 +67,13 @@ export class Peer {
   readonly #pending = new Map<RequestId, Pending>();
   readonly #abandoned = new Set<RequestId>();
   readonly #served: ServedRequests;
+  readonly #junk: JunkWarnings;
   readonly #detach: (() => void)[];
+  #idleWaiters: (() => void)[] = [];
   #nextId = 1;
   #ended: ToolcribError | undefined;
+  /** Why the wire went away, if it did. */
+  lost: ToolcribError | undefined;
   /** What the modern era wants in the `_meta` of every request. */
   #envelope: JsonObject | undefined;
   lastReceivedAt: number;
@@ -77,6 +82,7 @@ export class Peer {
     this.wire = wire;
     this.#options = options;
     this.lastReceivedAt = options.clock.now();
+    this.#junk = new JunkWarnings(options.clock, options.onWarning);
     this.#served = new ServedRequests(options.onRequest, (answer) => this.#post(answer));
     this.#detach = [
       wire.on("message", ({ message, related }) => this.#receive(message, related)),
@@ -99,6 +105,11 @@ export class Peer {
   get busy(): boolean {
     for (const pending of this.#pending.values()) if (pending.options.background !== true) return true;
     return false;
+  }
+
+  /** Resolves when nobody waits for a request any more. */
+  whenIdle(): Promise<void> {
+    return this.busy ? new Promise((resolve) => this.#idleWaiters.push(resolve)) : Promise.resolve();
   }
 
   /** The distinct sessions that have a request under way. */
@@ -193,7 +204,7 @@ export class Peer {
   #unexpected(response: RpcResponse): void {
     if (response.id !== null && this.#abandoned.delete(response.id)) return;
     const what = "error" in response ? `an error (${response.error?.message})` : "an answer";
-    this.#options.onWarning(`Ignored ${what} with the id ${JSON.stringify(response.id)}, which is unknown or answered already.`);
+    this.#junk.add(`Ignored ${what} with the id ${JSON.stringify(response.id)}, which is unknown or answered already.`);
   }
 
   #progressed(params: JsonObject): void {
@@ -271,15 +282,12 @@ export class Peer {
     }
     const pending = this.#take(id);
     if (pending === undefined) return;
-    const rpc = rpcOf(thrown);
-    if (thrown instanceof ToolcribError) {
-      pending.reject(rpc === undefined || thrown.code === "unauthorized" ? thrown : errorFromRpc(rpc, thrown.details));
-      return;
-    }
+    if (thrown instanceof ToolcribError) return pending.reject(answeredByStatus(thrown));
     pending.reject(new ToolcribError("internal", `Sending ${pending.method} failed: ${String(thrown)}`, { cause: thrown }));
   }
 
   #lose(error: ToolcribError): void {
+    this.lost = error;
     for (const [id, pending] of [...this.#pending]) {
       const details = { ...error.details, sent: pending.unsent === undefined };
       this.#take(id)?.reject(
@@ -297,6 +305,7 @@ export class Peer {
     this.#pending.delete(id);
     pending.stopTimer?.();
     pending.options.signal?.removeEventListener("abort", pending.onAbort);
+    if (this.#idleWaiters.length > 0 && !this.busy) for (const resolve of this.#idleWaiters.splice(0)) resolve();
     return pending;
   }
 
@@ -311,6 +320,13 @@ function sendOptions(pending: Pending): SendOptions {
     ...(pending.stream === undefined ? {} : { signal: pending.stream.signal }),
     ...(pending.options.headers === undefined ? {} : { headers: pending.options.headers }),
   };
+}
+
+/** A JSON-RPC error that came with an HTTP error status is an answer, unless the status itself says more. */
+function answeredByStatus(error: ToolcribError): ToolcribError {
+  const rpc = rpcOf(error);
+  const saysMore = error.code !== "server_unavailable" || error.details?.["sessionLost"] === true;
+  return rpc === undefined || saysMore ? error : errorFromRpc(rpc, error.details);
 }
 
 function isUnsent(thrown: unknown): thrown is ToolcribError {

@@ -1,5 +1,6 @@
 /** The rule that remote servers are reached over https only, because headers carry credentials. */
 import { ToolcribError } from "../model/errors.ts";
+import { isLoopback } from "../model/loopback.ts";
 
 /** Throws for an address that must not be used. The message holds no query, which may hold a key. */
 export function checkRemoteAddress(text: string): URL {
@@ -13,11 +14,4 @@ export function checkRemoteAddress(text: string): URL {
   throw new ToolcribError("invalid_config", `The url of ${url.host} is plain http; remote servers must be https.`, {
     hint: "Use https. Plain http is allowed on loopback only (localhost, 127.0.0.1, ::1).",
   });
-}
-
-export function isLoopback(hostname: string): boolean {
-  const host = hostname.toLowerCase().replace(/\.$/, "");
-  if (host === "localhost" || host.endsWith(".localhost") || host === "[::1]") return true;
-  // URL parsing turns every spelling of an IPv4 address (127.1, 0x7f000001) into four decimal parts.
-  return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

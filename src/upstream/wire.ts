@@ -52,7 +52,7 @@ export interface Wire {
   open(signal: AbortSignal): Promise<void>;
   /**
    * Resolves when the message has been handed over. Rejects with ToolcribError; `details.sent: false` says that the
-   * server cannot have seen it, `details.sessionLost: true` that an HTTP session is gone (404), `details.status` is an
+   * server cannot have acted on it, `details.sessionLost: true` that an HTTP session is gone (404), `details.status` is an
    * HTTP status, `details.rpc` a JSON-RPC error body of an HTTP error answer.
    */
   send(message: RpcMessage, options?: SendOptions): Promise<void>;

@@ -1,13 +1,14 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { parseAssignment } from "../../src/cli/arguments/assignment.ts";
 import { buildArguments, missing, parseArgumentsObject } from "../../src/cli/arguments/build.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-arguments-"));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 function build(typed: readonly string[], properties: JsonObject, rest: JsonObject = {}): JsonObject {
   const schema = { type: "object", properties, ...rest };

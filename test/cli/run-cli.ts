@@ -3,8 +3,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
-import { afterEach } from "vitest";
+import { afterEach, vi } from "vitest";
+import { runCommandLine } from "../../src/cli/program.ts";
+
+// Each test starts several processes, which takes long on a machine that is busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = resolve(import.meta.dirname, "../..");
 export const MAIN = join(ROOT, "src/cli/main.ts");
@@ -22,6 +27,8 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly nodeArgs?: readonly string[];
   readonly main?: string;
+  /** Nobody reads stdout: the pipe is closed at once. */
+  readonly readerGone?: boolean;
 }
 
 /** A bundled real server as a config entry. */
@@ -72,7 +79,9 @@ export class Workspace {
     child.stdin.on("error", () => {});
     child.stdin.end(options.input ?? "");
     const exited = new Promise<number | null>((done) => child.on("close", (code) => done(code)));
-    const finished = Promise.all([exited, text(child.stdout), text(child.stderr)]).then(([code, stdout, stderr]) => ({
+    if (options.readerGone === true) child.stdout.destroy();
+    const output = options.readerGone === true ? "" : text(child.stdout);
+    const finished = Promise.all([exited, output, text(child.stderr)]).then(([code, stdout, stderr]) => ({
       code,
       stdout,
       stderr,
@@ -84,6 +93,15 @@ export class Workspace {
 
   run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
     return this.start(args, options).finished;
+  }
+
+  /** The same code in this process, for the many cases that start no server: quick, and its output is no pipe's. */
+  async runHere(args: readonly string[]): Promise<Finished> {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const env = { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home };
+    const code = await runCommandLine(args, { env, cwd: this.dir, stdin: process.stdin, stdout, stderr });
+    const [out, err] = [stdout, stderr].map((stream) => String(stream.read() ?? ""));
+    return { code, stdout: out ?? "", stderr: err ?? "", json: <T>() => JSON.parse(out ?? "") as T };
   }
 
   remove(): void {

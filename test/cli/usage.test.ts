@@ -41,7 +41,7 @@ describe("help", () => {
   it("has a page for every command, with its options and the global ones", async () => {
     const place = workspace();
     for (const { name, options } of COMMANDS) {
-      const { code, stdout } = await place.run([name, "--help"]);
+      const { code, stdout } = await place.runHere([name, "--help"]);
       expect(code).toBe(0);
       for (const { flags } of options) expect(stdout).toContain(flags);
       for (const global of ["--json", "--config <file>", "--quiet"]) expect(stdout).toContain(global);
@@ -71,19 +71,25 @@ describe("[spine-19e] usage errors exit 2", () => {
   ];
   it.each(cases)("%s", async (_title, args, message, hint) => {
     const place = workspace();
-    const asText = await place.run(args);
+    const asText = await place.runHere(args);
     expect(asText.code).toBe(2);
     expect(asText.stdout).toBe("");
     expect(asText.stderr).toMatch(message);
     expect(asText.stderr).toMatch(hint);
     expect(asText.stderr).not.toMatch(/\n\s+at /);
 
-    const asJson = await place.run([...args, "--json"]);
+    const asJson = await place.runHere([...args, "--json"]);
     expect(asJson.code).toBe(2);
     expect(asJson.stderr).toBe("");
     const { error } = asJson.json<ErrorOutput>();
     expect(error.code).toBe("invalid_arguments");
     expect(error.message).toMatch(message);
+  });
+
+  it("as a process too, with only the error object on stdout", async () => {
+    const { code, stdout, stderr } = await workspace().run(["lst", "--json"]);
+    expect([code, stderr]).toEqual([2, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: "invalid_arguments" } });
   });
 
   it("no command at all shows the help on stderr", async () => {

@@ -46,7 +46,10 @@ describe("rules on names", () => {
   it("[spine-17c] deny beats allow in one level", () => {
     const both = policy({ allow: ["*"], deny: ["a__x"] });
     expect(both.decide(tool("a", "x"), owner).verdict).toBe("deny");
-    expect(both.decide(tool("a", "y"), owner)).toMatchObject({ verdict: "allow", rule: { list: "allow", pattern: "*" } });
+    expect(both.decide(tool("a", "y"), owner)).toMatchObject({
+      verdict: "allow",
+      rule: { list: "allow", pattern: "*" },
+    });
   });
 
   it("[spine-17c] an allow list that is there and does not match denies; an empty one denies all", () => {
@@ -59,7 +62,10 @@ describe("rules on names", () => {
   });
 
   it("[spine-17c] a server narrows the hub and never widens it", () => {
-    const rules = policy({ allow: ["a__read"], deny: ["b__*"] }, { a: { rules: { allow: ["*"] } }, b: { rules: { allow: ["*"] } } });
+    const rules = policy(
+      { allow: ["a__read"], deny: ["b__*"] },
+      { a: { rules: { allow: ["*"] } }, b: { rules: { allow: ["*"] } } },
+    );
     expect(rules.decide(tool("a", "read"), owner)).toMatchObject({ verdict: "allow", rule: { level: "server" } });
     expect(rules.decide(tool("a", "write"), owner)).toMatchObject({ verdict: "deny", rule: { level: "hub" } });
     expect(rules.decide(tool("b", "read"), owner)).toMatchObject({ verdict: "deny", rule: { level: "hub" } });
@@ -92,9 +98,15 @@ describe("roles and owner", () => {
   });
 
   it("[spine-17c] an unknown role sees nothing, not even in-process tools", () => {
-    for (const who of [{ owner: false, role: "stranger" }, { owner: true, role: "stranger" }]) {
+    for (const who of [
+      { owner: false, role: "stranger" },
+      { owner: true, role: "stranger" },
+    ]) {
       for (const subject of [tool("open", "x"), tool("closed", "x"), tool(null, "local")]) {
-        expect(rules.decide(subject, who)).toMatchObject({ verdict: "deny", rule: { level: "role", pattern: "stranger" } });
+        expect(rules.decide(subject, who)).toMatchObject({
+          verdict: "deny",
+          rule: { level: "role", pattern: "stranger" },
+        });
       }
     }
   });

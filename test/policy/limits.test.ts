@@ -15,7 +15,11 @@ describe("rate", () => {
     expect(limits.take("a", "s").ok).toBe(true);
     time.now += 10_000;
     expect(limits.take("a", "s").ok).toBe(true);
-    expect(limits.take("a", "t")).toMatchObject({ ok: false, retryAfterMs: 50_000, what: expect.stringContaining("server a") as string });
+    expect(limits.take("a", "t")).toMatchObject({
+      ok: false,
+      retryAfterMs: 50_000,
+      what: expect.stringContaining("server a") as string,
+    });
     time.now += 49_999;
     expect(limits.take("a", "t")).toMatchObject({ ok: false, retryAfterMs: 1 });
     time.now += 1;
@@ -42,17 +46,21 @@ describe("rate", () => {
 
   it("[spine-17d] never lets more than the limit through in any minute, and refuses only then", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(fc.integer({ min: 0, max: 25_000 }), { maxLength: 60 }), (limit, gaps) => {
-        const { limits, time } = setUp(limit);
-        const accepted: number[] = [];
-        for (const gap of gaps) {
-          time.now += gap;
-          const recent = accepted.filter((at) => at > time.now - 60_000).length;
-          const taken = limits.take("a", "s");
-          expect(taken.ok).toBe(recent < limit);
-          if (taken.ok) accepted.push(time.now);
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(fc.integer({ min: 0, max: 25_000 }), { maxLength: 60 }),
+        (limit, gaps) => {
+          const { limits, time } = setUp(limit);
+          const accepted: number[] = [];
+          for (const gap of gaps) {
+            time.now += gap;
+            const recent = accepted.filter((at) => at > time.now - 60_000).length;
+            const taken = limits.take("a", "s");
+            expect(taken.ok).toBe(recent < limit);
+            if (taken.ok) accepted.push(time.now);
+          }
+        },
+      ),
     );
   });
 
@@ -71,7 +79,10 @@ describe("concurrency", () => {
     const { limits } = setUp(1000, 2);
     const first = limits.take("a", "s");
     const second = limits.take("a", "t");
-    expect(limits.take("a", "s")).toMatchObject({ ok: false, what: expect.stringContaining("limits.concurrency") as string });
+    expect(limits.take("a", "s")).toMatchObject({
+      ok: false,
+      what: expect.stringContaining("limits.concurrency") as string,
+    });
     expect(limits.take("b", "s").ok).toBe(true);
     if (!first.ok || !second.ok) throw new Error("both must be taken");
     first.release();

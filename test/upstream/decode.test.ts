@@ -15,18 +15,35 @@ describe("decodeMessages", () => {
     expect(decodeMessages(JSON.stringify(batch))).toEqual(batch);
   });
 
-  it.each(["", "text", "42", "null", '"text"', "[]", "[1]", "{}", '{"level":30,"msg":"a log line"}', '{"id":1}', '{"id":1,"error":"x"}'])(
-    "[spine-09e] has no message in %j",
-    (text) => {
-      expect(decodeMessages(text)).toBeNull();
-    },
-  );
+  it.each([
+    "",
+    "text",
+    "42",
+    "null",
+    '"text"',
+    "[]",
+    "[1]",
+    "{}",
+    '{"level":30,"msg":"a log line"}',
+    '{"id":1}',
+    '{"id":1,"error":"x"}',
+  ])("[spine-09e] has no message in %j", (text) => {
+    expect(decodeMessages(text)).toBeNull();
+  });
 
   it("tells requests, notifications and answers apart", () => {
     const [request] = decodeMessages('{"id":1,"method":"ping"}') ?? [];
     const [notification] = decodeMessages('{"method":"note"}') ?? [];
     const [answer] = decodeMessages('{"id":1,"result":{}}') ?? [];
-    expect([request, notification, answer].map((message) => message !== undefined && isRequest(message))).toEqual([true, false, false]);
-    expect([request, notification, answer].map((message) => message !== undefined && isResponse(message))).toEqual([false, false, true]);
+    expect([request, notification, answer].map((message) => message !== undefined && isRequest(message))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect([request, notification, answer].map((message) => message !== undefined && isResponse(message))).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 });

@@ -1,9 +1,10 @@
 import { asToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Invocation } from "../command.ts";
+import { loadQuietly } from "../command-config.ts";
 import { type Check, configCheck, configErrorCheck, homeCheck, nodeCheck } from "../doctor/machine-checks.ts";
 import { serverChecks } from "../doctor/server-checks.ts";
-import { loadQuietly, withHub } from "../running-hub.ts";
+import { withHub } from "../running-hub.ts";
 
 /** Exits 0 when nothing failed; warnings are told and harm nothing. */
 export async function run(invocation: Invocation): Promise<number> {

@@ -5,10 +5,9 @@ import type { JsonObject } from "../../model/json.ts";
 import { nearest } from "../../config/nearest.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../arguments/describe.ts";
 import type { Flags, Invocation } from "../command.ts";
+import { LOCAL_SOURCE } from "../local-source.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
-
-const LOCAL = "local";
 
 export function run(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
@@ -26,7 +25,7 @@ export function run(invocation: Invocation): Promise<number> {
 }
 
 async function connect(running: RunningHub, server: string | undefined): Promise<void> {
-  if (server === LOCAL) return;
+  if (server === LOCAL_SOURCE) return;
   if (server === undefined) running.connectAuto();
   else running.connect([requireServer(running, server)]);
   await running.settled();
@@ -81,7 +80,7 @@ function chosen(view: View, flags: Flags): Capability[] {
 }
 
 /** For programs: what the server said, with our names put over it. */
-export function entryOf(capability: Capability): JsonObject {
+function entryOf(capability: Capability): JsonObject {
   const { kind, name, origin, definition } = capability;
   const server = origin.source;
   const description = definition.description ?? "";

@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 
 /** Tells of something that was changed on the way; the path is inside the entry. */
-export type Note = (path: (string | number)[], message: string) => void;
+type Note = (path: (string | number)[], message: string) => void;
 
 type Rename = (draft: JsonObject, value: unknown, note: Note) => void;
 

@@ -53,7 +53,7 @@ function isOpenclaw(value: JsonObject, name: string): boolean {
   return !Object.keys(value).some((key) => key.includes("."));
 }
 
-export interface DialectOptions {
+interface DialectOptions {
   readonly file: string;
   /** The document that the value came from, for lines in messages. */
   readonly document?: Document;

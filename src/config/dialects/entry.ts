@@ -74,20 +74,22 @@ export class EntryReader {
     if (ServerIdSchema.safeParse(wanted).success) return wanted;
     const plain = wanted.replace(/[^A-Za-z0-9._@ -]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 60) || "server";
     let id = plain;
-    for (let count = 2; taken.has(id); count++) id = `${plain}-${count}`;
+    for (let count = 2; taken.has(id) || !ServerIdSchema.safeParse(id).success; count++) id = `${plain}-${count}`;
     this.warn(path, "renamed", `the name ${JSON.stringify(wanted.slice(0, 80))} is no valid id; it is called ${JSON.stringify(id)} here`);
     return id;
   }
 
-  /** The entries of an object by id, in the file's order. */
+  /** The entries of an object by id, in the file's order. `prepare` gives undefined for an entry that it refused. */
   readMap(path: ConfigPath, map: JsonObject, prepare: (raw: unknown, at: ConfigPath) => unknown = (raw) => raw): ServerSpec[] {
     const taken = new Set(Object.keys(map));
     const servers: ServerSpec[] = [];
     for (const [key, raw] of Object.entries(map)) {
       const at = [...path, key];
+      const prepared = prepare(raw, at);
+      if (prepared === undefined) continue;
       const id = this.validId(key, at, taken);
       taken.add(id);
-      const spec = this.readForeign(id, at, prepare(raw, at));
+      const spec = this.readForeign(id, at, prepared);
       if (spec !== undefined) servers.push(spec);
     }
     return servers;

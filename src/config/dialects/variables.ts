@@ -2,7 +2,7 @@
 import { basename, sep } from "node:path";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 
-export interface Variables {
+interface Variables {
   readonly workspaceFolder: string;
   readonly userHome: string;
   /** The reference for `${input:id}`; undefined leaves it, and connecting then fails by its name. */

@@ -29,7 +29,7 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   // Dropping it would start uncaged what its owner wanted caged.
   if (sandboxEnabled === true) {
     reader.refuse([...at, "sandboxEnabled"], "not_built", "sandboxEnabled is not built in this version: Sandboxes");
-    return { ...entry, sandbox: "none" };
+    return undefined;
   }
   if (sandbox !== undefined) reader.warn([...at, "sandbox"], "not_read", "sandbox is not read");
   // VS Code tries Streamable HTTP and then SSE for it, which is what no transport means here.

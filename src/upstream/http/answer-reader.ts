@@ -71,7 +71,8 @@ function readStream({ body, url }: HttpAnswer, options: ReadOptions): void {
     onEnd: (parser, error) => {
       cancelLinger();
       if (answered) return;
-      if (options.resume !== null && parser.lastEventId !== undefined) options.resume(parser.lastEventId, parser.retryMs);
+      if (options.resume !== null && parser.lastEventId !== undefined)
+        options.resume(parser.lastEventId, parser.retryMs);
       else if (error !== undefined) options.onFailed(connectionError(error, url, true));
       else options.onFailed(unanswered("the server ended the stream before the answer"));
     },

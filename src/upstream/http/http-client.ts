@@ -103,11 +103,15 @@ function redirectTarget(status: number, location: string | undefined, from: URL,
   const follow = (status === 307 || status === 308) && target?.origin === from.origin && redirects < MAX_REDIRECTS;
   if (follow && target !== null) return target;
   const where = target === null ? "nowhere" : addressOf(target);
-  throw new ToolcribError("server_unavailable", `${addressOf(from)} redirects to ${where}, which is not followed (HTTP ${status})`, {
-    hint: target === null ? undefined : "If you trust that address, use it as `url`.",
-    // A redirect says that the request was not acted upon.
-    details: { status, sent: false },
-  });
+  throw new ToolcribError(
+    "server_unavailable",
+    `${addressOf(from)} redirects to ${where}, which is not followed (HTTP ${status})`,
+    {
+      hint: target === null ? undefined : "If you trust that address, use it as `url`.",
+      // A redirect says that the request was not acted upon.
+      details: { status, sent: false },
+    },
+  );
 }
 
 function connectTimeout(): Error {

@@ -64,5 +64,7 @@ function whenCut(body: IncomingMessage, onCut: (error: Error) => void): void {
 }
 
 function tooLarge(maxBytes: number): ToolcribError {
-  return new ToolcribError("too_large", `the server sent a message of more than ${maxBytes} bytes`, { details: { sent: true } });
+  return new ToolcribError("too_large", `the server sent a message of more than ${maxBytes} bytes`, {
+    details: { sent: true },
+  });
 }

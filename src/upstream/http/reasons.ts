@@ -15,7 +15,10 @@ const untrusted: Reason = {
   hint: TRUST,
 };
 const selfSigned: Reason = { text: (url) => `the certificate of ${url.host} is self-signed`, hint: TRUST };
-const unreachable: Reason = { text: (url) => `the network cannot reach ${url.host}`, hint: "Check the network and any VPN." };
+const unreachable: Reason = {
+  text: (url) => `the network cannot reach ${url.host}`,
+  hint: "Check the network and any VPN.",
+};
 const cut: Reason = { text: (url) => `the connection to ${url.host} was cut` };
 const noTls: Reason = {
   text: (url) => `${url.host} does not answer with TLS`,
@@ -32,7 +35,10 @@ const BY_CODE: Readonly<Record<string, Reason>> = {
     hint: "Is the server running, and is the port right?",
   },
   ENOTFOUND: { text: (url) => `there is no host named ${url.hostname}`, hint: "Check the address for a typing error." },
-  EAI_AGAIN: { text: (url) => `the name ${url.hostname} cannot be looked up now`, hint: "Check the network connection." },
+  EAI_AGAIN: {
+    text: (url) => `the name ${url.hostname} cannot be looked up now`,
+    hint: "Check the network connection.",
+  },
   EHOSTUNREACH: unreachable,
   ENETUNREACH: unreachable,
   EADDRNOTAVAIL: unreachable,
@@ -40,7 +46,10 @@ const BY_CODE: Readonly<Record<string, Reason>> = {
   ECONNRESET: cut,
   EPIPE: cut,
   ECONNABORTED: cut,
-  CERT_HAS_EXPIRED: { text: (url) => `the certificate of ${url.host} has expired`, hint: "Its operator has to renew it." },
+  CERT_HAS_EXPIRED: {
+    text: (url) => `the certificate of ${url.host} has expired`,
+    hint: "Its operator has to renew it.",
+  },
   CERT_NOT_YET_VALID: {
     text: (url) => `the certificate of ${url.host} is not valid yet`,
     hint: "Is the clock of this machine right?",
@@ -72,10 +81,17 @@ export function connectionError(error: unknown, url: URL, sent: boolean): Toolcr
   }
   if (code.startsWith("HPE_")) {
     const hint = "Is another kind of server on that port, or does the address have to begin with https://?";
-    return new ToolcribError("server_unavailable", `${url.host} does not answer with HTTP`, { hint, details, cause: error });
+    return new ToolcribError("server_unavailable", `${url.host} does not answer with HTTP`, {
+      hint,
+      details,
+      cause: error,
+    });
   }
   const message = error instanceof Error && error.message !== "" ? error.message : code || String(error);
-  return new ToolcribError("server_unavailable", `the connection to ${url.host} failed: ${message}`, { details, cause: error });
+  return new ToolcribError("server_unavailable", `the connection to ${url.host} failed: ${message}`, {
+    details,
+    cause: error,
+  });
 }
 
 export interface ErrorAnswer {
@@ -113,7 +129,11 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
     return { code: "unauthorized", text: `${address} refuses access (HTTP 403)`, hint };
   }
   if (status === 404) {
-    return { code: "server_unavailable", text: `nothing is at ${address} (HTTP 404)`, hint: "Check the path of the address." };
+    return {
+      code: "server_unavailable",
+      text: `nothing is at ${address} (HTTP 404)`,
+      hint: "Check the path of the address.",
+    };
   }
   if (status === 405) {
     const hint = "The address may be of another transport: try `transport` http or sse.";
@@ -124,7 +144,11 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
     return { code: "rate_limited", text: `${address} gets too many requests (HTTP 429)`, hint };
   }
   if (status >= 500) {
-    return { code: "server_unavailable", text: `${address} has a fault of its own (HTTP ${status})`, hint: "Try again later." };
+    return {
+      code: "server_unavailable",
+      text: `${address} has a fault of its own (HTTP ${status})`,
+      hint: "Try again later.",
+    };
   }
   return { code: "server_unavailable", text: `${address} refused the request (HTTP ${status})` };
 }
@@ -135,7 +159,10 @@ export function notMcp(contentType: string | undefined, url: URL): ToolcribError
   return new ToolcribError(
     "server_unavailable",
     `${addressOf(url)} is not an MCP server: it answered with ${kind === undefined || kind === "" ? "no content" : kind}`,
-    { hint: "Check the path of the address; many servers are at /mcp or /sse.", details: { contentType: kind ?? null } },
+    {
+      hint: "Check the path of the address; many servers are at /mcp or /sse.",
+      details: { contentType: kind ?? null },
+    },
   );
 }
 

@@ -42,7 +42,12 @@ export class SseWire implements Wire {
     if (signal.aborted) cut();
     signal.addEventListener("abort", cut, { once: true });
     try {
-      const request = { method: "GET", url, headers: { ...headers, accept: "text/event-stream" }, signal: opening.signal } as const;
+      const request = {
+        method: "GET",
+        url,
+        headers: { ...headers, accept: "text/event-stream" },
+        signal: opening.signal,
+      } as const;
       const answer = await this.#client.request(request);
       await this.#checkStream(answer);
       this.#endpoint = await this.#read(answer);
@@ -142,8 +147,12 @@ function endpointFrom(data: string, stream: URL): URL {
   const endpoint = URL.parse(data.trim(), stream.href);
   if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
   const where = endpoint === null ? "an address that is no URL" : addressOf(endpoint);
-  throw new ToolcribError("server_unavailable", `${addressOf(stream)} wants its messages at ${where}, which is another origin`, {
-    hint: "The server or a proxy before it is set up with the wrong public address.",
-    details: { sent: false },
-  });
+  throw new ToolcribError(
+    "server_unavailable",
+    `${addressOf(stream)} wants its messages at ${where}, which is another origin`,
+    {
+      hint: "The server or a proxy before it is set up with the wrong public address.",
+      details: { sent: false },
+    },
+  );
 }

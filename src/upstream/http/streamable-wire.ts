@@ -113,7 +113,12 @@ export class StreamableWire implements Wire {
   }
 
   /** Asks for the rest of an answer whose stream ended early. */
-  #resume(reading: ReadOptions, lastEventId: string, retryMs: number | undefined, signal: AbortSignal | undefined): void {
+  #resume(
+    reading: ReadOptions,
+    lastEventId: string,
+    retryMs: number | undefined,
+    signal: AbortSignal | undefined,
+  ): void {
     if (this.#ended || signal?.aborted === true) return;
     const stop = (): void => {
       stream.stop();

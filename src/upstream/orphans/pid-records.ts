@@ -96,7 +96,8 @@ export class PidRecords {
         return null;
       }
       const owner = this.#table?.find(process.pid);
-      if (owner === null || owner === undefined || this.#table === null) return "This process cannot be found in the process table.";
+      if (owner === null || owner === undefined || this.#table === null)
+        return "This process cannot be found in the process table.";
       const record: PidRecord = {
         version: 1,
         place: this.#table.place,

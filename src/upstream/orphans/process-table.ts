@@ -105,7 +105,9 @@ function runPs(selection: readonly string[]): ProcessFacts[] {
   try {
     const columns = ["-o", "pid=", "-o", "pgid=", "-o", "stat=", "-o", "lstart=", "-o", "command="];
     const environment = { PATH: "/bin:/usr/bin", LC_ALL: "C", TZ: "UTC" };
-    return parsePs(execFileSync("ps", [...selection, ...columns], { encoding: "utf8", env: environment, stdio: "pipe" }));
+    return parsePs(
+      execFileSync("ps", [...selection, ...columns], { encoding: "utf8", env: environment, stdio: "pipe" }),
+    );
   } catch {
     // ps exits with 1 when nothing was selected.
     return [];
@@ -119,7 +121,12 @@ export function parsePs(output: string): ProcessFacts[] {
     const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]{8}\s+\d{4})\s+(.*)$/.exec(line);
     const [, pid, pgid, state, started, command] = match ?? [];
     if (started === undefined || command === undefined || state === undefined || state.startsWith("Z")) continue;
-    found.push({ pid: Number(pid), pgid: Number(pgid), startTime: started.replace(/\s+/g, " "), command: command.trim() });
+    found.push({
+      pid: Number(pid),
+      pgid: Number(pgid),
+      startTime: started.replace(/\s+/g, " "),
+      command: command.trim(),
+    });
   }
   return found;
 }

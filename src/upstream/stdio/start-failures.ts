@@ -32,7 +32,11 @@ export function startFailure(error: unknown, command: string): ToolcribError {
       );
     case "EACCES":
     case "EPERM":
-      return unavailable(`command may not be executed: ${command}`, "Check that it is a program and marked as executable.", code);
+      return unavailable(
+        `command may not be executed: ${command}`,
+        "Check that it is a program and marked as executable.",
+        code,
+      );
     case "ENOEXEC":
       return unavailable(
         `command is not a program for this system: ${command}`,
@@ -40,12 +44,20 @@ export function startFailure(error: unknown, command: string): ToolcribError {
         code,
       );
     case "E2BIG":
-      return unavailable("the arguments and environment are too long for this system", "Shorten `args` or `env`.", code);
+      return unavailable(
+        "the arguments and environment are too long for this system",
+        "Shorten `args` or `env`.",
+        code,
+      );
     case "EAGAIN":
     case "EMFILE":
     case "ENFILE":
     case "ENOMEM":
-      return unavailable(`the system has no room for another process (${code})`, "Close programs or raise the limits.", code);
+      return unavailable(
+        `the system has no room for another process (${code})`,
+        "Close programs or raise the limits.",
+        code,
+      );
     case "ERR_INVALID_ARG_VALUE":
       return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` holds a null character.", {
         details: { sent: false },

@@ -36,6 +36,8 @@ export interface StdioOptions {
 
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const CLOSE_GRACE_MS = 5000;
+/** From the end of its input to SIGTERM. Many servers never end by themselves, and a single command waits for them. */
+const STDIN_MS = 500;
 /** How long output written just before an exit may take to arrive; a grandchild may hold the pipes open for ever. */
 const DRAIN_MS = 250;
 const LINES_IN_REASON = 8;
@@ -97,7 +99,7 @@ export class StdioWire implements Wire {
   async close(): Promise<void> {
     this.#state = "closed";
     const grace = this.#options.closeGraceMs ?? CLOSE_GRACE_MS;
-    await this.#end(grace, Math.min(1000, grace / 5));
+    await this.#end(grace, Math.min(STDIN_MS, grace / 5));
   }
 
   #spawn(): ChildProcessWithoutNullStreams {
@@ -185,7 +187,10 @@ export class StdioWire implements Wire {
       exitCode === 0 && !this.#heard
         ? "It ended without a word. Is it an MCP server that speaks over stdio?"
         : undefined;
-    this.#events.emit("lost", new ToolcribError("server_unavailable", text, { hint, details: { exitCode, signalCode } }));
+    this.#events.emit(
+      "lost",
+      new ToolcribError("server_unavailable", text, { hint, details: { exitCode, signalCode } }),
+    );
     // What it started goes with it. close() waits for this.
     void this.#end(CLOSE_GRACE_MS, 0);
   }
@@ -213,7 +218,7 @@ export class StdioWire implements Wire {
 }
 
 function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
 
 function notSent(why: string, cause?: unknown): ToolcribError {

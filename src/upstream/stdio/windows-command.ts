@@ -32,9 +32,12 @@ function resolve(
   exists: (path: string) => boolean,
 ): string | null {
   const endings = (lookUp(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD").split(";");
-  const candidates = win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
+  const candidates =
+    win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
   // The current folder is not searched, though cmd.exe does: what lies there is not what was meant.
-  const folders = /[\\/]/.test(command) ? [""] : (lookUp(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
+  const folders = /[\\/]/.test(command)
+    ? [""]
+    : (lookUp(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
   for (const folder of folders) {
     for (const candidate of candidates) {
       const path = folder === "" ? candidate : win32.join(folder, candidate);
@@ -57,9 +60,13 @@ function escapeMeta(text: string): string {
 /** Quoted for the program (backslashes double before a quote), then escaped twice: batch files read their arguments again. */
 function escapeArgument(argument: string): string {
   if (/[\r\n\0]/.test(argument)) {
-    throw new ToolcribError("invalid_config", "An argument of a batch file holds a line break, which cmd.exe cannot carry.", {
-      hint: "Give the program behind the batch file as `command`, such as node with the path of the script.",
-    });
+    throw new ToolcribError(
+      "invalid_config",
+      "An argument of a batch file holds a line break, which cmd.exe cannot carry.",
+      {
+        hint: "Give the program behind the batch file as `command`, such as node with the path of the script.",
+      },
+    );
   }
   const quoted = `"${argument.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\*)$/, "$1$1")}"`;
   return escapeMeta(escapeMeta(quoted));

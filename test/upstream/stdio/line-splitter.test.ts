@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { keptBytes } from "../kept-bytes.ts";
 import { LineSplitter } from "../../../src/upstream/stdio/line-splitter.ts";
 
 function split(chunks: readonly Buffer[], maxBytes = 1024): { lines: string[]; oversize: number[] } {
@@ -21,14 +22,22 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   return [0, ...at].map((start, index) => bytes.subarray(start, at[index] ?? bytes.length));
 }
 
-const text = fc.string({ unit: fc.constantFrom("a", "{", '"', " ", "é", "\u2028", "\u2029", "漢", "😀", "\u0085"), maxLength: 40 });
+const text = fc.string({
+  unit: fc.constantFrom("a", "{", '"', " ", "é", "\u2028", "\u2029", "漢", "😀", "\u0085"),
+  maxLength: 40,
+});
 
 describe("LineSplitter", () => {
   it("[spine-09e] gives the same lines however the bytes are cut", () => {
-    const property = fc.property(fc.array(text), fc.array(fc.nat()), fc.constantFrom("\n", "\r\n"), (lines, places, end) => {
-      const bytes = Buffer.from(lines.map((line) => line + end).join(""));
-      expect(split(cut(bytes, places)).lines).toEqual(lines.filter((line) => line !== ""));
-    });
+    const property = fc.property(
+      fc.array(text),
+      fc.array(fc.nat()),
+      fc.constantFrom("\n", "\r\n"),
+      (lines, places, end) => {
+        const bytes = Buffer.from(lines.map((line) => line + end).join(""));
+        expect(split(cut(bytes, places)).lines).toEqual(lines.filter((line) => line !== ""));
+      },
+    );
     fc.assert(property);
   });
 
@@ -40,6 +49,16 @@ describe("LineSplitter", () => {
       expect(oversize).toEqual([size]);
     });
     fc.assert(property);
+  });
+
+  it("[spine-09e] keeps nothing of a line above the limit while it is still coming", () => {
+    const splitter = new LineSplitter({ maxBytes: 1024 * 1024, onLine: () => {}, onOversize: () => {} });
+    const kept = keptBytes(() => {
+      for (let n = 0; n < 100; n++) splitter.push(Buffer.alloc(1024 * 1024, "x"));
+    });
+    // Of 100 MiB; the collector frees buffers a little later than it finds them.
+    expect(kept).toBeLessThan(50 * 1024 * 1024);
+    splitter.end();
   });
 
   it("takes a line of exactly the limit, and one without a line end at the end of the stream", () => {

@@ -1,0 +1,16 @@
+/** The config of a command; apart from the hub, so that commands which only edit it start quickly. */
+import { renderDiagnostic } from "../config/diagnostics.ts";
+import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import type { Invocation } from "./command.ts";
+
+/** The config that the command line names or that is found, with its warnings shown. */
+export async function loadForCommand(invocation: Invocation): Promise<LoadedConfig> {
+  const config = await loadQuietly(invocation);
+  for (const warning of config.warnings) invocation.out.warn(renderDiagnostic(warning));
+  return config;
+}
+
+export function loadQuietly({ flags, env, cwd }: Invocation): Promise<LoadedConfig> {
+  const file = flags.text("config");
+  return loadConfig({ env, cwd, ...(file === undefined ? {} : { file }) });
+}

@@ -1,0 +1,87 @@
+import { resolve } from "node:path";
+import { addServer } from "../../config/edit-config.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { ServerEntryInput } from "../../model/server-spec.ts";
+import type { Invocation } from "../command.ts";
+import { showEdit, targetFile } from "../config-target.ts";
+import { warnOfEntry } from "../entry-warnings.ts";
+import { LOCAL_SOURCE } from "../local-source.ts";
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { args, flags } = invocation;
+  const [id = ""] = args;
+  if (id === LOCAL_SOURCE) {
+    throw new ToolcribError("invalid_arguments", `"${id}" is what the in-process tools go by.`, { hint: "Choose another id." });
+  }
+  const entry = entryFrom(invocation);
+  const file = targetFile(invocation);
+  const replace = flags.has("force");
+  const result = await addServer(file, id, entry, { replace, dryRun: flags.has("dryRun") }).catch((error: unknown) => {
+    throw withForceHint(error);
+  });
+  warnOfEntry(invocation.out, file, result.after, id);
+  showEdit(invocation, id, file, "Added", result);
+  return 0;
+}
+
+function withForceHint(error: unknown): unknown {
+  if (!(error instanceof ToolcribError) || error.code !== "conflict") return error;
+  return new ToolcribError("conflict", error.message, { hint: `${error.hint ?? ""} --force replaces it.`.trim() });
+}
+
+function entryFrom({ args, flags, dashes, cwd }: Invocation): ServerEntryInput {
+  const [, ...target] = args;
+  const env = pairs(flags.list("env"), parseVariable);
+  const headers = pairs(flags.list("header"), parseHeader);
+  const transport = flags.text("transport");
+  const folder = flags.text("cwd");
+  return {
+    ...targetEntry(target, dashes),
+    ...(env === undefined ? {} : { env }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(folder === undefined ? {} : { cwd: resolve(cwd, folder) }),
+    // Anything else than the three words is refused by addServer, which says what is allowed.
+    ...(transport === undefined ? {} : { transport: transport as "stdio" | "http" | "sse" }),
+    ...(flags.has("disabled") ? { enabled: false } : {}),
+  };
+}
+
+function targetEntry(target: readonly string[], dashes: boolean): ServerEntryInput {
+  const [first, ...rest] = target;
+  if (first !== undefined && rest.length === 0 && looksLikeUrl(first)) return { url: first };
+  if (first !== undefined && dashes) return rest.length === 0 ? { command: first } : { command: first, args: rest };
+  throw new ToolcribError("invalid_arguments", "Give a URL, or -- and a command.", {
+    hint: "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
+  });
+}
+
+/** A reference may stand for the whole address. */
+function looksLikeUrl(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) || text.startsWith("${");
+}
+
+type Pair = readonly [string, string];
+
+function pairs(typed: readonly string[], parse: (text: string) => Pair): Record<string, string> | undefined {
+  return typed.length === 0 ? undefined : Object.fromEntries(typed.map(parse));
+}
+
+/** `K=V`; `K` alone refers to the variable of that name. */
+function parseVariable(text: string): Pair {
+  const at = text.indexOf("=");
+  const name = at === -1 ? text : text.slice(0, at);
+  if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) throw badPair("--env", "NAME=value");
+  return [name, at === -1 ? `\${${name}}` : text.slice(at + 1)];
+}
+
+/** `K: V` as in HTTP, or `K=V`. */
+function parseHeader(text: string): Pair {
+  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw badPair("--header", '"Name: value"');
+  return [name, value];
+}
+
+/** What was typed is not repeated: it may be a secret. */
+function badPair(option: string, form: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", `${option} takes ${form}.`);
+}

@@ -1,0 +1,83 @@
+/** What the commands that edit the config share: which file, and how a change is shown. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { EditResult } from "../config/edit-config.ts";
+import { expandTilde, findConfig, toolcribHome, userHome } from "../config/find-config.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
+import type { Invocation } from "./command.ts";
+import { loadQuietly } from "./command-config.ts";
+import { diffLines } from "./diff.ts";
+
+/** The config that would be used; the one in the home, still to be made, where there is none. */
+export function targetFile({ flags, env, cwd }: Invocation): string {
+  const named = flags.text("config") || env["TOOLCRIB_CONFIG"];
+  if (named !== undefined && named !== "") return resolve(cwd, expandTilde(named, userHome(env)));
+  return findConfig({ env, cwd }) ?? join(toolcribHome(env), "toolcrib.json");
+}
+
+/** Says what was changed where, or with `--dry-run` what would be. */
+export function showEdit(invocation: Invocation, id: string, file: string, did: string, { before, after }: EditResult): void {
+  const { out, flags } = invocation;
+  const changed = before !== after;
+  if (flags.has("dryRun")) {
+    showDiff(invocation, file, before ?? "", after, { id });
+    return;
+  }
+  if (out.json) out.value({ id, file, changed });
+  else out.line(changed ? `${did} ${id} in ${file}` : `Nothing to change: ${id} in ${file} is so already.`);
+}
+
+export function showDiff(
+  { out }: Invocation,
+  file: string,
+  before: string,
+  after: string,
+  facts: Readonly<Record<string, unknown>>,
+): void {
+  const diff = diffLines(before, after).map(maskCredential);
+  if (out.json) {
+    out.value({ ...facts, file, changed: diff.length > 0, dryRun: true, diff });
+    return;
+  }
+  if (diff.length === 0) {
+    out.line(`Nothing to change in ${file}.`);
+    return;
+  }
+  out.line(out.paint("bold", file));
+  for (const line of diff) out.line(line.startsWith("+") ? out.paint("green", line) : line.startsWith("-") ? out.paint("red", line) : line);
+}
+
+/** A credential that stands in the file as plain text must not reach the screen or a log. */
+export function maskCredential(line: string): string {
+  return line.replace(/"([^"\\]+)"(:\s*)"((?:[^"\\]|\\.)*)"/g, (whole, key: string, colon: string, value: string) =>
+    looksLikeCredential(key) && isPlainText(value) ? `"${key}"${colon}"***"` : whole,
+  );
+}
+
+/** Runs an edit of one server of the file; a server that stands in another file is a conflict that names it. */
+export async function editOwnServer(
+  invocation: Invocation,
+  id: string,
+  edit: (file: string) => Promise<EditResult>,
+): Promise<{ file: string; result: EditResult }> {
+  const file = targetFile(invocation);
+  try {
+    if (!existsSync(file)) throw new ToolcribError("not_found", `There is no server "${id}": ${file} does not exist.`);
+    return { file, result: await edit(file) };
+  } catch (error) {
+    if (!(error instanceof ToolcribError) || error.code !== "not_found") throw error;
+    const elsewhere = await originElsewhere(invocation, id, file);
+    if (elsewhere === undefined) throw error;
+    throw new ToolcribError("conflict", `The server "${id}" comes from ${elsewhere}, not from ${file}.`, {
+      hint: `Change it there, or name that file with --config.`,
+      details: { file: elsewhere },
+    });
+  }
+}
+
+async function originElsewhere(invocation: Invocation, id: string, file: string): Promise<string | undefined> {
+  const config = existsSync(file) || invocation.flags.text("config") === undefined ? await loadQuietly(invocation) : undefined;
+  const origin = config?.servers.find((spec) => spec.id === id)?.origin.file;
+  return origin === file ? undefined : origin;
+}

@@ -1,0 +1,14 @@
+import { setEnabled } from "../config/edit-config.ts";
+import type { Invocation } from "./command.ts";
+import { editOwnServer, showEdit } from "./config-target.ts";
+
+/** `enable` and `disable`. */
+export async function switchServer(invocation: Invocation, to: "enabled" | "disabled"): Promise<number> {
+  const [id = ""] = invocation.args;
+  const dryRun = invocation.flags.has("dryRun");
+  const { file, result } = await editOwnServer(invocation, id, (target) =>
+    setEnabled(target, id, to === "enabled", { dryRun }),
+  );
+  showEdit(invocation, id, file, to === "enabled" ? "Enabled" : "Disabled", result);
+  return 0;
+}

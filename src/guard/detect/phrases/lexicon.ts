@@ -1,0 +1,44 @@
+/** The English words that the phrase tables speak of, by class. */
+import type { Lexicon } from "./book.ts";
+
+export const LEXICON: Lexicon = {
+  cancel: "ignore disregard forget neglect overlook dismiss unlearn nullify ignor disregrad",
+  // Said of settings and files all day: these need a clearer object than the ones above.
+  cancelMild: "override bypass discard cancel erase supersede overrule abandon drop void circumvent replace violate break",
+  prior:
+    "previous prior above earlier preceding foregoing existing original initial past former aforementioned preceeding previously old preexisting",
+  all: "all any every each entire",
+  orders:
+    "instruction instructions directive directives prompt prompts guideline guidelines programming instrucitons instuctions instructons",
+  norms:
+    "rule rules command commands constraint constraints restriction restrictions limitation limitations policy policies safeguards guardrails protocols safety filters training guidance",
+  talk: "message messages request requests task tasks text context conversation order orders",
+  given: "above before earlier previously given received prior told far",
+  obey: "follow following obey obeying heed listen adhere comply complying",
+  ai: "ai assistant assistants llm llms chatbot chatbots gpt chatgpt claude gemini copilot agent agents bot bots ais",
+  mind: "ai assistant assistants llm llms chatbot gpt chatgpt claude gemini model models agent agents bot copilot",
+  freed: "dan unrestricted unfiltered jailbroken uncensored evil unshackled unaligned stan amoral",
+  modes: "developer admin debug maintenance god root unrestricted jailbreak dan sudo superuser diagnostic privileged override",
+  tell: "tell inform mention alert notify warn",
+  reveal: "reveal disclose expose leak divulge",
+  show: "print output display show list return give tell share provide repeat recite write dump echo summarize paste type",
+  person: "user users human humans operator customer owner victim client",
+  persons: "user's users user customer's customers customer's victim's client's owner's operator's human's their",
+  send: "send forward email mail post upload transmit exfiltrate leak submit share dispatch relay deliver copy publish report beam sends upload",
+  chat: "conversation conversations chat chats transcript dialogue history memory memories",
+  datum:
+    "data information details emails email inbox mailbox contacts files file documents document records messages address name phone history profile account conversation calendar contents notes photos location balance",
+  secret:
+    "password passwords passphrase credential credentials secret secrets token tokens apikey apikeys passcode mnemonic cookies cookie otp cvv ssn pin",
+  keyKind: "api private ssh secret access encryption signing wallet auth authentication bearer session",
+  key: "key keys token tokens credential credentials",
+  secretFile: "env id_rsa id_ed25519 id_ecdsa ssh aws credentials shadow passwd kubeconfig keychain netrc npmrc pgpass wallet wallets mcp",
+  take: "read open cat access load fetch retrieve get extract collect gather find locate search copy include attach grab harvest obtain steal scan",
+  put: "append include add embed encode insert attach put place concatenate inject interpolate encoded appended",
+  urlPart: "url urls link query parameter parameters querystring image img src pixel path subdomain hostname domain webhook",
+  destroy: "delete remove wipe erase destroy drop format purge shred overwrite uninstall",
+  money: "funds money btc bitcoin eth ethereum usd usdc usdt dollars euros payment crypto balance savings",
+  tongueAct: "answering responding replying summarizing summarising answer respond reply summarize",
+  act: "call invoke run execute use fetch read visit open send email query trigger perform",
+  quietly: "silently secretly quietly covertly discreetly stealthily surreptitiously",
+};

@@ -1,0 +1,61 @@
+/** Phrases that tell the reader to drop its orders, to take a new role, or to take up another task. */
+import { table } from "./cue.ts";
+
+const commands = table({ kind: "override", code: "instruction_override", verb: true }, [
+  [10, "@cancel ~4 @prior ~3 @orders"],
+  [9.5, "@cancel ~2 your ~3 @orders"],
+  [8, "@cancel ~1 @all ~3 @orders"],
+  [9, "@cancel ~3 @orders ~4 @given"],
+  [8, "@cancel ~2 system|developer ~1 prompt|prompts|message|instructions"],
+  [5, "@cancel ~2 everything|anything|all|what|whatever ~4 above|before|previously|earlier|prior|told|instructed|taught"],
+  [4, "@cancel ~3 @orders"],
+  [5.5, "@cancel ~3 @prior ~2 @norms"],
+  [6, "@cancel ~2 your ~2 @norms"],
+  [4, "@cancel ~1 @all ~2 @norms"],
+  [2.5, "@cancel ~3 @prior ~2 @talk"],
+  [4, "@cancel ~2 your ~2 @talk"],
+  [3, "@cancel ~1 @all ~2 @talk"],
+  [6, "@cancelMild ~3 @prior ~2 @orders"],
+  [6, "@cancelMild ~2 your ~3 @orders|@norms"],
+  [3, "@cancelMild ~2 @all ~2 @norms"],
+  [8, "do|don't|stop|never|cease not? @obey ~3 @prior|your|system|@all ~2 @orders|@norms"],
+  [7, "pay no attention ~3 @prior|@orders ~3 @orders?"],
+  [6.5, "put|set|leave|cast ~4 @orders|@norms aside"],
+]);
+
+const claims = table({ kind: "override", code: "instruction_override" }, [
+  [6, "you ~1 no longer ~3 bound|follow|obey|constrained|restricted|limited|subject"],
+  [7, "@prior ~2 @orders ~4 void|cancelled|canceled|obsolete|superseded|invalid|revoked|overridden|outdated|null|expired|rescinded|suspended"],
+  [5, "your ~1 @orders|@norms ~4 void|cancelled|canceled|obsolete|superseded|invalid|revoked|overridden|suspended|lifted|disabled"],
+  [4, "override|overrides|supersede|supersedes|replace|replaces|overrule|overrules|precedence|priority ~3 @all|@prior|your ~3 @orders"],
+  [4.5, "instead of ~4 @prior|your|system ~2 @orders"],
+  [6, "ignoring|disregarding ~2 @prior|your ~2 @orders"],
+  [3, "new|updated|revised|real|actual|true|hidden|secret|emergency @orders"],
+  [2.5, "@orders ~1 for|to ~2 @ai"],
+]);
+
+const personas = table({ kind: "persona", code: "instruction_override" }, [
+  [7, "you|you're are? now ~2 @freed"],
+  [7, "you|you're are? now ~3 @modes mode"],
+  [6, "you|you're are? now ~4 @mind"],
+  [5, "from now on ~1 you|you're are?"],
+  [5, "from now on ~3 respond|answer|act|behave|speak|obey|reply|pretend|prefix|begin|include|assistant|ignore"],
+  [5, "from this point|moment ~2 you|respond|answer|act"],
+  [6.5, "act|behave|pretend|respond|roleplay|operate|answer ~4 @freed"],
+  [6, "enter|enable|activate|switch|entering|enabled|activated ~3 dan|jailbreak|god|unrestricted|sudo mode"],
+  [5.5, "pretend|imagine|act|assume ~4 no ~1 restrictions|rules|limits|guidelines|filters|limitations|restriction"],
+  [5, "you ~2 have|has no ~1 restrictions|rules|limits|guidelines|filters|limitations"],
+  [4, "do anything now"],
+]);
+
+const tasks = table({ kind: "task", code: "instruction_override" }, [
+  [6, "your real|actual|true|secret|hidden ~1 task|goal|objective|job|mission|purpose|directive|instructions|instruction|role|orders"],
+  [3.5, "your ~1 new|updated|primary|revised|overriding|highest ~1 task|goal|objective|mission|instructions|instruction|directive|role|orders|priority"],
+  [3, "your only|sole|next|current|first task|goal|objective|mission|instruction|directive|job"],
+  [4.5, "new ~1 task|objective|mission|goal ~2 for|to ~1 you|@ai"],
+  [4.5, "instead of|stop ~4 summarizing|summarising|answering|completing|helping|task|request ~6 @act|say|write|output|print|reply"],
+  [4, "@cancel ~3 user's|user|original|users ~2 request|question|task|query"],
+  [3, "say|reply|respond|answer|output|write|print only|just|nothing|exactly ~4 word|words|but|with|following|phrase"],
+]);
+
+export const OVERRIDE_PHRASES = [...commands, ...claims, ...personas, ...tasks];

@@ -1,0 +1,45 @@
+/** Override phrases of languages that write without spaces, and of words whose spaces were taken out or doubled. */
+import { foldWord } from "../normalise.ts";
+import type { Tokens } from "../tokens.ts";
+
+export interface UnspacedMatch {
+  readonly start: number;
+  readonly end: number;
+  readonly weight: number;
+}
+
+const any = (words: string): string => `(?:${words.split(" ").map(foldWord).join("|")})`;
+
+/** Gaps are bounded, so each start costs at most a constant. Korean folds into up to three letters per syllable. */
+const CJK: readonly RegExp[] = [
+  `${any("忽略 无视 無視 忽视 忽視 忘记 忘記 忘掉 不要理会 抛弃 丢弃")}.{0,12}${any("之前 以上 先前 上述 前面 所有 此前 上面 系统 系統 你的 原有")}.{0,10}${any("指令 指示 提示 命令 规则 規則 要求 设定")}`,
+  `${any("以前 上記 これまで 前 すべて 全て 先 システム 今まで")}.{0,12}${any("指示 命令 プロンプト ルール 規則 指令")}.{0,8}${any("無視 忘れ 破棄 従わない")}`,
+  `${any("이전 위 앞 모든 기존 지금까지")}.{0,24}${any("지시 명령 지침 프롬프트 규칙")}.{0,24}${any("무시 잊 따르지")}`,
+].map((source) => new RegExp(source, "gu"));
+
+const CJK_SCRIPT = /[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]/;
+
+const GLUED = /(?:ignore|disregard|forget)(?:all|any|the|your|my|of|every|these){0,4}(?:previous|prior|above|earlier|preceding|system)(?:instruction|directive|prompt|guideline|order|rule|command)/;
+
+/** `i g n o r e` and `i.g.n.o.r.e`: single letters with one separator each. Two separators end a word. */
+const SPELLED = /(?<![a-z0-9])[a-z](?:[ ._*-]{1,3}[a-z]){9,120}(?![a-z0-9])/g;
+
+export function unspacedMatches(tokens: Tokens): UnspacedMatch[] {
+  const { text } = tokens;
+  const matches: UnspacedMatch[] = [];
+  for (const index of tokens.glued) {
+    if (GLUED.test(tokens.word(index))) matches.push({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 });
+  }
+  for (const found of text.matchAll(SPELLED)) {
+    if (GLUED.test(found[0].replace(/[^a-z]/g, ""))) {
+      matches.push({ start: found.index, end: found.index + found[0].length, weight: 9 });
+    }
+  }
+  if (!CJK_SCRIPT.test(text)) return matches;
+  for (const pattern of CJK) {
+    for (const found of text.matchAll(pattern)) {
+      matches.push({ start: found.index, end: found.index + found[0].length, weight: 9 });
+    }
+  }
+  return matches;
+}

@@ -1,0 +1,39 @@
+/** What the guard calls the suspicious things that it finds in text from outside. */
+export const FINDING_CODES = [
+  "instruction_override",
+  "agent_directive",
+  "concealment",
+  "role_forging",
+  "tool_call_forging",
+  "exfiltration_request",
+  "exfiltration_link",
+  "exfiltration_image",
+  "credential_request",
+  "hidden_text",
+  "bidi_text",
+  "tag_characters",
+  "terminal_escape",
+  "encoded_payload",
+] as const;
+
+export type FindingCode = (typeof FINDING_CODES)[number];
+
+/** high: act on it. medium: probably hostile. low: worth a note, common in honest texts about the subject. */
+export const SEVERITIES = ["low", "medium", "high"] as const;
+
+export type Severity = (typeof SEVERITIES)[number];
+
+export interface Finding {
+  readonly code: FindingCode;
+  readonly severity: Severity;
+  /** First UTF-16 unit of the span in the original text. */
+  readonly start: number;
+  /** One past the last UTF-16 unit of the span. */
+  readonly end: number;
+  /** Short and printable: hidden characters are written as `\u{…}`. */
+  readonly excerpt: string;
+}
+
+export function isAtLeast(severity: Severity, least: Severity): boolean {
+  return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least);
+}

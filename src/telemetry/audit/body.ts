@@ -1,0 +1,119 @@
+/** Records as JSON text, with everything that comes from outside cut to a size and masked. */
+import { hash } from "node:crypto";
+import { canonicalJson } from "../../model/canonical-json.ts";
+import type { CallRecord, SentArguments } from "../call-record.ts";
+import type { DecisionRecord, EventRecord } from "./record.ts";
+
+const NAME_LENGTH = 1024;
+const NOTES_LENGTH = 4096;
+const ARGUMENTS_BYTES = 4096;
+/** Longer arguments are not kept as text: a cut before masking could leave half a secret, and masking all of it costs. */
+const MASKED_LENGTH = 1024 * 1024;
+const FINDINGS = 50;
+
+export interface BodyOptions {
+  /** Of the chain: the same arguments have one hash within it, and no table of hashes fits two chains. */
+  readonly salt: string;
+  readonly keepArguments: boolean;
+  readonly redact: (text: string) => string;
+}
+
+export function callBody(record: CallRecord, sent: SentArguments | undefined, options: BodyOptions): string {
+  const { redact } = options;
+  return JSON.stringify({
+    type: "call",
+    time: record.time,
+    callId: record.callId,
+    session: record.session,
+    role: short(record.role),
+    user: short(record.user ?? null),
+    door: record.door,
+    kind: record.kind,
+    name: redact(clip(record.name)),
+    origin: originOf(record.origin, redact),
+    decision: record.decision,
+    rule: ruleOf(record.rule),
+    outcome: record.outcome,
+    durationMs: record.durationMs,
+    ...argumentsOf(sent, options),
+    resultBytes: record.resultBytes,
+    findings: (record.findings ?? []).slice(0, FINDINGS).map(({ code, severity }) => ({ code, severity })),
+    ...notesOf("notes", record.notes, redact),
+  });
+}
+
+export function decisionBody(record: DecisionRecord, { redact }: BodyOptions): string {
+  return JSON.stringify({
+    type: "decision",
+    ...record,
+    role: short(record.role ?? null),
+    user: short(record.user ?? null),
+    name: redact(clip(record.name)),
+    origin: originOf(record.origin, redact),
+    rule: ruleOf(record.rule),
+  });
+}
+
+export function eventBody(record: EventRecord, { redact }: BodyOptions): string {
+  const { name, origin, user, details, ...rest } = record;
+  return JSON.stringify({
+    type: "event",
+    ...rest,
+    ...(name === undefined ? {} : { name: redact(clip(name)) }),
+    ...(origin === undefined ? {} : { origin: originOf(origin, redact) }),
+    ...(user === undefined ? {} : { user: short(user) }),
+    ...notesOf("details", details ?? {}, redact),
+  });
+}
+
+function argumentsOf(sent: SentArguments | undefined, { salt, keepArguments, redact }: BodyOptions): object {
+  if (sent === undefined) return {};
+  let text: string;
+  try {
+    text = canonicalJson(sent.arguments);
+  } catch {
+    // Nested beyond the stack, or no JSON: such a call has failed elsewhere, and its record still counts.
+    return { argumentBytes: null, argumentsHash: null };
+  }
+  return {
+    argumentBytes: Buffer.byteLength(text),
+    argumentsHash: hash("sha256", `${salt}\n${text}`),
+    ...(keepArguments ? { arguments: text.length > MASKED_LENGTH ? "(too long to keep)" : firstBytes(redact(text)) } : {}),
+  };
+}
+
+function notesOf(key: string, notes: Readonly<Record<string, unknown>>, redact: (text: string) => string): object {
+  if (Object.keys(notes).length === 0) return {};
+  try {
+    const masked = JSON.stringify(notes, (_key, value: unknown) => (typeof value === "string" ? redact(value) : value));
+    if (masked.length > NOTES_LENGTH) return { [key]: { cut: true, length: masked.length } };
+    return { [key]: JSON.parse(masked) };
+  } catch {
+    return { [key]: { cut: true } };
+  }
+}
+
+type Origin = CallRecord["origin"];
+
+function originOf(origin: Origin, redact: (text: string) => string): Origin {
+  return origin === null ? null : { source: clip(origin.source), name: redact(clip(origin.name)) };
+}
+
+function ruleOf(rule: CallRecord["rule"]): CallRecord["rule"] {
+  return rule === null ? null : { ...rule, pattern: clip(rule.pattern), where: clip(rule.where) };
+}
+
+function short(text: string | null): string | null {
+  return text === null ? null : clip(text);
+}
+
+function clip(text: string): string {
+  return text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH)}…` : text;
+}
+
+function firstBytes(text: string): string {
+  const bytes = Buffer.from(text, "utf8");
+  if (bytes.length <= ARGUMENTS_BYTES) return text;
+  // The last character may have been cut in two.
+  return `${bytes.subarray(0, ARGUMENTS_BYTES).toString("utf8").replace(/\ufffd$/, "")}…`;
+}

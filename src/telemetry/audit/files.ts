@@ -1,0 +1,116 @@
+/** The files of the log: `<start time>-<pid>-<chain>.jsonl`. They sort by age, and a chain's files share its random id. */
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { parseLine } from "./line.ts";
+import type { AnyRecord, HeaderRecord } from "./record.ts";
+
+/** No record is longer; see body.ts for what is cut. */
+const LONGEST_LINE = 128 * 1024;
+/** The pids of another machine say nothing here; its files count as in use until they have rested this long. */
+const FOREIGN_REST_MS = 24 * 60 * 60 * 1000;
+
+const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-(\d{1,10})-([0-9a-f]{16})\.jsonl$/;
+
+export interface AuditFile {
+  readonly name: string;
+  readonly path: string;
+  readonly chain: string;
+  readonly pid: number;
+  /** Milliseconds since 1970. */
+  readonly start: number;
+  readonly size: number;
+  readonly modified: number;
+}
+
+export function fileName(start: number, pid: number, chain: string): string {
+  return `${new Date(start).toISOString().replace(/[-:]/g, "")}-${pid}-${chain}.jsonl`;
+}
+
+/** Oldest first; none if there is no such folder. Other files in it are passed over. */
+export function listFiles(dir: string): AuditFile[] {
+  let names: string[];
+  try {
+    names = readdirSync(dir);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+  const files: AuditFile[] = [];
+  for (const name of names.toSorted()) {
+    const match = NAME.exec(name);
+    if (match === null) continue;
+    const [, year, month, day, hour, minute, second, pid, chain = ""] = match;
+    const path = join(dir, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || !stat.isFile()) continue;
+    const start = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+    files.push({ name, path, chain, pid: Number(pid), start, size: stat.size, modified: stat.mtimeMs });
+  }
+  return files;
+}
+
+/** The last whole record; undefined where there is none that can be read. */
+export function lastRecord(path: string): AnyRecord | undefined {
+  return read(path, (fd) => {
+    const { size } = fstatSync(fd);
+    const text = readPart(fd, Math.max(0, size - LONGEST_LINE), size).toString("utf8");
+    // What stands after the last newline is torn.
+    const lines = text.slice(0, text.lastIndexOf("\n") + 1).split("\n");
+    for (const line of lines.toReversed()) if (line !== "") return parseLine(line);
+    return undefined;
+  });
+}
+
+export function headerOf(path: string): HeaderRecord | undefined {
+  return read(path, (fd) => {
+    const text = readPart(fd, 0, LONGEST_LINE).toString("utf8");
+    const end = text.indexOf("\n");
+    const record = end === -1 ? undefined : parseLine(text.slice(0, end));
+    return record?.type === "header" ? record : undefined;
+  });
+}
+
+/** The bytes from `from` up to `to`, or to the end of the file. */
+export function readPart(fd: number, from: number, to: number): Buffer {
+  const buffer = Buffer.alloc(Math.max(0, Math.min(to, fstatSync(fd).size) - from));
+  let filled = 0;
+  while (filled < buffer.length) {
+    const got = readSync(fd, buffer, filled, buffer.length - filled, from + filled);
+    if (got === 0) break;
+    filled += got;
+  }
+  return buffer.subarray(0, filled);
+}
+
+/** undefined for a file that cannot be opened, such as one removed meanwhile. */
+export function read<T>(path: string, use: (fd: number) => T): T | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, "r");
+  } catch {
+    return undefined;
+  }
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Whether a process may still write to the file. In doubt it may. */
+export function isInUse(file: AuditFile, now: number): boolean {
+  const last = lastRecord(file.path)?.type;
+  if (last === "closed" || last === "rotated") return false;
+  const host = headerOf(file.path)?.process.host ?? hostname();
+  return host === hostname() ? isAlive(file.pid) : now - file.modified < FOREIGN_REST_MS;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}

@@ -1,0 +1,279 @@
+/** The audit log that one process writes: a chain of records over one or more files. */
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { hostname } from "node:os";
+import { basename, join } from "node:path";
+import type { Clock } from "../../model/clock.ts";
+import { systemClock } from "../../model/clock.ts";
+import { VERSION } from "../../model/version.ts";
+import type { AuditSink, CallRecord, SentArguments } from "../call-record.ts";
+import { type BodyOptions, callBody, decisionBody, eventBody } from "./body.ts";
+import { fileName, listFiles } from "./files.ts";
+import { sealLine } from "./line.ts";
+import { closeOnExit } from "./live-logs.ts";
+import { OpenFile } from "./open-file.ts";
+import { filesToPrune, seenFile } from "./prune.ts";
+import type { DecisionRecord, EventRecord } from "./record.ts";
+
+const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
+/** Files are read whole when they are verified. */
+const LARGEST_FILE = 16 * 1024 * 1024;
+const FILES_PER_LOG = 8;
+/** Commands write one small file each. */
+const MAX_FILES = 10_000;
+/** Waiting records while the disk takes nothing; the oldest go first. */
+const MAX_PENDING_BYTES = 4 * 1024 * 1024;
+const RETRY_MS = 5000;
+const SEEN_FILES = 8;
+
+export interface AuditLogOptions {
+  /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
+  readonly dir: string;
+  /** Of all files together. */
+  readonly maxBytes?: number;
+  readonly maxFiles?: number;
+  readonly clock?: Clock;
+  readonly pid?: number;
+  /** Keeps arguments as text too, masked and cut. */
+  readonly keepArguments?: boolean;
+  /** Masks secrets. */
+  readonly redact?: (text: string) => string;
+  /** Told once when records cannot be written, and again only after they could be. */
+  readonly onProblem?: (message: string) => void;
+}
+
+/** Nothing here throws at a caller: a call must not fail because its record cannot be kept. */
+export class AuditLog implements AuditSink {
+  readonly chain = randomBytes(8).toString("hex");
+  readonly #dir: string;
+  readonly #maxBytes: number;
+  readonly #maxFiles: number;
+  readonly #fileBytes: number;
+  readonly #clock: Clock;
+  readonly #pid: number;
+  readonly #body: BodyOptions;
+  readonly #onProblem: (message: string) => void;
+  readonly #forgetExit: () => void;
+  #file: OpenFile | undefined;
+  #part = 0;
+  #seq = 0;
+  #prev: string | null = null;
+  #lastStart = -1;
+  #pending: string[] = [];
+  #pendingLength = 0;
+  #timer: NodeJS.Immediate | undefined;
+  #failing = false;
+  #retryAt = 0;
+  #lost = 0;
+  #lostUntold = 0;
+  #closed = false;
+
+  constructor(options: AuditLogOptions) {
+    this.#dir = options.dir;
+    this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+    this.#maxFiles = options.maxFiles ?? MAX_FILES;
+    this.#fileBytes = Math.min(LARGEST_FILE, Math.floor(this.#maxBytes / FILES_PER_LOG));
+    this.#clock = options.clock ?? systemClock;
+    this.#pid = options.pid ?? process.pid;
+    this.#onProblem = options.onProblem ?? (() => {});
+    this.#body = {
+      salt: randomBytes(16).toString("hex"),
+      keepArguments: options.keepArguments ?? false,
+      redact: options.redact ?? ((text) => text),
+    };
+    this.#forgetExit = closeOnExit(this);
+  }
+
+  /** How many records could not be kept. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  write(record: CallRecord, sent?: SentArguments): void {
+    this.#add(() => callBody(record, sent, this.#body));
+  }
+
+  decision(record: DecisionRecord): void {
+    this.#add(() => decisionBody(record, this.#body));
+  }
+
+  event(record: EventRecord): void {
+    this.#add(() => eventBody(record, this.#body));
+  }
+
+  /** Writes what waits, now. Otherwise it is written at the end of the turn of the event loop in which it came. */
+  flush(): void {
+    if (this.#timer !== undefined) clearImmediate(this.#timer);
+    this.#timer = undefined;
+    if (this.#pending.length === 0 || (this.#failing && this.#clock.now() < this.#retryAt)) return;
+    try {
+      if (this.#lostUntold > 0) this.#tellLost();
+      this.#writePending();
+      this.#failing = false;
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Writes what waits and ends the chain. Safe to call twice. */
+  close(): void {
+    if (this.#closed) return;
+    this.#retryAt = 0;
+    this.flush();
+    this.#closed = true;
+    this.#forgetExit();
+    this.#drop(this.#pending.length);
+    try {
+      if (this.#file !== undefined) this.#append({ type: "closed", time: this.#now() });
+      this.#file?.close();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#file = undefined;
+  }
+
+  /** The text is made at once, because the caller may change its arguments as soon as the call has ended. */
+  #add(make: () => string): void {
+    if (this.#closed) {
+      this.#lost += 1;
+      return;
+    }
+    let body: string;
+    try {
+      body = make();
+    } catch {
+      this.#lost += 1;
+      this.#lostUntold += 1;
+      return;
+    }
+    this.#pending.push(body);
+    this.#pendingLength += body.length;
+    if (this.#pendingLength > MAX_PENDING_BYTES) {
+      this.flush();
+      while (this.#pendingLength > MAX_PENDING_BYTES) this.#drop(1);
+    }
+    this.#timer ??= setImmediate(() => {
+      this.#timer = undefined;
+      this.flush();
+    });
+  }
+
+  /** In batches, one write each. What is not written keeps waiting, and the chain goes on from what is. */
+  #writePending(): void {
+    while (this.#pending.length > 0) {
+      const file = this.#openFile();
+      let [seq, prev, text, count] = [this.#seq, this.#prev, "", 0];
+      for (const body of this.#pending) {
+        const sealed = sealLine(seq, prev, body);
+        const isFull = file.size + text.length + sealed.line.length > this.#fileBytes;
+        // A file takes one record at least, however small the log may be.
+        if (isFull && (count > 0 || this.#recordsInFile > 0)) break;
+        text += sealed.line;
+        [seq, prev, count] = [seq + 1, sealed.hash, count + 1];
+      }
+      if (count === 0) {
+        this.#rotate(file);
+        continue;
+      }
+      file.append(text);
+      this.#seq = seq;
+      this.#prev = prev;
+      this.#recordsInFile += count;
+      for (const body of this.#pending.splice(0, count)) this.#pendingLength -= body.length;
+    }
+  }
+
+  #recordsInFile = 0;
+
+  #openFile(): OpenFile {
+    if (this.#file?.isRemoved === true) {
+      this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
+      this.#file.close();
+      this.#file = undefined;
+    }
+    if (this.#file !== undefined) return this.#file;
+    // Two files of one chain never share a name, also when the clock stands or goes back.
+    const start = Math.max(this.#clock.now(), this.#lastStart + 1);
+    const others = listFiles(this.#dir).filter((file) => file.chain !== this.chain);
+    const file = new OpenFile(join(this.#dir, fileName(start, this.#pid, this.chain)));
+    this.#file = file;
+    this.#lastStart = start;
+    this.#recordsInFile = 0;
+    try {
+      this.#append({
+        type: "header",
+        time: new Date(start).toISOString(),
+        chain: this.chain,
+        part: this.#part,
+        process: { pid: this.#pid, host: hostname() },
+        version: VERSION,
+        salt: this.#body.salt,
+        seen: others.slice(-SEEN_FILES).map(seenFile),
+      });
+    } catch (error) {
+      this.#file = undefined;
+      file.close();
+      rmSync(file.path, { force: true });
+      throw error;
+    }
+    this.#part += 1;
+    this.#prune(file);
+    return file;
+  }
+
+  #rotate(file: OpenFile): void {
+    this.#append({ type: "rotated", time: this.#now() });
+    file.close();
+    this.#file = undefined;
+  }
+
+  /** The marker is written before the files go, so that a crash in between leaves nothing unexplained. */
+  #prune(file: OpenFile): void {
+    try {
+      const bounds = { maxBytes: this.#maxBytes, maxFiles: this.#maxFiles, reserve: this.#fileBytes, now: Date.now() };
+      const victims = filesToPrune(listFiles(this.#dir), basename(file.path), bounds);
+      if (victims.length === 0) return;
+      this.#append({ type: "pruned", time: this.#now(), files: victims.map(seenFile) });
+      for (const victim of victims) rmSync(victim.path, { force: true });
+    } catch (error) {
+      this.#onProblem(`Old audit files could not be removed from ${this.#dir}: ${reasonOf(error)}`);
+    }
+  }
+
+  #append(record: { readonly type: string; readonly [key: string]: unknown }): void {
+    const sealed = sealLine(this.#seq, this.#prev, JSON.stringify(record));
+    this.#file?.append(sealed.line);
+    this.#seq += 1;
+    this.#prev = sealed.hash;
+  }
+
+  #tellLost(): void {
+    const details = { count: this.#lostUntold };
+    this.#pending.unshift(eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body));
+    this.#pendingLength += this.#pending[0]?.length ?? 0;
+    this.#lostUntold = 0;
+  }
+
+  #drop(count: number): void {
+    for (const body of this.#pending.splice(0, count)) {
+      this.#pendingLength -= body.length;
+      this.#lost += 1;
+      this.#lostUntold += 1;
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#retryAt = this.#clock.now() + RETRY_MS;
+    if (this.#failing) return;
+    this.#failing = true;
+    this.#onProblem(`Audit records cannot be written to ${this.#dir}: ${reasonOf(error)}. Calls go on without them.`);
+  }
+
+  #now(): string {
+    return new Date(this.#clock.now()).toISOString();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,106 @@
+/** What one line of the audit log is. */
+import type { Decision, Rule } from "../../model/decision.ts";
+import type { ErrorCode } from "../../model/errors.ts";
+
+/** A decision that is no part of a call's own record: an answer to an `ask`, a refusal before there was a call. */
+export interface DecisionRecord {
+  /** ISO time. */
+  readonly time: string;
+  readonly session: string | null;
+  readonly door: string;
+  readonly role?: string | null;
+  readonly user?: string | null;
+  readonly kind: string;
+  readonly name: string;
+  readonly origin: { readonly source: string; readonly name: string } | null;
+  readonly decision: Decision["verdict"];
+  readonly rule: Rule | null;
+  /** The call it belongs to. */
+  readonly callId?: string;
+  /** What was answered to an `ask`: once, session, always, no, timeout. */
+  readonly answer?: string;
+}
+
+/** Something else worth keeping: a pin approved, a definition changed, records lost. */
+export interface EventRecord {
+  /** ISO time. */
+  readonly time: string;
+  /** Dotted, such as `pin.approved`. */
+  readonly event: string;
+  readonly door?: string;
+  readonly session?: string | null;
+  readonly user?: string | null;
+  readonly origin?: { readonly source: string; readonly name: string } | null;
+  readonly name?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Where a record stands in its chain. */
+interface Link {
+  readonly seq: number;
+  /** Hash of the record before; null for the first of a chain. */
+  readonly prev: string | null;
+  readonly hash: string;
+}
+
+/** A record as it is read back. Fields that a kind of record does not have are absent. */
+export interface StoredRecord extends Link {
+  readonly type: "call" | "decision" | "event";
+  readonly time: string;
+  readonly callId?: string;
+  readonly session?: string | null;
+  readonly role?: string | null;
+  readonly user?: string | null;
+  readonly door?: string;
+  readonly kind?: string;
+  readonly name?: string;
+  readonly origin?: { readonly source: string; readonly name: string } | null;
+  readonly decision?: Decision["verdict"] | "none";
+  readonly rule?: Rule | null;
+  readonly answer?: string;
+  readonly outcome?: "ok" | ErrorCode;
+  readonly durationMs?: number;
+  readonly argumentBytes?: number;
+  readonly argumentsHash?: string | null;
+  /** Redacted text, cut at 4 KiB; only with `audit.arguments`. */
+  readonly arguments?: string;
+  readonly resultBytes?: number;
+  readonly findings?: readonly { readonly code: string; readonly severity: string }[];
+  readonly notes?: Readonly<Record<string, unknown>>;
+  readonly event?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** The last record of a file as another chain saw it. */
+export interface SeenFile {
+  readonly file: string;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** First line of every file. */
+export interface HeaderRecord extends Link {
+  readonly type: "header";
+  readonly time: string;
+  readonly chain: string;
+  /** Which file of the chain, from 0. */
+  readonly part: number;
+  readonly process: { readonly pid: number; readonly host: string };
+  readonly version: string;
+  readonly salt: string;
+  /** The newest files of other chains, so that cutting or removing them shows here. */
+  readonly seen: readonly SeenFile[];
+}
+
+/** Lines of the log itself: how files begin, end and go. */
+export type ChainRecord =
+  | HeaderRecord
+  | (Link & { readonly type: "rotated"; readonly time: string })
+  | (Link & { readonly type: "closed"; readonly time: string })
+  | (Link & { readonly type: "pruned"; readonly time: string; readonly files: readonly SeenFile[] });
+
+export type AnyRecord = StoredRecord | ChainRecord;
+
+export function isStored(record: AnyRecord): record is StoredRecord {
+  return record.type === "call" || record.type === "decision" || record.type === "event";
+}

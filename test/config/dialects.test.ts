@@ -1,0 +1,253 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { detectDialect, readDialect } from "../../src/config/dialects/detect.ts";
+import type { DialectRead } from "../../src/config/dialects/entry.ts";
+import { parseConfigText } from "../../src/config/read-document.ts";
+import type { ServerSpec } from "../../src/model/server-spec.ts";
+import { codes, FIXTURES, Workplace } from "./support.ts";
+
+function read(name: string): DialectRead {
+  const file = join(FIXTURES, name);
+  const document = parseConfigText(file, readFileSync(file, "utf8"));
+  expect(document.errors).toEqual([]);
+  return readDialect(document.value, { file, document });
+}
+
+function readValue(value: unknown, file = "/x/some.json"): DialectRead {
+  return readDialect(value, { file });
+}
+
+function byId(servers: readonly ServerSpec[]): Record<string, ServerSpec> {
+  return Object.fromEntries(servers.map((spec) => [spec.id, spec]));
+}
+
+describe("[spine-05a] Claude Desktop, Cursor and their kin", () => {
+  it("reads a Claude Desktop file as it stands", () => {
+    const { dialect, servers, warnings, problems } = read("claude_desktop_config.json");
+    expect(dialect).toBe("claude");
+    expect(problems).toEqual([]);
+    expect(servers.map(({ id, command }) => [id, command])).toEqual([["filesystem", "npx"], ["github", "docker"]]);
+    expect(codes(warnings)).toEqual(["plain_credential mcpServers.github.env.GITHUB_PERSONAL_ACCESS_TOKEN"]);
+    expect(warnings[0]?.line).toBe(12);
+  });
+
+  it("loads it as the main config without a word about the client's own keys", async () => {
+    const { servers, warnings } = await new Workplace().load({ file: join(FIXTURES, "claude_desktop_config.json") });
+    expect(servers).toHaveLength(2);
+    expect(codes(warnings)).toEqual(["plain_credential mcpServers.github.env.GITHUB_PERSONAL_ACCESS_TOKEN"]);
+  });
+
+  it("expands Cursor's variables and turns numbers into text with a warning", () => {
+    const { servers, warnings } = read(".cursor/mcp.json");
+    const { own, linear } = byId(servers);
+    expect(own).toMatchObject({
+      transport: "stdio",
+      command: `${FIXTURES}/bin/server`,
+      args: ["--root", FIXTURES, "--home", homedir()],
+      env: { API_KEY: "${MY_KEY}", RETRIES: "3", VERBOSE: "true" },
+    });
+    expect(linear?.headers).toEqual({ Authorization: "Bearer ${LINEAR_TOKEN}" });
+    expect(codes(warnings)).toEqual(["adapted mcpServers.own.env.RETRIES", "adapted mcpServers.own.env.VERBOSE"]);
+  });
+
+  it("reads Windsurf's serverUrl, disabled and disabledTools, and makes ids valid", () => {
+    const { servers, warnings } = read("mcp_config.json");
+    expect(servers).toMatchObject([
+      { id: "figma remote", url: "https://mcp.figma.com/mcp", tools: { deny: ["delete_file"] }, enabled: true },
+      { id: "upstash-context7", enabled: false },
+    ]);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'the name "@upstash/context7" is no valid id; it is called "upstash-context7" here',
+    ]);
+  });
+
+  it("reads Cline's transports and its timeout in seconds", () => {
+    const { servers } = read("cline_mcp_settings.json");
+    expect(servers).toMatchObject([
+      { id: "weather", transport: "http", toolTimeout: 90_000, timeout: 30_000, enabled: true },
+      { id: "old", transport: "sse", enabled: false },
+    ]);
+  });
+
+  it("reads Gemini CLI's httpUrl, filters, timeout and $NAME", () => {
+    const { servers, problems } = read("gemini-settings.json");
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject([
+      { id: "http", url: "https://api.example.com/mcp", transport: "http", toolTimeout: 5000, headers: { Authorization: "${API_AUTH}" }, tools: { allow: ["read_*"], deny: ["read_secret"] } },
+      { id: "python", cwd: "./server" },
+    ]);
+  });
+
+  it("keeps a plain timeout as the time for connecting, in milliseconds", () => {
+    expect(readValue({ mcpServers: { a: { command: "x", timeout: 500 } } }).servers).toMatchObject([{ timeout: 500 }]);
+  });
+
+  it("makes an id of its own for a name that is reserved, taken, empty or too long", () => {
+    const names = ["local", "local-2", "/", "", "a/b", "a-b", "x".repeat(80)];
+    const { servers } = readValue({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: "x" }])) });
+    const ids = servers.map(({ id }) => id);
+    expect(ids).toEqual(["local-3", "local-2", "server", "server-2", "a-b-2", "a-b", "x".repeat(60)]);
+  });
+
+  it("reads a command with its arguments as one list, and env as a list of K=v", () => {
+    const { servers } = readValue({ mcpServers: { a: { command: ["npx", "-y", "p"], environment: ["A=1", "B: 2"], url: null } } });
+    expect(servers).toMatchObject([{ command: "npx", args: ["-y", "p"], env: { A: "1", B: "2" } }]);
+  });
+
+  it("prefers Toolcrib's own word where an entry has both", () => {
+    const entry = { command: "x", enabled: true, disabled: true, timeout: 1, connectionTimeoutMs: 2, cwd: "/a", workingDir: "/b" };
+    expect(readValue({ mcpServers: { a: entry } }).servers).toMatchObject([{ enabled: true, timeout: 1, cwd: "/a" }]);
+  });
+
+  it("names a bad entry and keeps the good ones", () => {
+    const { servers, problems } = readValue({
+      mcpServers: { good: { command: "x" }, none: {}, text: "x", ws: { type: "ws", url: "https://h" }, list: { command: [] } },
+    });
+    expect(servers.map(({ id }) => id)).toEqual(["good"]);
+    expect(codes(problems)).toEqual([
+      "wrong_server mcpServers.none",
+      "wrong_server mcpServers.text",
+      "wrong_value mcpServers.ws.transport",
+      "wrong_value mcpServers.list.command",
+    ]);
+  });
+});
+
+describe("[spine-05b] VS Code", () => {
+  it("turns inputs into references and says which variables to set", () => {
+    const { dialect, servers, warnings, problems } = read(".vscode/mcp.json");
+    expect(dialect).toBe("vscode");
+    expect(problems).toEqual([]);
+    const { github, fetch } = byId(servers);
+    expect(github).toMatchObject({
+      url: "https://api.githubcopilot.com/mcp/",
+      headers: { Authorization: "Bearer secret://env/GITHUB_TOKEN", "X-Region": "${REGION:-eu}" },
+    });
+    expect(github?.transport).toBeUndefined();
+    expect(fetch).toMatchObject({
+      transport: "stdio",
+      args: ["mcp-server-fetch", "--cache", `${FIXTURES}/.cache`],
+      env: { HOME_DIR: homedir(), TOKEN: "${FETCH_TOKEN}", MIX: "${GITHUB_TOKEN}x" },
+      cwd: FIXTURES,
+    });
+    expect(warnings.map(({ code, line, message }) => [code, line, message])).toEqual([
+      ["input", 4, 'VS Code asks for the input "github-token" (GitHub Personal Access Token); set the environment variable GITHUB_TOKEN'],
+      ["input", 5, 'VS Code asks for the input "region" (Region); set the environment variable REGION'],
+      ["not_read", 18, "envFile is not read"],
+    ]);
+  });
+
+  it("reads the servers of a settings.json", () => {
+    const { dialect, servers } = read("vscode-settings.json");
+    expect([dialect, servers.map(({ id }) => id)]).toEqual(["vscode", ["memory"]]);
+  });
+
+  it("refuses to run uncaged what is to be caged", () => {
+    const { servers, problems } = readValue({ servers: { a: { command: "x", sandboxEnabled: true } } });
+    expect(codes(problems)).toEqual(["not_built servers.a.sandboxEnabled"]);
+    expect(servers).toEqual([]);
+  });
+});
+
+describe("[spine-05c] the list form", () => {
+  it("reads transports as words and as objects, and the names of its other keys", () => {
+    const { dialect, servers, problems } = read("mcp-servers.json");
+    expect(dialect).toBe("list");
+    expect(problems).toEqual([]);
+    expect(servers).toMatchObject([
+      {
+        id: "filesystem", name: "File system", transport: "stdio", command: "npx", cwd: "./work", enabled: true, autoConnect: true,
+        roles: ["coder", "reviewer"], tags: ["files", "local"], restart: { max: 3, initialDelay: 1000 },
+      },
+      { id: "search", transport: "http", url: "https://search.example.com/mcp", headers: { "X-Team": "a" }, autoConnect: false, timeout: 12_000 },
+      { id: "events", transport: "sse", enabled: false, restart: false },
+      { id: "no id- but a name", name: "no id, but a name", command: "x", env: { A: "1" } },
+    ]);
+    expect(servers[1]?.roles).toBeUndefined();
+  });
+
+  it("takes the last of two with one id, and refuses one without any", () => {
+    const { servers, warnings, problems } = readValue({ servers: [{ id: "a", command: "1" }, { id: "a", command: "2" }, { command: "3" }, 4] });
+    expect(servers.map(({ command }) => command)).toEqual(["2"]);
+    expect(codes(warnings)).toEqual(["duplicate_id servers"]);
+    expect(codes(problems)).toEqual(["wrong_server servers[2]", "wrong_server servers[3]"]);
+  });
+
+  it("tells of a list of roles that nobody is on", () => {
+    const { servers, warnings } = readValue({ servers: [{ id: "a", command: "x", allowedAgentRoles: [] }] });
+    expect(servers[0]?.roles).toEqual([]);
+    expect(codes(warnings)).toEqual(["no_roles servers[0]"]);
+  });
+});
+
+describe("[spine-05d] OpenClaw", () => {
+  it("reads JSON5 with shared servers, defaults and per-agent overrides", () => {
+    const { dialect, servers, roleServers, warnings, problems } = read("openclaw.json");
+    expect(dialect).toBe("openclaw");
+    expect(problems).toEqual([]);
+    const { docs, home, notes } = byId(servers);
+    expect(servers).toHaveLength(3);
+    expect(docs).toMatchObject({ transport: "http", timeout: 5000, toolTimeout: 20_000, headers: { Authorization: "Bearer ${DOCS_TOKEN}" } });
+    expect(home).toMatchObject({ command: "uvx", cwd: "/srv/home", tools: { allow: ["read_*"] }, env: { LEVEL: "2", TOKEN: "secret://env/HOME_TOKEN" } });
+    expect(notes).toMatchObject({ command: "notes-mcp" });
+    expect(Object.keys(roleServers)).toEqual(["ops"]);
+    expect(roleServers["ops"]).toMatchObject([
+      { id: "home", command: "uvx", env: { LEVEL: "9", TOKEN: "secret://env/HOME_TOKEN" } },
+      { id: "pager", command: "pager-mcp" },
+    ]);
+    expect(warnings.find(({ code }) => code === "per_agent")?.message).toBe(
+      'servers of the agent "ops" are read but not used yet: home, pager',
+    );
+  });
+
+  it("is loaded as a main config, JSON5 and all, while JSON5 in Toolcrib's own file is a syntax error", async () => {
+    const { servers } = await new Workplace().load({ file: join(FIXTURES, "openclaw.json") });
+    expect(servers).toHaveLength(3);
+    const place = new Workplace();
+    const problems = await place.problems({ file: place.write("toolcrib.json", "{ mcpServers: {} }") });
+    expect(problems[0]?.code).toBe("syntax");
+  });
+
+  it("refuses logins and certificates that are not built", () => {
+    const servers = { a: { url: "https://h", auth: "oauth" }, b: { url: "https://h", clientCert: "/c" } };
+    const read = readValue({ mcp: { servers } }, "/x/openclaw.json");
+    expect(codes(read.problems)).toEqual(["not_built mcp.servers.a.auth", "not_built mcp.servers.b.clientCert"]);
+  });
+});
+
+describe("[spine-05e] ACP", () => {
+  it("reads the array with name/value lists, and the same under mcpServers", () => {
+    const { dialect, servers, problems } = read("acp.json");
+    expect(dialect).toBe("acp");
+    expect(problems).toEqual([]);
+    const expected = [
+      { id: "filesystem", command: "/usr/local/bin/mcp-server", args: ["--stdio"], env: { API_KEY: "${FS_KEY}", MODE: "rw" } },
+      { id: "api", transport: "http", url: "https://api.example.com/mcp", headers: { Authorization: "Bearer ${T}" } },
+      { id: "stream", transport: "sse", headers: {} },
+      { id: "plain", transport: "stdio", command: "plain-mcp", env: {} },
+    ];
+    expect(servers).toMatchObject(expected);
+    const list: unknown = JSON.parse(readFileSync(join(FIXTURES, "acp.json"), "utf8"));
+    expect(readValue({ mcpServers: list }).servers).toMatchObject(expected);
+  });
+});
+
+describe("which dialect it is", () => {
+  it.each([
+    ["toolcrib", "toolcrib.json", { servers: [] }],
+    ["toolcrib", "x.json", { mcpServers: {}, limits: {} }],
+    ["toolcrib", "x.json", {}],
+    ["claude", "settings.json", { mcpServers: {}, tools: {} }],
+    ["claude", "x.json", { mcpServers: {} }],
+    ["vscode", "settings.json", { mcp: { servers: {} } }],
+    ["vscode", "x.json", { mcp: { servers: {}, inputs: [] } }],
+    ["openclaw", "x.json", { mcp: { servers: {} } }],
+    ["openclaw", "openclaw.json", {}],
+    ["list", "x.json", { servers: [] }],
+    ["acp", "x.json", []],
+  ])("is %s for %s with %j", (dialect, file, value) => {
+    expect(detectDialect(value, file)).toBe(dialect);
+  });
+});

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { parse } from "jsonc-parser";
+import { describe, expect, it } from "vitest";
+import { renderConfigDocs } from "../../src/config/config-docs.ts";
+import { configJsonSchema, configNode, entryNode } from "../../src/config/json-schema.ts";
+import { FIXTURES } from "./support.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+
+describe("[spine-04a] what is made from the schema", () => {
+  it("schema.json is in step; if not, run `npm run generate`", () => {
+    expect(JSON.parse(readFileSync(join(root, "schema.json"), "utf8"))).toEqual(configJsonSchema());
+  });
+
+  it("docs/config.md is in step; if not, run `npm run generate`", () => {
+    expect(readFileSync(join(root, "docs", "config.md"), "utf8")).toBe(renderConfigDocs());
+  });
+
+  it("describes every key for people", () => {
+    const docs = renderConfigDocs();
+    for (const node of [configNode(), entryNode()]) {
+      for (const [key, child] of Object.entries(node.properties ?? {})) {
+        expect(child.description, key).toBeTypeOf("string");
+        expect(docs).toContain(`| \`${key}\` |`);
+      }
+    }
+  });
+
+  it("is a JSON Schema that takes the full example and refuses a wrong one", () => {
+    const validate = new Ajv2020({ strict: true, strictRequired: false }).compile(configJsonSchema());
+    const example: unknown = parse(readFileSync(join(FIXTURES, "toolcrib.json"), "utf8"), [], { allowTrailingComma: true });
+    expect(validate(example), JSON.stringify(validate.errors)).toBe(true);
+    expect(validate({ mcpServers: { a: { command: 5 } } })).toBe(false);
+    expect(validate({ unknown: 1 })).toBe(false);
+    expect(JSON.stringify(configJsonSchema())).not.toContain('"notBuilt"');
+  });
+});

@@ -1,0 +1,272 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { renderDiagnostic } from "../../src/config/diagnostics.ts";
+import { codes, FIXTURES, Workplace } from "./support.ts";
+
+describe("a good file", () => {
+  it("[spine-04f] is read with comments, trailing commas, byte order mark and CRLF", async () => {
+    const place = new Workplace();
+    const text = '\uFEFF{\r\n  // one\r\n  "mcpServers": { /* two */ "a": { "command": "x", }, },\r\n}\r\n';
+    const { servers, warnings, file, baseDir } = await place.load({ file: place.write("toolcrib.json", text) });
+    expect(servers.map(({ id }) => id)).toEqual(["a"]);
+    expect(warnings).toEqual([]);
+    expect([file, baseDir]).toEqual([join(place.dir, "toolcrib.json"), place.dir]);
+  });
+
+  it("keeps every key that is built, and the defaults of those that are not when spelled out", async () => {
+    const { config, servers, warnings } = await new Workplace().load({ file: join(FIXTURES, "toolcrib.json") });
+    expect(warnings).toEqual([]);
+    expect(servers[0]).toMatchObject({
+      id: "files",
+      timeout: 15000,
+      restart: { max: 2, onTimeout: true },
+      env: { TOKEN: "secret://env/FILES_TOKEN" },
+      origin: { file: join(FIXTURES, "toolcrib.json"), dialect: "toolcrib" },
+      baseDir: FIXTURES,
+    });
+    expect(servers[1]).toMatchObject({ id: "linear", restart: false, enabled: true, timeout: 30_000 });
+    expect(servers[2]?.auth).toEqual({ type: "api-key", key: "secret://env/K", header: "X-API-Key" });
+    expect(config.tools.naming).toBe("mcp__{server}__{tool}");
+    expect(config.limits).toMatchObject({ callsPerMinute: 30, concurrency: 16 });
+  });
+
+  it("[spine-06a] keeps references as they are written, and asks for no variable", async () => {
+    const place = new Workplace();
+    const { servers } = await place.load({ config: { mcpServers: { a: { command: "${NOT_SET}", env: { A_TOKEN: "secret://vault/x" } } } } });
+    expect(servers[0]).toMatchObject({ command: "${NOT_SET}", env: { A_TOKEN: "secret://vault/x" } });
+  });
+
+  it("may be empty, or absent", async () => {
+    const place = new Workplace();
+    expect((await place.load()).file).toBeNull();
+    expect((await place.load()).servers).toEqual([]);
+    expect((await place.load({ file: place.write("toolcrib.json", "// nothing\n") })).servers).toEqual([]);
+  });
+
+  it("may be given in code, with undefined for absent keys", async () => {
+    const place = new Workplace();
+    const { servers, file, baseDir } = await place.load({ config: { mcpServers: { a: { command: "x", cwd: undefined } } } });
+    expect(servers[0]).toMatchObject({ id: "a", origin: { file: "library" }, baseDir: place.dir });
+    expect([file, baseDir]).toEqual([null, place.dir]);
+  });
+});
+
+describe("errors", () => {
+  it("[spine-04b] name file, line, column, path, what was found and what is allowed", async () => {
+    const place = new Workplace();
+    const file = place.write(
+      "toolcrib.json",
+      `{
+  "mcpServers": {
+    "a": {
+      "command": "x",
+      "timeout": -5,
+      "args": ["-y", 7],
+      "transport": "tcp"
+    },
+    "b": { "url": "https://h", "auth": { "type": "basic" }, "restart": { "max": "two" } }
+  },
+  "tools": { "naming": "{server}" },
+  "limits": { "servers": "many" }
+}
+`,
+    );
+    const error = await place.failure({ file });
+    expect(error.code).toBe("invalid_config");
+    expect(error.message.split("\n")).toEqual([
+      `${file}:5:18: mcpServers.a.timeout: found -5; allowed is a whole number above 0`,
+      `${file}:6:22: mcpServers.a.args[1]: found a number; allowed is a text`,
+      `${file}:7:20: mcpServers.a.transport: found "tcp"; allowed is "stdio", "http" or "sse"`,
+      `${file}:9:50: mcpServers.b.auth.type: found "basic"; allowed is "bearer" or "api-key"`,
+      `${file}:9:81: mcpServers.b.restart.max: found "two"; allowed is a whole number from 0`,
+      `${file}:11:24: tools.naming: found "{server}"; allowed is a template that holds {tool}`,
+      `${file}:12:26: limits.servers: found "many"; allowed is a whole number above 0`,
+    ]);
+  });
+
+  it("say where the syntax breaks", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", '{\n  "mcpServers": {\n    "a": { "command" "x" }\n  }\n}\n');
+    const [problem] = await place.problems({ file });
+    expect(problem).toMatchObject({ code: "syntax", line: 3, column: 22, message: 'syntax error: a colon is expected, found "\\""' });
+    const cut = place.write("cut.json", '{ "mcpServers": {');
+    expect((await place.failure({ file: cut })).message).toContain("found the end of the file");
+  });
+
+  it("never show a value that may be a secret", async () => {
+    const place = new Workplace();
+    const entry = { command: ["sk-live-1"], env: { KEY: 123456 }, headers: "sk-live-2", args: "sk-live-3", auth: { type: "bearer", token: 9876 } };
+    const { message } = await place.failure({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
+    expect(message).not.toMatch(/sk-live|123456|9876/);
+    expect(message.split("\n")).toHaveLength(5);
+  });
+
+  it.each([
+    ["neither", {}, "found neither command nor url; allowed is exactly one of them"],
+    ["both", { command: "x", url: "https://h" }, "found both command and url; allowed is exactly one of them"],
+    ["stdio with a url", { url: "https://h", transport: "stdio" }, 'found "stdio" with a url; allowed is "http" or "sse"'],
+    ["sse with a command", { command: "x", transport: "sse" }, 'found "sse" with a command; allowed is "stdio"'],
+    ["no web address", { url: "ftp://h" }, "found a text that is no web address; allowed is https://…, or http://… on loopback"],
+  ])("refuse a server with %s", async (_, entry, message) => {
+    const place = new Workplace();
+    const problems = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
+    expect(problems.map((problem) => problem.message)).toEqual([message]);
+  });
+
+  it("refuse an id that cannot be one, and a file that is no object", async () => {
+    const place = new Workplace();
+    const bad = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { "-a": { command: "x" } } }) });
+    expect(renderDiagnostic(bad[0] ?? expect.fail("no problem"))).toMatch(
+      /:3:5: mcpServers\["-a"\]: this name is not allowed; allowed is a letter or digit, then/,
+    );
+    const reserved = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { local: { command: "x" } } }) });
+    expect(reserved[0]?.message).toContain('any other than "local"');
+    const text = await place.problems({ file: place.write("toolcrib.json", '"text"') });
+    expect(text[0]?.message).toBe('found "text"; allowed is an object');
+  });
+
+  it("come in full: those of the file and those of the environment together", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", { mcpServers: { a: {} }, skills: {} });
+    const problems = await place.problems({ file, env: { TOOLCRIB_LIMITS_SERVERS: "x" } });
+    expect(codes(problems)).toEqual(["not_built skills", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
+  });
+
+  it("refuse more servers than the limit", async () => {
+    const place = new Workplace();
+    const mcpServers = { a: { command: "x" }, b: { command: "x" } };
+    const problems = await place.problems({ file: place.write("toolcrib.json", { mcpServers, limits: { servers: 1 } }) });
+    expect(problems.map(({ line, message }) => [line, message])).toEqual([[11, "found 2 servers in all; allowed are 1"]]);
+  });
+
+  it("tell of a file that cannot be read", async () => {
+    const place = new Workplace();
+    place.write("folder/x", "");
+    expect((await place.failure({ file: "folder" })).message).toContain("the file cannot be read (EISDIR)");
+  });
+});
+
+describe("unknown keys", () => {
+  it("[spine-04c] are warnings with the nearest known key, and are dropped", async () => {
+    const place = new Workplace();
+    const file = place.write(
+      "toolcrib.json",
+      '{\n  "mcpServers": {\n    "a": { "comand": "y", "command": "x", "disabled": true, "restart": { "maxx": 1 } }\n  },\n  "limts": {},\n  "tools": { "dney": [] },\n  "qqqqqqqqqq": 1\n}',
+    );
+    const { warnings, servers } = await place.load({ file });
+    expect(warnings.map(renderDiagnostic)).toEqual([
+      `${file}:3:12: mcpServers.a.comand: unknown key "comand" is ignored (did you mean "command"?)`,
+      `${file}:3:43: mcpServers.a.disabled: unknown key "disabled" is ignored (did you mean "enabled"?)`,
+      `${file}:3:74: mcpServers.a.restart.maxx: unknown key "maxx" is ignored (did you mean "max"?)`,
+      `${file}:5:3: limts: unknown key "limts" is ignored (did you mean "limits"?)`,
+      `${file}:6:14: tools.dney: unknown key "dney" is ignored (did you mean "deny"?)`,
+      expect.stringContaining('qqqqqqqqqq: unknown key "qqqqqqqqqq" is ignored (known keys here: $schema, mcpServers'),
+    ]);
+    expect(servers[0]).not.toHaveProperty("comand");
+  });
+
+  it("in a file of another name are told of too, but not in a client's own file", async () => {
+    const place = new Workplace();
+    const content = { mcpServers: {}, limts: {}, globalShortcut: "x" };
+    expect(codes((await place.load({ file: place.write("my.json", content) })).warnings)).toEqual([
+      "unknown_key limts",
+      "unknown_key globalShortcut",
+    ]);
+    expect((await place.load({ file: place.write("claude_desktop_config.json", content) })).warnings).toEqual([]);
+  });
+
+  it("written twice are told of, and the last one counts", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y", "timeout": 0}}}');
+    expect((await place.problems({ file }))[0]).toMatchObject({ line: 2, path: "mcpServers.a.timeout" });
+    const fixed = place.write("toolcrib.json", '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}');
+    const { servers, warnings } = await place.load({ file: fixed });
+    expect(servers[0]?.command).toBe("y");
+    expect(warnings).toMatchObject([{ code: "duplicate_key", line: 2, path: "mcpServers.a" }]);
+  });
+});
+
+describe("keys that are not built", () => {
+  it("[spine-04d] are refused by name, wherever they stand", async () => {
+    const place = new Workplace();
+    const entry = {
+      url: "https://h", trust: "trusted", isolation: "session", sandbox: { type: "bubblewrap" }, replicas: 3,
+      auth: { type: "oauth", clientId: "x" }, tools: { ask: ["*"] },
+    };
+    const config = {
+      mcpServers: { a: entry }, skills: {}, roles: {}, guard: {}, audit: {}, http: {}, agent: {}, store: "postgres://x",
+      sandbox: "docker", cluster: {}, tools: { ask: [], max: 5 }, limits: { sessionServers: 1, sessionTools: 1 },
+    };
+    const problems = await place.problems({ file: place.write("toolcrib.json", config) });
+    expect(problems.every(({ code, message }) => code === "not_built" && message.includes("is not built in this version"))).toBe(true);
+    expect(problems.map(({ path }) => path)).toEqual([
+      "mcpServers.a.trust", "mcpServers.a.isolation", "mcpServers.a.sandbox", "mcpServers.a.replicas", "mcpServers.a.auth",
+      "mcpServers.a.tools.ask", "skills", "roles", "guard", "audit", "http", "agent", "store", "sandbox", "cluster",
+      "tools.ask", "tools.max", "limits.sessionServers", "limits.sessionTools",
+    ]);
+    expect(problems.find(({ path }) => path.endsWith("isolation"))).toMatchObject({
+      message: '"session" is not built in this version: Isolation per user or session',
+      hint: 'allowed is "shared"',
+    });
+    expect(problems.find(({ path }) => path.endsWith(".auth"))?.message).toBe(
+      '"oauth" is not built in this version: OAuth for remote servers',
+    );
+  });
+
+  it("are refused in an entry of the Claude shape as well", async () => {
+    const place = new Workplace();
+    const file = place.write("any.json", { mcpServers: { a: { command: "x", sandbox: "docker" } } });
+    expect(codes(await place.problems({ file }))).toEqual(["not_built mcpServers.a.sandbox"]);
+  });
+});
+
+describe("warnings about secrets", () => {
+  it("[spine-06e] tell of plain-text credentials and secrets in args and urls, and never show them", async () => {
+    const place = new Workplace();
+    const mcpServers = {
+      plain: { command: "x", env: { GITHUB_TOKEN: "ghp_SECRET1", LEVEL: "1", OK_TOKEN: "${T}", EMPTY_TOKEN: "" } },
+      args: { command: "x", args: ["--api-key", "sk-SECRET2", "--token=SECRET3", "${MY_TOKEN}", "secret://env/A", "${HOME}", "--key-file", "f"] },
+      header: { url: "https://h", headers: { Authorization: "Bearer SECRET4", "X-Team": "a" } },
+      auth: { url: "https://h", auth: { type: "bearer", token: "SECRET5" } },
+      key: { url: "https://h", auth: { type: "api-key", key: "SECRET6" } },
+      query: { url: "https://h/mcp?api_key=SECRET7&a=1" },
+      user: { url: "https://me:SECRET8@h/mcp" },
+      path: { url: "https://h/${API_TOKEN}/mcp" },
+      fine: { url: "https://h/mcp?team=a", auth: { type: "bearer", token: "secret://env/T" } },
+    };
+    const { warnings } = await place.load({ file: place.write("toolcrib.json", { mcpServers }) });
+    expect(codes(warnings)).toEqual([
+      "plain_credential mcpServers.plain.env.GITHUB_TOKEN",
+      "secret_in_args mcpServers.args.args[1]",
+      "secret_in_args mcpServers.args.args[2]",
+      "secret_in_args mcpServers.args.args[3]",
+      "secret_in_args mcpServers.args.args[4]",
+      "plain_credential mcpServers.header.headers.Authorization",
+      "plain_credential mcpServers.auth.auth.token",
+      "plain_credential mcpServers.key.auth.key",
+      "secret_in_url mcpServers.query.url",
+      "secret_in_url mcpServers.user.url",
+      "secret_in_url mcpServers.path.url",
+    ]);
+    expect(JSON.stringify(warnings)).not.toContain("SECRET");
+  });
+
+  it("[spine-06d] tell of http to a host that is not loopback", async () => {
+    const urls = {
+      a: "http://example.com/mcp", b: "http://localhost:3000/mcp", c: "http://127.0.0.1:1/mcp", d: "http://[::1]:1/mcp",
+      e: "http://localhost.example.com/", f: "http://127.0.0.1.example.com/", g: "http://u@10.0.0.1/", h: "https://example.com",
+      i: "HTTP://127.0.0.1/", j: "http://${HOST}/mcp",
+    };
+    const mcpServers = Object.fromEntries(Object.entries(urls).map(([id, url]) => [id, { url }]));
+    const { warnings } = await new Workplace().load({ config: { mcpServers } });
+    const insecure = warnings.filter(({ code }) => code === "insecure_url").map(({ path }) => path);
+    expect(insecure).toEqual(["mcpServers.a.url", "mcpServers.e.url", "mcpServers.f.url", "mcpServers.g.url"]);
+  });
+
+  it("tell of keys without effect", async () => {
+    const { warnings } = await new Workplace().load({
+      config: { mcpServers: { a: { command: "x", headers: {} }, b: { url: "https://h", args: [] } } },
+    });
+    expect(codes(warnings)).toEqual(["unused_key mcpServers.a.headers", "unused_key mcpServers.b.args"]);
+  });
+});

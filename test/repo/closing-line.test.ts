@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { runProgram } from "../support/run-program.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const reporter = join(root, "test", "support", "closing-line.ts");
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "toolcrib-closing-line-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function closingLine(files: Readonly<Record<string, string>>): Promise<{ line: string | undefined; code: number | null }> {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+  const args = [vitest, "run", "--root", folder, "--globals", "--reporter=default", `--reporter=${reporter}`];
+  const { stdout, code } = await runProgram(process.execPath, args, { cwd: folder });
+  return { line: stdout.trimEnd().split("\n").at(-1), code };
+}
+
+it("counts what passed and what was skipped, after the summary", async () => {
+  const files = { "a.test.mjs": 'it("1", () => {}); it("2", () => {}); it.skip("3", () => {}); it.todo("4");' };
+  expect(await closingLine(files)).toEqual({ line: "2 passed, 0 failed, 2 skipped", code: 0 });
+});
+
+it("counts a failing test, a file that cannot be loaded and an error outside every test as failed", async () => {
+  const files = {
+    "a.test.mjs": 'it("1", () => {}); it("2", () => { throw new Error("no"); });',
+    "b.test.mjs": 'throw new Error("not loaded");',
+    "c.test.mjs": 'it("1", async () => { void Promise.reject(new Error("lost")); await new Promise((r) => setTimeout(r, 50)); });',
+  };
+  expect(await closingLine(files)).toEqual({ line: "2 passed, 3 failed, 0 skipped", code: 1 });
+});
