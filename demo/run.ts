@@ -85,7 +85,8 @@ async function call(hub: Hub, name: string, args: Record<string, unknown>, expec
     onProgress: ({ progress, total }) => console.log(`    … ${progress} of ${total}`),
   });
   if (outcome.ok) console.log(`    ${shorten(resultText(outcome.result).replaceAll(workspace, "…"), 100)}`);
-  else console.log(`    ${outcome.error.code}: ${shorten(`${outcome.error.message} ${outcome.error.hint ?? ""}`, 140)}`);
+  else
+    console.log(`    ${outcome.error.code}: ${shorten(`${outcome.error.message} ${outcome.error.hint ?? ""}`, 140)}`);
   if ((outcome.ok ? "ok" : outcome.error.code) !== expected) process.exitCode = 1;
 }
 

@@ -16,7 +16,12 @@ export function sourceHash(root) {
     .sort()
     .map((name) => join("src", name));
   const settings = ["tsconfig.json", "tsconfig.build.json", join("node_modules", "typescript", "package.json")];
-  for (const file of [...sources, ...settings]) hash.update(file).update("\0").update(readFileSync(join(root, file))).update("\0");
+  for (const file of [...sources, ...settings])
+    hash
+      .update(file)
+      .update("\0")
+      .update(readFileSync(join(root, file)))
+      .update("\0");
   return hash.digest("hex");
 }
 

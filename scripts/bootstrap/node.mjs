@@ -47,7 +47,13 @@ export function isNewEnough(version) {
  */
 
 /** @param {NodeOptions} options @returns {Promise<NodeBinary>} */
-export async function findNode({ root, say, version = process.version, platform = process.platform, arch = process.arch }) {
+export async function findNode({
+  root,
+  say,
+  version = process.version,
+  platform = process.platform,
+  arch = process.arch,
+}) {
   if (isNewEnough(version)) return { path: process.execPath, version };
 
   const wanted = nodePackageFor(platform, arch);
@@ -62,14 +68,22 @@ export async function findNode({ root, say, version = process.version, platform 
 
   await withLock(root, async () => {
     if (isInstalled(folder, wanted)) return;
-    say(`Node ${version} is too old (${MINIMUM} or newer is needed): fetching ${wanted.name}@${wanted.version} into .dev/node`);
+    say(
+      `Node ${version} is too old (${MINIMUM} or newer is needed): fetching ${wanted.name}@${wanted.version} into .dev/node`,
+    );
     mkdirSync(folder, { recursive: true });
     const spec = `${wanted.name}@${wanted.version}`;
-    await runNpm(process.execPath, ["install", "--prefix", folder, "--no-save", "--no-package-lock", "--ignore-scripts", spec], folder);
+    await runNpm(
+      process.execPath,
+      ["install", "--prefix", folder, "--no-save", "--no-package-lock", "--ignore-scripts", spec],
+      folder,
+    );
     const proof = spawnSync(binary.path, ["--version"], { encoding: "utf8" });
     if (proof.status !== 0) {
       rmSync(folder, { recursive: true, force: true });
-      throw new Error(`${spec} does not run on this machine: install Node ${MINIMUM} or newer. ${proof.stderr ?? ""}`.trim());
+      throw new Error(
+        `${spec} does not run on this machine: install Node ${MINIMUM} or newer. ${proof.stderr ?? ""}`.trim(),
+      );
     }
   });
   return binary;

@@ -21,7 +21,11 @@ export function runNpm(nodePath, args, cwd) {
   const env = withNodeFirst(process.env, nodePath);
   for (const name of FOREIGN_SETTINGS) delete env[name];
   return new Promise((resolve, reject) => {
-    const child = spawn(nodePath, [npmProgram(process.env), ...args, "--loglevel=warn"], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(nodePath, [npmProgram(process.env), ...args, "--loglevel=warn"], {
+      cwd,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     /** @type {Buffer[]} */
     const output = [];
     child.stdout.on("data", (chunk) => output.push(chunk));

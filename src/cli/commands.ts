@@ -10,6 +10,8 @@ const dryRun: OptionEntry = { flags: "--dry-run", summary: "print what would cha
 const force = (summary: string): OptionEntry => ({ flags: "--force", summary });
 const out: OptionEntry = { flags: "--out <path>", summary: "save images, audio and binary content to this file or folder" };
 const overwrite = force("let --out overwrite a file");
+const role: OptionEntry = { flags: "--role <name>", summary: "see and use only what this role may" };
+const yes: OptionEntry = { flags: "--yes", summary: "answer yes, once, where a rule asks; on a terminal only" };
 const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
 
 export const COMMANDS: readonly CommandEntry[] = [
@@ -22,6 +24,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--prompts", summary: "list prompts" },
       { flags: "--all", summary: "list tools, resources and prompts" },
       { flags: "--schema", summary: "show the arguments of each tool" },
+      role,
       timeout,
     ],
     load: () => import("./commands/list.ts"),
@@ -38,6 +41,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--schema", summary: "show the tool's arguments and do not call it" },
       out,
       overwrite,
+      role,
+      yes,
       timeout,
     ],
     examples: [
@@ -51,7 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "read",
     summary: "read a resource",
     arguments: [{ syntax: "<uri>", summary: "as `toolcrib list --resources` shows it" }],
-    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, timeout],
+    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout],
     load: () => import("./commands/read.ts"),
   },
   {
@@ -61,7 +66,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<name>", summary: "as `toolcrib list --prompts` shows it" },
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
-    options: [out, overwrite, timeout],
+    options: [out, overwrite, role, yes, timeout],
     load: () => import("./commands/prompt.ts"),
   },
   {
@@ -133,6 +138,45 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/import.ts"),
   },
   {
+    name: "policy",
+    summary: "explain what policy decides for a tool, and which rule said so",
+    arguments: [
+      { syntax: "<action>", summary: "explain" },
+      { syntax: "<tool>", summary: "public name" },
+    ],
+    options: [role, timeout],
+    examples: ["toolcrib policy explain files__write_file --role reviewer"],
+    load: () => import("./commands/policy.ts"),
+  },
+  {
+    name: "pins",
+    summary: "show, compare and approve pinned tool definitions",
+    arguments: [
+      { syntax: "<action>", summary: "list, diff, approve or reset" },
+      { syntax: "[names...]", summary: "tools by public name, or server ids; for reset one server id" },
+    ],
+    options: [{ flags: "--all", summary: "approve every tool that changed" }, timeout],
+    examples: ["toolcrib pins diff", "toolcrib pins approve files__read_file"],
+    load: () => import("./commands/pins.ts"),
+  },
+  {
+    name: "audit",
+    summary: "show the audit records, or verify that nobody changed them",
+    arguments: [{ syntax: "[action]", summary: "verify" }],
+    options: [
+      { flags: "--since <time>", summary: "from then on: a span such as 2h, or an ISO time" },
+      { flags: "--until <time>", summary: "up to then" },
+      { flags: "--tool <glob>", summary: "only these public names" },
+      { flags: "--server <id>", summary: "only tools of this server" },
+      { flags: "--session <id>", summary: "only this session; the beginning of its id is enough" },
+      { flags: "--denied", summary: "only what policy or the guard refused" },
+      { flags: "--limit <n>", summary: "at most this many, the newest; 0 for all" },
+      { flags: "-f, --follow", summary: "go on showing records as they are written" },
+    ],
+    examples: ["toolcrib audit --since 2h --denied", "toolcrib audit -f --tool 'files__*'", "toolcrib audit verify"],
+    load: () => import("./commands/audit.ts"),
+  },
+  {
     name: "schema",
     summary: "print the JSON Schema of the config",
     arguments: [],
@@ -148,10 +192,7 @@ export const PLANNED: Readonly<Record<string, string>> = {
   acp: "the ACP agent over stdio",
   auth: "sign in to remote servers",
   secrets: "check and set secrets",
-  policy: "explain what policy decides",
-  pins: "pinned tool definitions",
   approve: "answer an ask rule",
-  audit: "the audit record",
   clients: "agent clients on this machine",
   connect: "write Toolcrib into a client's config",
   disconnect: "take Toolcrib out of a client's config",

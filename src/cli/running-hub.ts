@@ -6,9 +6,9 @@ import type { Hub } from "../hub/hub.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
+import { askOnTerminal } from "./ask-on-terminal.ts";
 import type { Invocation } from "./command.ts";
 import { loadForCommand } from "./command-config.ts";
-
 
 export class RunningHub {
   readonly hub: Hub;
@@ -117,7 +117,15 @@ export async function withHub(
   // A call under way is cancelled at its server first; then every child is ended.
   const stopClosing = closeOnSignals(async () => hub?.close());
   try {
-    hub = await createHub(config, { connect: "none", door: "cli", env: invocation.env });
+    const role = invocation.flags.text("role");
+    const onAsk = askOnTerminal(invocation);
+    hub = await createHub(config, {
+      connect: "none",
+      door: "cli",
+      env: invocation.env,
+      ...(role === undefined ? {} : { role }),
+      ...(onAsk === undefined ? {} : { onAsk }),
+    });
     hub.on("warning", ({ server, message }) => onWarning(server === undefined ? message : `${server}: ${message}`));
     const exitCode = await use(new RunningHub(hub, interrupt.signal, deadline));
     return signals.exitCode ?? exitCode;

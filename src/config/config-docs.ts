@@ -27,6 +27,9 @@ export function renderConfigDocs(): string {
     "Each can be set by an environment variable, which wins over the file. An empty variable counts as unset; a wrong " +
       "one is an error.",
     limitsTable(config.properties?.["limits"]),
+    "## `secrets`",
+    "See [secrets.md](secrets.md).",
+    table(config.properties?.["secrets"]),
     REFERENCES,
     DIALECTS,
     CHECKS,
@@ -74,11 +77,12 @@ message that names the reference; the others are not touched.
 | \`\${VAR}\` | the environment variable; an error if it is not set |
 | \`\${VAR:-default}\` | the variable, or the default if it is not set or empty; the default is plain text |
 | \`secret://env/NAME\` | the environment variable; an error if it is not set or empty. The name ends at the first character that is no letter, digit or \`_\` |
+| \`secret://file/path\`, \`secret://vault/mount/path#field\`, \`secret://aws/name#jsonkey\`, \`secret://gcp/[project/]name[#version]\`, \`secret://keychain/service/account\`, \`secret://exec/name[/argument]\`, \`secret://user/NAME\` | what is kept there: [secrets.md](secrets.md) |
+| \`\${secret://…}\` | the same, where it is not plain in the text where the reference ends |
 | \`$\${\` | the text \`\${\` itself |
 
-Other providers after \`secret://\` are not built in this version. What a reference gives is not read for references again.
-Resolved values are masked as \`[redacted]\` in what Toolcrib shows, unless the variable is a well-known harmless one such
-as \`HOME\`.`;
+What a reference gives is not read for references again. Resolved values are masked as \`[redacted]\` in what Toolcrib
+shows, unless the variable is a well-known harmless one such as \`HOME\`.`;
 
 const DIALECTS = `## Dialects
 

@@ -11,7 +11,7 @@ import { entryNode } from "./json-schema.ts";
 import { withLock } from "./lock-file.ts";
 import { nearest } from "./nearest.ts";
 import { serverProblems } from "./server-rules.ts";
-import { removeProperty, setProperty } from "./text-edit.ts";
+import { appendItem, removeProperty, setProperty } from "./text-edit.ts";
 import { validate } from "./validate.ts";
 import { realTarget, writeAtomic } from "./write-atomic.ts";
 
@@ -73,6 +73,11 @@ export async function setEnabled(
     if (enabled && !Object.hasOwn(entry, "enabled")) return text;
     return setProperty(text, ["mcpServers", id, "enabled"], enabled);
   });
+}
+
+/** Writes down that what an `ask` list holds back may be used from now on. `path` is where the list stands. */
+export async function allowAsked(file: string, path: readonly string[], name: string): Promise<EditResult> {
+  return edit(file, {}, (text) => appendItem(text, path, `!${name}`));
 }
 
 type Change = (text: string, servers: JsonObject) => string;

@@ -7,6 +7,7 @@ import { readDialect } from "./dialects/detect.ts";
 import type { Document } from "./document.ts";
 import { expandTilde } from "./find-config.ts";
 import { parseConfigText } from "./read-document.ts";
+import { roleServers } from "./role-servers.ts";
 
 /** Agent clients that a later version imports by name; until then the name must not be taken for a path. */
 const CLIENT_NAMES = new Set([
@@ -89,7 +90,7 @@ async function readLayer(file: string, userHome: string, imports: Imports): Prom
   }
   const value = document.value === undefined ? {} : document.value;
   const read = readDialect(value, { file, document, userHome });
-  imports.layers.push({ file, servers: read.servers });
+  imports.layers.push({ file, servers: [...read.servers, ...roleServers(read.roleServers)] });
   imports.warnings.push(...read.warnings, ...read.problems.map((problem) => skipped(problem, "this server is skipped")));
   return undefined;
 }

@@ -5,6 +5,7 @@ import { ConfigSchema, type Config, type ConfigInput } from "../model/config.ts"
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
+import type { ConfigPath } from "./config-path.ts";
 import { asWarning, invalidConfig, type Diagnostic } from "./diagnostics.ts";
 import { detectDialect, isClientFile, readDialect } from "./dialects/detect.ts";
 import { Document } from "./document.ts";
@@ -14,6 +15,7 @@ import { unknownKey } from "./inspect.ts";
 import { configNode } from "./json-schema.ts";
 import { limitsFromEnv } from "./limits-env.ts";
 import { parseConfigText } from "./read-document.ts";
+import { roleServers } from "./role-servers.ts";
 import { serverProblems, serverWarnings } from "./server-rules.ts";
 import { validate } from "./validate.ts";
 
@@ -103,20 +105,26 @@ function readOwnLayer(document: Document, baseDir: string, user: string): OwnLay
   const read = readDialect(value, { file: document.file, document, baseDir, userHome: user });
   const config = { ...defaults(), mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])) };
   const strangers = read.dialect === "claude" ? unknownTopKeys(document, value) : [];
-  return { config, servers: read.servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
+  const servers = [...read.servers, ...roleServers(read.roleServers)];
+  return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
 }
 
 function readToolcribFile(document: Document, value: unknown, baseDir: string): OwnLayer {
   const { output, problems, warnings } = validate(document, [], value, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = { problems: [...problems], warnings: [...warnings] };
-  const servers: ServerSpec[] = [];
-  for (const [id, entry] of Object.entries(output.mcpServers)) {
-    found.problems.push(...serverProblems(document, ["mcpServers", id], entry));
-    found.warnings.push(...serverWarnings(document, ["mcpServers", id], entry));
-    servers.push({ ...entry, id, origin: { file: document.file, dialect: "toolcrib" }, baseDir });
-  }
-  return { config: output, servers, ...found };
+  const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
+    Object.entries(entries).map(([id, entry]) => {
+      found.problems.push(...serverProblems(document, [...path, id], entry));
+      found.warnings.push(...serverWarnings(document, [...path, id], entry));
+      return { ...entry, id, origin: { file: document.file, dialect: "toolcrib" }, baseDir };
+    });
+  const shared = specsAt(["mcpServers"], output.mcpServers);
+  const ofRoles = Object.entries(output.roles).map(([role, { mcpServers = {} }]): [string, ServerSpec[]] => [
+    role,
+    specsAt(["roles", role, "mcpServers"], mcpServers),
+  ]);
+  return { config: output, servers: [...shared, ...roleServers(Object.fromEntries(ofRoles))], ...found };
 }
 
 /** Other keys of a client's own file are that client's; elsewhere they are likely a mistyped key of ours. */

@@ -27,6 +27,18 @@ export function setProperty(text: string, path: readonly string[], value: unknow
   return text;
 }
 
+/** The text with one more item at the end of the list at `path`, which is made where missing. */
+export function appendItem(text: string, path: readonly string[], value: unknown): string {
+  const root = rootOf(text);
+  const list = nodeAt(root, path);
+  const last = list?.type === "array" ? list.children?.at(-1) : undefined;
+  if (last === undefined) return setProperty(text, path, [value]);
+  const style = styleOf(text, root);
+  const item = JSON.stringify(value);
+  const added = isOnOwnLines(text, last) ? `,${style.eol}${indentAt(text, last.offset)}${item}` : `, ${item}`;
+  return text.slice(0, endOf(last)) + added + text.slice(endOf(last));
+}
+
 /** The text without the property at `path`, its own line comment included; the same text if there is none. */
 export function removeProperty(text: string, path: readonly string[]): string {
   const parent = nodeAt(rootOf(text), path.slice(0, -1));

@@ -1,22 +1,35 @@
 /** The catalog as `Tool[]` for an agent loop: names as they are, schemas as the provider takes them, content as a model can read it. */
+import { UNTRUSTED_KEY, type UntrustedMark } from "../guard/inspect-result.ts";
 import type { ToolCapability } from "../model/capability.ts";
 import { modelContent, truncateMiddle } from "../model/content.ts";
 import type { ErrorObject } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
 import type { Tool, ToolResult } from "../model/tool.ts";
 import { normalizeSchema, type NormalizedSchema, type Provider } from "../schemas/normalize.ts";
 import type { Session } from "../sessions/session.ts";
+import { isSearchTool } from "./search-definitions.ts";
 
 /** `details` of what a tool from an MCP server returns; for the program, never for a model. */
 export interface McpToolDetails {
   readonly callId: string;
   readonly server: string;
   readonly tool: string;
-  /** The server's result as it came, when there was one. */
+  /** Present when what came back is untrusted. */
+  readonly externalContent?: ExternalContent;
+  /** The whole result, when there was one; its texts are wrapped where the guard wraps for agents. */
   readonly result?: CallToolResult;
   readonly error?: ErrorObject;
+}
+
+export interface ExternalContent {
+  readonly untrusted: true;
+  readonly source: "mcp";
+  readonly server: string;
+  readonly tool: string;
+  readonly wrapped: boolean;
+  readonly findings?: UntrustedMark["findings"];
 }
 
 export interface AgentToolsOptions {
@@ -31,8 +44,11 @@ export interface AgentToolsOptions {
       arguments: JsonObject;
       signal: AbortSignal | undefined;
       onProgress: ((progress: Progress) => void) | undefined;
+      audience: "agent";
     },
   ) => Promise<Outcome<CallToolResult>>;
+  /** The tool whose result a call gives: another one where a tool runs tools. */
+  readonly toolBehind: (tool: ToolCapability, args: JsonObject) => ToolCapability;
   /** Told of a tool that this provider cannot take; the tool is left out. */
   readonly onUnusable: (tool: ToolCapability, reason: string) => void;
 }
@@ -67,7 +83,7 @@ function schemaFor(capability: ToolCapability, options: AgentToolsOptions): Norm
 
 function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSchema, options: AgentToolsOptions): Tool {
   const { definition, origin } = capability;
-  const local = origin.source === "local";
+  const local = isOwn(capability);
   const label = local ? definition.title : `MCP: ${options.serverName(origin.source)}/${origin.name}`;
   return {
     name: capability.name,
@@ -80,11 +96,18 @@ function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSc
         name: capability.name,
         arguments: restore(params),
         signal,
+        audience: "agent",
         onProgress: onUpdate && ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
       });
-      return local ? localResult(outcome, options) : mcpResult(capability, outcome, options);
+      const ran = options.toolBehind(capability, params);
+      return isOwn(ran) ? localResult(outcome, options) : mcpResult(ran, outcome, options);
     },
   };
+}
+
+/** In-process tools, and the search tools. */
+function isOwn(capability: ToolCapability): boolean {
+  return capability.origin.source === "local" || isSearchTool(capability);
 }
 
 function describeMcpTool({ definition, origin }: ToolCapability, options: AgentToolsOptions): string {
@@ -110,10 +133,20 @@ function mcpResult(
       callId: outcome.callId,
       server: origin.source,
       tool: origin.name,
+      ...externalContent(outcome.result),
       ...(outcome.result === undefined ? {} : { result: outcome.result }),
       ...(outcome.ok ? {} : { error: outcome.error }),
     },
   };
+}
+
+function externalContent(result: CallToolResult | undefined): { externalContent?: ExternalContent } {
+  const mark = result?._meta?.[UNTRUSTED_KEY];
+  if (!isJsonObject(mark)) return {};
+  // The guard is the only one that writes this key: it replaces what a server put there.
+  const { server, tool, wrapped, findings } = mark as unknown as UntrustedMark;
+  const found = findings.length === 0 ? {} : { findings };
+  return { externalContent: { untrusted: true, source: "mcp", server, tool, wrapped, ...found } };
 }
 
 function toolResult(outcome: Outcome<CallToolResult>, options: AgentToolsOptions): ToolResult<never> {

@@ -6,21 +6,25 @@ import { randomUUID } from "node:crypto";
 import type { Catalog } from "../catalog/catalog.ts";
 import { inspectResult } from "../guard/inspect-result.ts";
 import type { Clock } from "../model/clock.ts";
-import type { Limits as LimitValues } from "../model/config.ts";
+import type { GuardRules, Limits as LimitValues } from "../model/config.ts";
 import { resultText } from "../model/content.ts";
 import type { Decision } from "../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import type { Finding } from "../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { Progress, Result } from "../model/protocol.ts";
 import type { Use } from "../model/source.ts";
-import type { Policy } from "../policy/decide.ts";
 import type { Limits } from "../policy/limits.ts";
 import type { Session } from "../sessions/session.ts";
 import type { AuditSink, CallRecord } from "../telemetry/call-record.ts";
 import { linkSignals } from "./abort.ts";
+import type { Approvals } from "./approvals.ts";
+import type { Gate } from "./gate.ts";
 import type { HookCall, HookChain } from "./hooks.ts";
-import { locate, notFound, subjectOf } from "./locate.ts";
+import { locate, notFound } from "./locate.ts";
+import { isSearchTool } from "./search-definitions.ts";
+import type { SearchTools } from "./search-tools.ts";
 import type { Target } from "./target.ts";
 
 export interface CallOptions {
@@ -28,19 +32,26 @@ export interface CallOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** `_meta` that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject | undefined;
+  /** Who reads the result: an agent's model gets untrusted text between boundary markers. */
+  readonly audience?: "agent" | undefined;
 }
 
 export interface CallPath {
   readonly catalog: Catalog;
-  readonly policy: Policy;
+  readonly gate: Gate;
+  readonly approvals: Approvals;
   readonly limits: Limits;
   readonly limitValues: LimitValues;
+  readonly guard: GuardRules;
+  /** Sources whose results are taken as they are. */
+  readonly isTrusted: (source: string) => boolean;
   readonly hooks: HookChain;
   readonly audit: AuditSink;
   readonly clock: Clock;
   /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
-  readonly isOwnerOnly: (toolName: string) => boolean;
+  /** There with `tools.max` only. */
+  readonly searchTools?: SearchTools | undefined;
 }
 
 /** What is learned of a call on its way, for the record. */
@@ -48,20 +59,22 @@ interface Trail {
   target: Target | undefined;
   decision: Decision | undefined;
   resultBytes: number;
+  findings: readonly Finding[];
   readonly notes: Record<string, unknown>;
 }
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
   const callId = randomUUID();
   const startedAt = path.clock.now();
-  const trail: Trail = { target: undefined, decision: undefined, resultBytes: 0, notes: {} };
+  const trail: Trail = { target: undefined, decision: undefined, resultBytes: 0, findings: [], notes: {} };
   const link = linkSignals([options.signal, session.closing]);
 
   let outcome: Outcome;
   try {
     if (link.signal.aborted) throw cancelled(session);
     const target = (trail.target = locate(path, session, use));
-    allow(path, session, use, (trail.decision = decide(path, session, target)));
+    const decision = (trail.decision = path.gate.decide(session, target.capability));
+    await admit(path, session, { callId, use, target, decision }, link.signal);
     const slot = takeSlot(path, session, target);
     let result: Result;
     try {
@@ -73,8 +86,10 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
         signal: link.signal,
         ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
         ...(options.meta === undefined ? {} : { meta: options.meta }),
+        ...(options.audience === undefined ? {} : { audience: options.audience }),
       });
-      result = await inspect(path, hookCall, raw, trail);
+      result = await inspect(path, { hookCall, target, audience: options.audience }, raw, trail);
+      taint(path, session, hookCall, target);
     } finally {
       slot.release();
     }
@@ -89,22 +104,36 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   return outcome;
 }
 
-function decide(path: CallPath, session: Session, target: Target): Decision {
-  return path.policy.decide(subjectOf(target.capability, path.isOwnerOnly), session);
+interface Considered {
+  readonly callId: string;
+  readonly use: Use;
+  readonly target: Target;
+  readonly decision: Decision;
 }
 
 /** An operator learns which rule denied; to anyone else what is denied does not exist. */
-function allow(path: CallPath, session: Session, use: Use, decision: Decision): void {
+async function admit(path: CallPath, session: Session, call: Considered, signal: AbortSignal): Promise<void> {
+  const { decision, use } = call;
   if (decision.verdict === "allow") return;
-  if (!session.owner) throw notFound(use, path.visibleNames(session, use.kind));
+  if (decision.verdict === "deny" && !session.owner && !path.gate.shows(session, call.target.capability)) {
+    throw notFound(use, path.visibleNames(session, use.kind));
+  }
   const { rule } = decision;
-  throw new ToolcribError("denied", `Policy denies ${publicNameOf(use)}: ${rule.list} "${rule.pattern}" in ${rule.where}.`, {
-    hint: `Change the rule in ${rule.where} if this should be allowed.`,
-    details: { rule },
-  });
+  const name = publicNameOf(use);
+  if (decision.verdict === "deny") {
+    throw new ToolcribError("denied", `Policy denies ${name}: ${rule.list} "${rule.pattern}" in ${rule.where}.`, {
+      hint: `\`toolcrib policy explain ${name}\` says why. Change the rule if this should be allowed.`,
+      details: { rule },
+    });
+  }
+  const reason = `${name} needs a yes first: ${rule.list} "${rule.pattern}" in ${rule.where}.`;
+  const question = { callId: call.callId, name, origin: call.target.capability.origin, arguments: argumentsOf(use), rule, reason };
+  await path.approvals.ask(session, question, signal);
 }
 
 function takeSlot(path: CallPath, session: Session, target: Target): { release(): void } {
+  // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
+  if (isSearchTool(target.capability)) return { release: () => {} };
   const taken = path.limits.take(target.source.id, session.id);
   if (taken.ok) return taken;
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
@@ -123,18 +152,46 @@ async function narrowUse(path: CallPath, call: HookCall, use: Use, trail: Trail)
   return use;
 }
 
-async function inspect(path: CallPath, call: HookCall, raw: Result, trail: Trail): Promise<Result> {
-  const inspection = inspectResult(raw, { resultBytes: path.limitValues.resultBytes });
+interface Answered {
+  readonly hookCall: HookCall;
+  readonly target: Target;
+  readonly audience: CallOptions["audience"];
+}
+
+async function inspect(path: CallPath, { hookCall, target, audience }: Answered, raw: Result, trail: Trail): Promise<Result> {
+  const { source, name } = target.capability.origin;
+  const { wrap, onSuspicious } = path.guard;
+  const inspection = inspectResult(raw, {
+    resultBytes: path.limitValues.resultBytes,
+    untrusted: path.isTrusted(source)
+      ? undefined
+      : {
+          server: source,
+          tool: name,
+          boundary: randomUUID(),
+          wrap: wrap === "all" || (wrap === "agents" && audience === "agent"),
+          onSuspicious,
+        },
+  });
+  trail.findings = inspection.findings;
   if (inspection.verdict === "rejected") {
-    throw new ToolcribError(inspection.code, inspection.message, { hint: inspection.hint });
+    const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
+    const details = findings.length === 0 ? undefined : { findings };
+    throw new ToolcribError(inspection.code, inspection.message, { hint: inspection.hint, details });
   }
   trail.resultBytes = inspection.bytes;
   const passed = inspection.verdict === "changed" ? inspection.result : raw;
   if (path.hooks.empty) return passed;
-  const result = await path.hooks.after(call, passed, trail.notes);
+  const result = await path.hooks.after(hookCall, passed, trail.notes);
   if (Object.keys(trail.notes).length === 0) return result;
   const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
   return { ...result, _meta: { ...meta, "toolcrib/notes": trail.notes } };
+}
+
+/** From now on the session holds content that anyone may have written. */
+function taint(path: CallPath, session: Session, { callId, name }: HookCall, { capability }: Target): void {
+  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.gate.isOpenWorld(capability)) return;
+  session.markTainted({ callId, name, at: path.clock.now() });
 }
 
 function conclude(callId: string, use: Use, result: Result): Outcome {
@@ -155,8 +212,12 @@ function describe(callId: string, session: Session, use: Use, target: Target): H
     kind: use.kind,
     name: publicNameOf(use),
     origin: target.capability.origin,
-    arguments: use.kind === "tool" || use.kind === "prompt" ? use.arguments : {},
+    arguments: argumentsOf(use),
   };
+}
+
+function argumentsOf(use: Use): Readonly<JsonObject> {
+  return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
 }
 
 function cancelled(session: Session): ToolcribError {
@@ -193,6 +254,7 @@ function record(path: CallPath, { callId, startedAt, session, use, trail, outcom
     session: session.id,
     door: session.door,
     role: session.role ?? null,
+    user: session.user ?? null,
     kind: use.kind,
     name: publicNameOf(use),
     origin: trail.target?.capability.origin ?? null,
@@ -201,8 +263,9 @@ function record(path: CallPath, { callId, startedAt, session, use, trail, outcom
     outcome: outcome.ok ? "ok" : outcome.error.code,
     durationMs: path.clock.now() - startedAt,
     resultBytes: trail.resultBytes,
+    findings: trail.findings.map(({ code, severity }) => ({ code, severity })),
     notes: trail.notes,
   };
   const kept = path.hooks.persist(whole);
-  if (kept !== undefined) path.audit.write(kept);
+  if (kept !== undefined) path.audit.write(kept, { arguments: argumentsOf(use) });
 }

@@ -7,21 +7,32 @@ import { systemClock, type Clock } from "../model/clock.ts";
 import type { ConfigInput } from "../model/config.ts";
 import { Emitter } from "../model/emitter.ts";
 import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
-import { Policy } from "../policy/decide.ts";
+import { asToolcribError } from "../model/errors.ts";
+import type { AskCallback } from "../model/ask.ts";
+import { ToolClasses } from "../policy/classes.ts";
 import { Limits } from "../policy/limits.ts";
+import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { Session } from "../sessions/session.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
-import { Connection, type ConnectionDeps } from "../upstream/connection.ts";
+import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
+import { serverConnection, type ServerConnection } from "../upstream/server-connection.ts";
 import { VERSION } from "../model/version.ts";
+import { Approvals } from "./approvals.ts";
 import type { CallPath } from "./call.ts";
 import type { HubEvents } from "./events.ts";
+import { Gate } from "./gate.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
-import { Views } from "./view.ts";
+import { OfferedTools } from "./offered-tools.ts";
+import { policyOf, rememberAnswer } from "./rules.ts";
+import { SEARCH_SOURCE } from "./search-definitions.ts";
+import { SearchTools } from "./search-tools.ts";
+import { ToolSearch } from "./tool-search.ts";
+import { type View, Views } from "./view.ts";
 
 export interface HubOptions {
   /** Instead of `$TOOLCRIB_HOME`, which is `~/.toolcrib` by default. */
@@ -32,6 +43,8 @@ export interface HubOptions {
   readonly onSample?: SamplingCallback;
   /** Answers servers that ask the user something. Without it they are refused. */
   readonly onElicit?: ElicitationCallback;
+  /** Answers for calls that an `ask` rule holds back, in sessions that have no callback of their own. */
+  readonly onAsk?: AskCallback;
   /** In-process tools; an empty registry of its own by default. */
   readonly registry?: ToolRegistry;
   /** Closes the hub when aborted. */
@@ -40,6 +53,8 @@ export interface HubOptions {
   readonly wait?: boolean;
   /** Which servers to connect: those with `autoConnect` (default), none, or the named ones. */
   readonly connect?: "auto" | "none" | readonly string[];
+  /** Narrows the hub's own session to a role. */
+  readonly role?: string;
   /** The door that the hub's own session belongs to. */
   readonly door?: string;
   readonly clock?: Clock;
@@ -71,41 +86,59 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
   const session = hubSession(config, options);
   const pids = new PidRecords(join(home, "run"));
   await pids.reapOrphans();
+  const redactor = new Redactor();
   const connections = makeConnections(config, {
     clock,
     env,
     eras: new FileEraMemory(join(home, "cache", "eras.json")),
     pids,
-    redactor: new Redactor(),
+    redactor,
+    oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
     hubSession: session,
   });
   const catalog = new Catalog({ naming: hubRules.naming, servers: config.servers });
-  const policy = new Policy({
-    hub: hubRules,
-    where: config.file ?? "the hub's config",
-    servers: new Map(
-      config.servers.map((spec) => [
-        spec.id,
-        {
-          where: `${spec.origin.file} (server ${spec.id})`,
-          ...(spec.tools === undefined ? {} : { rules: spec.tools }),
-          ...(spec.roles === undefined ? {} : { roles: spec.roles }),
-        },
-      ]),
-    ),
+  const tags = new Map(config.servers.map((spec) => [spec.id, spec.tags ?? []]));
+  const tagsOf = (source: string): readonly string[] => tags.get(source) ?? [];
+  const trusted = new Set(["local", SEARCH_SOURCE, ...config.servers.filter((spec) => spec.trust === "trusted").map((spec) => spec.id)]);
+  const gate = new Gate({
+    policy: policyOf(config),
+    classes: new ToolClasses(config.config.guard.classes),
+    taint: config.config.guard.taint,
+    tagsOf,
+    isOwnerOnly: (name) => registry.isOwnerOnly(name),
+    objections: [],
   });
-  const isOwnerOnly = (name: string): boolean => registry.isOwnerOnly(name);
-  const views = new Views(catalog, policy, isOwnerOnly);
+  const views = new Views(catalog, gate);
+  const view = (viewer: Session): View => views.of(viewer);
+  const search = new ToolSearch({ catalog, view, tagsOf });
+  const offered = new OfferedTools({ max: hubRules.max, view, search, shows: (viewer, tool) => gate.shows(viewer, tool) });
   const path: CallPath = {
     catalog,
-    policy,
+    gate,
+    approvals: new Approvals({
+      clock,
+      timeoutMs: hubRules.askTimeout,
+      onAsk: options.onAsk,
+      remember: async (request) => {
+        await rememberAnswer(config, request).catch((error: unknown) =>
+          warn(`The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`),
+        );
+      },
+      onAsked: (request) => events.emit("ask", request),
+      onAnswered: (request, answer) => events.emit("answer", { request, answer }),
+    }),
     limits: new Limits(clock, limitValues),
     limitValues,
+    guard: config.config.guard,
+    isTrusted: (source) => trusted.has(source),
     hooks: new HookChain(),
     audit: { write: (record) => events.emit("call", record) },
     clock,
     visibleNames: (caller, kind) => views.names(caller, kind),
-    isOwnerOnly,
+    searchTools:
+      hubRules.max === undefined
+        ? undefined
+        : new SearchTools({ search, view, call: (caller, request) => hub.call(caller, request) }),
   };
 
   const hub = new Hub({
@@ -116,6 +149,7 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     connections,
     path,
     views,
+    offered,
     events,
     async release() {
       stopListening();
@@ -159,6 +193,7 @@ function hubSession(config: LoadedConfig, options: HubOptions): Session {
     owner: true,
     door: options.door ?? "library",
     ...(workspaceDir === undefined ? {} : { workspaceDir }),
+    ...(options.role === undefined ? {} : { role: options.role }),
     ...(options.onSample === undefined ? {} : { onSample: options.onSample }),
     ...(options.onElicit === undefined ? {} : { onElicit: options.onElicit }),
   });
@@ -167,29 +202,32 @@ function hubSession(config: LoadedConfig, options: HubOptions): Session {
 function makeConnections(
   config: LoadedConfig,
   deps: Omit<ConnectionDeps, "offers" | "clientVersion">,
-): Map<string, Connection> {
+): Map<string, ServerConnection> {
   const { roots, onSample, onElicit } = deps.hubSession;
   const offers = { roots: roots.length > 0, sampling: onSample !== undefined, elicitation: onElicit !== undefined };
   return new Map(
-    config.servers.map((spec) => [spec.id, new Connection(spec, { ...deps, offers, clientVersion: VERSION })]),
+    config.servers.map((spec) => [spec.id, serverConnection(spec, { ...deps, offers, clientVersion: VERSION })]),
   );
 }
 
 /** Everything below the hub speaks in events; this is where they become the hub's own. */
-function relayEvents(catalog: Catalog, connections: ReadonlyMap<string, Connection>, events: Emitter<HubEvents>): void {
+function relayEvents(catalog: Catalog, connections: ReadonlyMap<string, ServerConnection>, events: Emitter<HubEvents>): void {
   catalog.on("change", (change) => events.emit("catalog", change));
   catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));
   for (const [server, connection] of connections) {
     connection.on("state", ({ previous }) => events.emit("server", { info: connection.info(), previous: previous.kind }));
-    connection.on("log", ({ message }) => events.emit("log", { server, message }));
+    connection.on("log", (event) => events.emit("log", { server, ...event }));
     connection.on("warning", (message) => events.emit("warning", { server, message }));
-    connection.on("resource-updated", ({ uri }) =>
-      events.emit("resource-updated", { server, uri: catalog.publicUri(server, uri) }),
+    connection.on("resource-updated", (event) =>
+      events.emit("resource-updated", { server, ...event, uri: catalog.publicUri(server, event.uri) }),
     );
   }
 }
 
-function chosen(connections: ReadonlyMap<string, Connection>, connect: HubOptions["connect"] = "auto"): Connection[] {
+function chosen(
+  connections: ReadonlyMap<string, ServerConnection>,
+  connect: HubOptions["connect"] = "auto",
+): ServerConnection[] {
   const all = [...connections.values()];
   if (connect === "none") return [];
   if (connect === "auto") return all.filter((connection) => connection.spec.enabled && connection.spec.autoConnect);

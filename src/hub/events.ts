@@ -1,4 +1,5 @@
 import type { CatalogChange } from "../catalog/change.ts";
+import type { AskAnswer, AskRequest } from "../model/ask.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import type { CallRecord } from "../telemetry/call-record.ts";
@@ -11,6 +12,9 @@ export interface HubEvents {
   log: { readonly server: string; readonly message: LogMessage };
   /** Something odd that harmed nothing. */
   warning: { readonly server?: string; readonly message: string };
+  /** A call waits for somebody's yes. */
+  ask: AskRequest;
+  answer: { readonly request: AskRequest; readonly answer: AskAnswer };
   /** A call ended. */
   call: CallRecord;
   /** A resource that some session subscribed to changed; `uri` is the public one. */

@@ -2,6 +2,8 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import type { AskAnswer, AskRequest } from "../model/ask.ts";
+import type { ToolCapability } from "../model/capability.ts";
 import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -10,14 +12,17 @@ import type { CallToolResult, GetPromptResult, ReadResourceResult, Result } from
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
+import type { Explanation } from "../policy/decide.ts";
 import type { Provider } from "../schemas/normalize.ts";
 import { Session, type SessionOptions } from "../sessions/session.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
-import type { Connection } from "../upstream/connection.ts";
+import type { ServerConnection } from "../upstream/server-connection.ts";
 import { agentTools } from "./agent-tools.ts";
 import { runCall, type CallOptions, type CallPath } from "./call.ts";
 import type { HubEvents } from "./events.ts";
 import type { Hooks } from "./hooks.ts";
+import type { OfferedTools } from "./offered-tools.ts";
+import { CALL_TOOL, isSearchTool } from "./search-definitions.ts";
 import type { View, Views } from "./view.ts";
 
 export interface CallRequest extends CallOptions {
@@ -47,6 +52,8 @@ export interface ToolsOptions {
   readonly for?: Provider;
   /** Whose view it is and who calls; the hub's own session if absent. */
   readonly session?: Session;
+  /** What the agent is about to do, such as its prompt: above `tools.max` the tools that fit it best are offered. */
+  readonly query?: string;
 }
 
 /** What `createHub` has wired. */
@@ -55,9 +62,10 @@ export interface HubParts {
   readonly registry: ToolRegistry;
   readonly session: Session;
   readonly catalog: Catalog;
-  readonly connections: ReadonlyMap<string, Connection>;
+  readonly connections: ReadonlyMap<string, ServerConnection>;
   readonly path: CallPath;
   readonly views: Views;
+  readonly offered: OfferedTools;
   readonly events: Emitter<HubEvents>;
   /** Runs after everything is closed. */
   readonly release: () => Promise<void>;
@@ -93,6 +101,7 @@ export class Hub {
       for (const connection of parts.connections.values()) connection.endSession(closed.id);
     });
     this.#sessions.add(session);
+    for (const connection of parts.connections.values()) connection.startSession?.(session);
     return session;
   }
 
@@ -127,21 +136,46 @@ export class Hub {
     return this.#parts.views.of(session);
   }
 
-  /** The visible tools for an agent loop. A snapshot: take it again after a `catalog` event. */
+  /**
+   * The tools to show to a client: all that the session sees, or above `tools.max` a choice of them and the search tools.
+   * Those left out can still be called by name.
+   */
+  offered(session: Session, options: { readonly query?: string } = {}): readonly ToolCapability[] {
+    return this.#parts.offered.of(session, options.query);
+  }
+
+  /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */
   tools(options: ToolsOptions = {}): Tool[] {
     const session = options.session ?? this.session;
-    return agentTools(this.view(session).tools, {
+    return agentTools(this.offered(session, options), {
       provider: options.for ?? "raw",
       session,
       inlineBytes: this.config.config.limits.inlineBytes,
       serverName: (id) => this.#parts.connections.get(id)?.spec.name ?? id,
       call: (caller, request) => this.call(caller, request),
+      toolBehind: (tool, args) => this.#toolBehind(session, tool, args),
       onUnusable: (tool, reason) =>
         this.#parts.events.emit("warning", {
           server: tool.origin.source,
           message: `The tool ${tool.name} is left out: ${reason}`,
         }),
     });
+  }
+
+  /** Why a session may or may not use a tool; undefined if there is no such tool. */
+  explain(session: Session, toolName: string): Explanation | undefined {
+    const capability = this.#parts.catalog.find(toolName);
+    return capability && this.#parts.path.gate.explain(session, capability);
+  }
+
+  /** Calls that wait for a yes. */
+  asked(): AskRequest[] {
+    return this.#parts.path.approvals.pending();
+  }
+
+  /** Answers a waiting call. False if it no longer waits. */
+  answer(id: string, answer: AskAnswer): boolean {
+    return this.#parts.path.approvals.answer(id, answer);
   }
 
   quarantined(): readonly Quarantined[] {
@@ -152,9 +186,13 @@ export class Hub {
     return [...this.#parts.connections.values()].map((connection) => connection.info());
   }
 
-  /** Resolves when the server is ready or the attempt has failed; the info says which. */
-  async connect(id: string): Promise<ServerInfo> {
+  /**
+   * Resolves when the server is ready or the attempt has failed; the info says which.
+   * @param user Of a server with `isolation: "user"`: whose connection is meant; the hub owner's own by default.
+   */
+  async connect(id: string, { user }: { readonly user?: string } = {}): Promise<ServerInfo> {
     const connection = this.#connection(id);
+    if (user !== undefined && connection.connectUser !== undefined) return connection.connectUser(user);
     await connection.connect();
     return connection.info();
   }
@@ -194,11 +232,17 @@ export class Hub {
     this.#parts.events.clear();
   }
 
+  /** Results of `toolcrib_call` are results of the tool that it ran, and as untrusted. */
+  #toolBehind(session: Session, tool: ToolCapability, args: JsonObject): ToolCapability {
+    if (!isSearchTool(tool) || tool.name !== CALL_TOOL) return tool;
+    return this.view(session).tools.find(({ name }) => name === args["name"]) ?? tool;
+  }
+
   #run(session: Session, use: Use, options: CallOptions): Promise<Outcome<Result>> {
     return runCall(this.#parts.path, session, use, options);
   }
 
-  #connection(id: string): Connection {
+  #connection(id: string): ServerConnection {
     const connection = this.#parts.connections.get(id);
     if (connection !== undefined) return connection;
     const known = [...this.#parts.connections.keys()].join(", ") || "none";

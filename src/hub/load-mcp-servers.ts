@@ -51,8 +51,8 @@ export async function loadMCPServers(
   });
 
   const fromServers = (choice: ToolsOptions): ReadonlyMap<string, string> => {
-    const visible = hub.view(choice.session ?? hub.session).tools.filter((tool) => tool.origin.source !== "local");
-    return new Map(visible.map((tool) => [tool.name, tool.fingerprint]));
+    const offered = hub.offered(choice.session ?? hub.session, choice).filter((tool) => tool.origin.source !== "local");
+    return new Map(offered.map((tool) => [tool.name, tool.fingerprint]));
   };
   const tools = (choice: ToolsOptions = {}): Tool[] => {
     const names = fromServers(choice);

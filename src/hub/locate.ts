@@ -4,19 +4,22 @@ import { nearMatches } from "../catalog/near-matches.ts";
 import type { Capability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Use } from "../model/source.ts";
-import type { Subject } from "../policy/decide.ts";
 import { KeptResults } from "../sessions/kept-results.ts";
 import type { Session } from "../sessions/session.ts";
 import { keptResultsTarget } from "./kept-results-source.ts";
+import type { SearchTools } from "./search-tools.ts";
 import type { Target } from "./target.ts";
 
 interface Lookup {
   readonly catalog: Catalog;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
+  readonly searchTools?: SearchTools | undefined;
 }
 
 export function locate(lookup: Lookup, session: Session, use: Use): Target {
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
+  const own = lookup.searchTools?.target(session, use);
+  if (own !== undefined) return own;
   const found = find(lookup.catalog, use);
   const source = found === undefined ? undefined : lookup.catalog.source(found.capability.origin.source);
   if (found === undefined || source === undefined) throw notFound(use, lookup.visibleNames(session, use.kind));
@@ -75,16 +78,4 @@ function wanted(use: Use): { noun: string; name: string } {
         ? { noun: "prompt", name: use.ref.name }
         : { noun: "resource template", name: use.ref.uri };
   }
-}
-
-/** A capability as policy sees it. */
-export function subjectOf(capability: Capability, isOwnerOnly: (toolName: string) => boolean): Subject {
-  const local = capability.origin.source === "local";
-  return {
-    kind: capability.kind,
-    publicName: capability.name,
-    originName: capability.origin.name,
-    server: local ? null : capability.origin.source,
-    ownerOnly: local && capability.kind === "tool" && isOwnerOnly(capability.origin.name),
-  };
 }

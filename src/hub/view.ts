@@ -3,9 +3,9 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Capability, PromptCapability, ResourceCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
 import type { Use } from "../model/source.ts";
-import type { Policy } from "../policy/decide.ts";
+import type { ToolRules } from "../model/tool-rules.ts";
 import type { Session } from "../sessions/session.ts";
-import { subjectOf } from "./locate.ts";
+import type { Gate } from "./gate.ts";
 
 export interface View {
   readonly version: number;
@@ -17,38 +17,51 @@ export interface View {
 
 export class Views {
   readonly #catalog: Catalog;
-  readonly #policy: Policy;
-  readonly #isOwnerOnly: (toolName: string) => boolean;
+  readonly #gate: Gate;
   #snapshot: Snapshot | undefined;
   #views = new Map<string, View>();
+  /** Sessions with rules of their own; sessions of one door usually share one object of rules. */
+  #narrowed = new WeakMap<ToolRules, Map<string, View>>();
 
-  constructor(catalog: Catalog, policy: Policy, isOwnerOnly: (toolName: string) => boolean) {
+  constructor(catalog: Catalog, gate: Gate) {
     this.#catalog = catalog;
-    this.#policy = policy;
-    this.#isOwnerOnly = isOwnerOnly;
+    this.#gate = gate;
   }
 
   of(session: Session): View {
     const snapshot = this.#catalog.snapshot();
     if (snapshot !== this.#snapshot) {
+      this.forget();
       this.#snapshot = snapshot;
-      this.#views.clear();
     }
+    const views = this.#viewsFor(session.rules);
     const key = `${session.owner ? "owner" : "guest"}:${session.role ?? ""}`;
-    let view = this.#views.get(key);
+    let view = views.get(key);
     if (view === undefined) {
-      const visible = (capability: Capability): boolean =>
-        this.#policy.decide(subjectOf(capability, this.#isOwnerOnly), session).verdict === "allow";
+      const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
       view = {
         version: snapshot.version,
-        tools: snapshot.tools.filter(visible),
-        resources: snapshot.resources.filter(visible),
-        templates: snapshot.templates.filter(visible),
-        prompts: snapshot.prompts.filter(visible),
+        tools: snapshot.tools.filter(shows),
+        resources: snapshot.resources.filter(shows),
+        templates: snapshot.templates.filter(shows),
+        prompts: snapshot.prompts.filter(shows),
       };
-      this.#views.set(key, view);
+      views.set(key, view);
     }
     return view;
+  }
+
+  /** For when what may be seen changed and the catalog did not, as after the approval of a pin. */
+  forget(): void {
+    this.#views = new Map();
+    this.#narrowed = new WeakMap();
+  }
+
+  #viewsFor(rules: ToolRules | undefined): Map<string, View> {
+    if (rules === undefined) return this.#views;
+    let views = this.#narrowed.get(rules);
+    if (views === undefined) this.#narrowed.set(rules, (views = new Map()));
+    return views;
   }
 
   names(session: Session, kind: Use["kind"]): readonly string[] {

@@ -28,10 +28,86 @@ const HubToolsSchema = ToolRulesSchema.extend({
     .regex(/\{tool\}/, "a template that holds {tool}")
     .default(DEFAULT_NAMING)
     .describe("Template of public names, with `{server}` and `{tool}`."),
-  max: notBuilt(Count, "The search tools").optional().describe("Above this many tools, search tools stand in for the rest."),
+  askTimeout: Count.default(300_000).describe("Milliseconds that a question to a person stays open; then the answer is no."),
+  max: Count.optional().describe(
+    "With more tools than this a session is offered the best of them and three search tools that reach the rest; all if absent.",
+  ),
 });
 
 const Anything = z.unknown();
+
+const RoleSchema = z.strictObject({
+  servers: z
+    .array(z.string().min(1))
+    .optional()
+    .describe("Ids of the servers that the role may see, `local` for in-process tools; all if absent."),
+  mcpServers: z
+    .record(ServerIdSchema, ServerEntrySchema)
+    .optional()
+    .describe("Servers of the role's own; one with the id of a hub's server takes its place."),
+  tools: ToolRulesSchema.optional().describe("Rules that narrow what the role may use."),
+  skills: notBuilt(Anything, "Skills").optional().describe("Skills that are active for the role."),
+});
+
+const Patterns = z.array(z.string().min(1));
+
+const GuardSchema = z.strictObject({
+  wrap: z
+    .enum(["all", "agents", "none"])
+    .default("agents")
+    .describe("For whom untrusted text is put between boundary markers."),
+  onSuspicious: z
+    .enum(["ignore", "warn", "redact", "block"])
+    .default("warn")
+    .describe("What is done with a result that looks like an attack."),
+  definitions: z
+    .enum(["ignore", "warn", "quarantine"])
+    .default("warn")
+    .describe("What is done with a tool whose own description looks like an attack."),
+  pins: z
+    .enum(["off", "warn", "ask", "block"])
+    .default("warn")
+    .describe("What is done with a tool whose definition changed since it was first seen."),
+  taint: z
+    .enum(["off", "ask", "deny"])
+    .default("off")
+    .describe("After a session has read untrusted open-world content: what is done with tools that destroy or send out."),
+  classes: z
+    .strictObject({
+      openWorld: Patterns.optional().describe("Tools that bring in content from anywhere."),
+      destructive: Patterns.optional().describe("Tools that can destroy."),
+      sendsOut: Patterns.optional().describe("Tools that can send data out; those of the open world count anyway."),
+    })
+    .prefault({})
+    .describe("Corrects the classes that tools claim for themselves: patterns to add, `!` in front to take out."),
+});
+
+const AuditSchema = z.strictObject({
+  arguments: z.boolean().default(false).describe("Write arguments, redacted; otherwise only their hash."),
+  maxBytes: Count.default(100 * 1024 * 1024).describe("Size of all audit files together; the oldest make room."),
+});
+
+const SecretsSchema = z.strictObject({
+  exec: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, "a name of letters, digits, _ . and -"),
+      z.array(z.string()).min(1),
+    )
+    .prefault({})
+    .describe('Programs that print a secret, by the name in `secret://exec/<name>`, such as `{"op": ["op", "read"]}`. No shell is used.'),
+  cacheSeconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(300)
+    .describe("How long a value may be kept in memory; a server that connects again reads it anew all the same."),
+  maskResults: z
+    .boolean()
+    .default(true)
+    .describe("Mask values of secrets in what tools return too, so that a server cannot hand its own token to a model."),
+});
+
+export type GuardRules = z.output<typeof GuardSchema>;
 
 export const ConfigSchema = z.strictObject({
   $schema: z.string().optional().describe("Address of the JSON Schema, for editors."),
@@ -51,9 +127,10 @@ export const ConfigSchema = z.strictObject({
     .optional()
     .describe("Folder offered to servers as a root; relative to this file. None is offered if absent."),
   skills: notBuilt(Anything, "Skills").optional().describe("Folders of skills."),
-  roles: notBuilt(Anything, "Roles").optional().describe("Subsets of servers and tools by role."),
-  guard: notBuilt(Anything, "The content guard").optional().describe("What is done with untrusted content."),
-  audit: notBuilt(Anything, "Audit settings").optional().describe("The audit record."),
+  roles: z.record(z.string().min(1), RoleSchema).prefault({}).describe("Subsets of servers and tools, by name of the role."),
+  guard: GuardSchema.prefault({}).describe("What is done with untrusted content."),
+  audit: AuditSchema.prefault({}).describe("The audit record."),
+  secrets: SecretsSchema.prefault({}).describe("How `secret://` references are looked up."),
   http: notBuilt(Anything, "The HTTP doors").optional().describe("Address and tokens of the HTTP doors."),
   agent: notBuilt(Anything, "The built-in agent").optional().describe("The built-in agent."),
   store: z

@@ -12,6 +12,32 @@ const RestartSchema = z.strictObject({
   onTimeout: z.boolean().default(false).describe("Reconnect after a call that timed out."),
 });
 
+const Scopes = z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "scopes without spaces, one per entry"));
+const Issuer = z.string().min(1).describe("The only authorization server that is used; any that the server names if absent.");
+
+const OAuthSchema = z.strictObject({
+  type: z.literal("oauth").describe("A person logs in once: `toolcrib auth login <server>`."),
+  scopes: Scopes.optional().describe("What to ask for; what the server says it needs if absent."),
+  clientId: z.string().min(1).optional().describe("A client registered by hand; registered by itself if absent."),
+  clientSecret: z.string().min(1).optional().describe("Its secret, if it has one. Use a reference, not the text."),
+  clientMetadataUrl: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("https address of a client metadata document, used as client id where that is supported."),
+  redirectPort: z.int().min(1).max(65_535).optional().describe("Port of the loopback redirect; a free one if absent."),
+  issuer: Issuer.optional(),
+});
+
+const ClientCredentialsSchema = z.strictObject({
+  type: z.literal("client-credentials").describe("The program itself logs in; no person is needed."),
+  clientId: z.string().min(1).describe("Id of the client."),
+  clientSecret: z.string().min(1).describe("Its secret. Use a reference, not the text."),
+  scopes: Scopes.optional().describe("What to ask for; what the server says it needs if absent."),
+  tokenUrl: z.string().min(1).optional().describe("Where tokens are got; found by discovery if absent."),
+  issuer: Issuer.optional(),
+});
+
 const AuthSchema = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("bearer"),
@@ -22,8 +48,8 @@ const AuthSchema = z.discriminatedUnion("type", [
     key: z.string().describe("The key. Use a reference, not the text."),
     header: z.string().default("X-API-Key").describe("The header that carries it."),
   }),
-  notBuilt(z.looseObject({ type: z.literal("oauth") }), "OAuth for remote servers"),
-  notBuilt(z.looseObject({ type: z.literal("client-credentials") }), "OAuth client credentials"),
+  OAuthSchema,
+  ClientCredentialsSchema,
 ]);
 
 const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
@@ -67,11 +93,14 @@ export const ServerEntrySchema = z.strictObject({
   tools: ToolRulesSchema.optional().describe("Rules for this server's tools, on the names the server gives them or on public names."),
   roles: z.array(z.string()).optional().describe("Roles that may see and use this server; all if absent."),
   tags: z.array(z.string()).optional().describe("Labels for filters and rules."),
-  trust: notBuilt(z.enum(["trusted", "untrusted"]), "Trust").optional().describe("Whether results count as untrusted."),
+  trust: z
+    .enum(["trusted", "untrusted"])
+    .default("untrusted")
+    .describe("What an untrusted server returns is marked, scanned, and wrapped for agents."),
   isolation: z
-    .union([z.literal("shared"), notBuilt(z.enum(["user", "session"]), "Isolation per user or session")])
+    .union([z.enum(["shared", "user"]), notBuilt(z.literal("session"), "Isolation per session")])
     .default("shared")
-    .describe("Who shares one connection."),
+    .describe("Who shares one connection: all sessions, or those of one user with that user's own credentials."),
   sandbox: z
     .union([z.literal("none"), notBuilt(z.union([z.string(), z.looseObject({})]), "Sandboxes")])
     .optional()
@@ -86,6 +115,8 @@ export const ServerEntrySchema = z.strictObject({
 export type ServerEntry = z.output<typeof ServerEntrySchema>;
 export type ServerEntryInput = z.input<typeof ServerEntrySchema>;
 export type ServerAuth = z.output<typeof AuthSchema>;
+export type OAuthSettings = z.output<typeof OAuthSchema>;
+export type ClientCredentialsSettings = z.output<typeof ClientCredentialsSchema>;
 export type RestartRule = z.output<typeof RestartSchema>;
 
 /** Where a spec was written down, for messages and for `status`. */
@@ -102,4 +133,6 @@ export interface ServerSpec extends ServerEntry {
   readonly origin: SpecOrigin;
   /** The folder that relative paths of the entry start from. */
   readonly baseDir: string;
+  /** For a role's own server: the id of the hub's server that it takes the place of. */
+  readonly replaces?: string;
 }

@@ -13,7 +13,7 @@ export type ServerState =
   | { readonly kind: "ready"; readonly since: number }
   /** A ping was missed; the third in a row reconnects. */
   | { readonly kind: "degraded"; readonly since: number; readonly missedPings: number; readonly reason: string }
-  | { readonly kind: "restarting"; readonly attempt: number; readonly nextAt: number; readonly reason: string }
+  | { readonly kind: "restarting"; readonly attempt: number; readonly nextAt: number; readonly reason: string; readonly hint?: string }
   | { readonly kind: "failed"; readonly reason: string; readonly hint?: string }
   | { readonly kind: "closed" };
 
@@ -37,6 +37,15 @@ export function statusOf(state: ServerState): ServerStatus {
   }
 }
 
+/** How the login at a remote server stands. */
+export interface AuthInfo {
+  readonly type: "oauth" | "client-credentials";
+  /** ISO time at which the access token ends. It is renewed by itself before that, unless `state` says otherwise. */
+  readonly expiresAt?: string;
+  /** expires_soon: it cannot be renewed without a person. login_needed: nothing works until somebody logs in. */
+  readonly state: "ok" | "expires_soon" | "login_needed";
+}
+
 /** A server as every door shows it. */
 export interface ServerInfo {
   readonly id: string;
@@ -55,7 +64,13 @@ export interface ServerInfo {
   readonly origin: SpecOrigin;
   readonly tags: readonly string[];
   readonly era: Era | null;
+  /** The protocol version agreed on, or null. */
+  readonly protocolVersion: string | null;
   readonly warnings: readonly string[];
+  /** Only of remote servers that are used with OAuth. */
+  readonly auth?: AuthInfo;
+  /** Only with `isolation: "user"`: how many users have a connection of their own, and for how many it is up. */
+  readonly users?: { readonly connections: number; readonly connected: number };
   /** In state `restarting`: which attempt, and when it starts. */
   readonly restart?: { readonly attempt: number; readonly nextAt: string };
 }

@@ -18,6 +18,8 @@ export interface SessionContext {
   /** The door that opened it: `library`, `cli`, … */
   readonly door: string;
   readonly role?: string;
+  /** Who is behind it, as the door that opened it has made sure of. Servers with `isolation: "user"` need it. */
+  readonly user?: string;
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
   readonly workspaceDir?: string;

@@ -40,6 +40,8 @@ export interface UseContext {
   readonly onProgress?: (progress: Progress) => void;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject;
+  /** Who reads the result, for sources that run further calls on the caller's behalf. */
+  readonly audience?: "agent";
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

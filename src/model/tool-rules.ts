@@ -1,13 +1,12 @@
 import { z } from "zod";
-import { notBuilt } from "./not-built.ts";
 
-const Globs = z.array(z.string().min(1));
+/** A glob on names, a class (`readOnly`, `destructive`, `openWorld`), or `tag:<name>`; `!` in front takes out again. */
+const Patterns = z.array(z.string().min(1));
 
 export const ToolRulesSchema = z.strictObject({
-  allow: Globs.optional().describe("Globs of names that may be used; all if absent."),
-  deny: Globs.optional().describe("Globs of names that may not be used; beats allow."),
-  ask: notBuilt(Globs, "Asking before a call").optional()
-    .describe("Globs of names that need an answer from a person first."),
+  allow: Patterns.optional().describe("Patterns of tools that may be used; all if absent."),
+  deny: Patterns.optional().describe("Patterns of what may not be used; beats ask and allow."),
+  ask: Patterns.optional().describe("Patterns of what needs a yes from a person first; beats allow."),
 });
 
 export type ToolRules = z.output<typeof ToolRulesSchema>;

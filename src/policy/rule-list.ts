@@ -1,56 +1,36 @@
 import type { Rule } from "../model/decision.ts";
 import type { ToolRules } from "../model/tool-rules.ts";
-import { compilePattern, type Matchable, type Pattern } from "./pattern.ts";
-
-interface Entry {
-  readonly matches: Pattern;
-  readonly rule: Rule;
-}
-
-type ListName = "allow" | "deny" | "ask";
-
-/** One list, compiled once. An entry that begins with `!` takes out what the others matched. */
-class CompiledList {
-  readonly #entries: readonly Entry[];
-  readonly #exceptions: readonly Pattern[];
-
-  constructor(level: Rule["level"], list: ListName, patterns: readonly string[], where: string) {
-    this.#entries = patterns
-      .filter((pattern) => !pattern.startsWith("!"))
-      .map((pattern) => ({ matches: compilePattern(pattern), rule: { level, list, pattern, where } }));
-    this.#exceptions = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => compilePattern(pattern.slice(1)));
-  }
-
-  match(subject: Matchable): Rule | undefined {
-    const found = this.#entries.find((entry) => entry.matches(subject))?.rule;
-    return found === undefined || this.#exceptions.some((excepts) => excepts(subject)) ? undefined : found;
-  }
-}
+import type { Matchable } from "./pattern.ts";
+import { PatternList } from "./pattern-list.ts";
 
 /** The rules of one level. */
 export class RuleList {
-  readonly #allow: CompiledList | null;
-  readonly #deny: CompiledList;
-  readonly #ask: CompiledList;
-  readonly #unmatched: Rule;
+  readonly #level: Rule["level"];
+  readonly #where: string;
+  readonly #lists: { readonly allow: PatternList | null; readonly deny: PatternList; readonly ask: PatternList };
+  readonly #allowText: string;
 
-  constructor(level: Rule["level"], rules: ToolRules, where: string) {
-    this.#allow = rules.allow === undefined ? null : new CompiledList(level, "allow", rules.allow, where);
-    this.#deny = new CompiledList(level, "deny", rules.deny ?? [], where);
-    this.#ask = new CompiledList(level, "ask", rules.ask ?? [], where);
-    this.#unmatched = { level, list: "allow", pattern: (rules.allow ?? []).join(", "), where };
+  constructor(level: Rule["level"], { allow, deny = [], ask = [] }: ToolRules, where: string) {
+    this.#level = level;
+    this.#where = where;
+    this.#lists = {
+      allow: allow === undefined ? null : new PatternList(allow),
+      deny: new PatternList(deny),
+      ask: new PatternList(ask),
+    };
+    this.#allowText = (allow ?? []).join(", ");
   }
 
   denying(subject: Matchable): Rule | undefined {
-    return this.#deny.match(subject);
+    return this.#rule("deny", this.#lists.deny.match(subject));
   }
 
   asking(subject: Matchable): Rule | undefined {
-    return this.#ask.match(subject);
+    return this.#rule("ask", this.#lists.ask.match(subject));
   }
 
   allowing(subject: Matchable): Rule | undefined {
-    return this.#allow?.match(subject);
+    return this.#rule("allow", this.#lists.allow?.match(subject));
   }
 
   /**
@@ -58,7 +38,12 @@ export class RuleList {
    * What an `ask` entry names is allowed once somebody says yes, so it need not stand in `allow` as well.
    */
   notAllowing(subject: Matchable): Rule | undefined {
-    if (this.#allow === null || this.#allow.match(subject) !== undefined) return undefined;
-    return this.#ask.match(subject) === undefined ? this.#unmatched : undefined;
+    const { allow, ask } = this.#lists;
+    if (allow === null || allow.match(subject) !== undefined || ask.match(subject) !== undefined) return undefined;
+    return this.#rule("allow", this.#allowText);
+  }
+
+  #rule(list: "allow" | "deny" | "ask", pattern: string | undefined): Rule | undefined {
+    return pattern === undefined ? undefined : { level: this.#level, list, pattern, where: this.#where };
   }
 }

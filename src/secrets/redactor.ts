@@ -1,48 +1,99 @@
-/** Masks known secret values in text that is shown or logged. */
+/** Masks secrets in text that is shown, logged or recorded: known values in all their forms, and what looks like a token. */
+import { MASK } from "./mask.ts";
+import { maskTokens } from "./token-shapes.ts";
+import { formsOf } from "./value-forms.ts";
 
+/** Values under this length are not masked: they would blot out ordinary text and protect nothing. */
 const SHORTEST = 4;
-const MASK = "[redacted]";
+/** In what tools return a mask changes data, so only what cannot be an everyday word is masked there. */
+const SHORTEST_IN_CONTENT = 8;
+/** Nothing that people or programs write nests deeper; what does is masked whole rather than walked. */
+const DEEPEST = 256;
 
 export class Redactor {
+  readonly #known = new Patterns(SHORTEST);
+  readonly #credentials = new Patterns(SHORTEST_IN_CONTENT);
+
+  /** A value to mask in messages: it may be a secret. */
+  add(value: string): void {
+    this.#known.add(value);
+  }
+
+  /** A value that is a secret for certain: masked in messages and in what tools return. */
+  addCredential(value: string): void {
+    this.#known.add(value);
+    this.#credentials.add(value);
+  }
+
+  /** For messages, logs, events and records. */
+  readonly mask = (text: string): string => maskTokens(this.#known.replace(text));
+
+  /** `mask` for every string of a value, such as the details of an error. The value itself if there is nothing to mask. */
+  readonly maskAll = <Value>(value: Value): Value => walk(value, this.mask);
+
+  /**
+   * For what tools return: known credentials only, so that a text which merely talks of tokens stays as it is. The value
+   * itself if there is nothing to mask.
+   */
+  readonly maskContent = <Value>(value: Value): Value =>
+    this.#credentials.empty ? value : walk(value, (text) => this.#credentials.replace(text));
+}
+
+/** The forms of all values as one pattern, made anew only after a new value. */
+class Patterns {
+  readonly #shortest: number;
+  readonly #values = new Set<string>();
   readonly #forms = new Set<string>();
   #pattern: RegExp | undefined;
 
-  /** Values under four characters are not masked: they would blot out ordinary text and protect nothing. */
-  add(value: string): void {
-    if (value.length < SHORTEST) return;
-    const before = this.#forms.size;
-    for (const form of formsOf(value)) if (form.length >= SHORTEST) this.#forms.add(form);
-    if (this.#forms.size !== before) this.#pattern = undefined;
+  constructor(shortest: number) {
+    this.#shortest = shortest;
   }
 
-  mask(text: string): string {
-    if (this.#forms.size === 0 || text === "") return text;
+  get empty(): boolean {
+    return this.#forms.size === 0;
+  }
+
+  add(value: string): void {
+    if (value.length < this.#shortest || this.#values.has(value)) return;
+    this.#values.add(value);
+    for (const form of formsOf(value)) if (form.length >= this.#shortest) this.#forms.add(form);
+    this.#pattern = undefined;
+  }
+
+  replace(text: string): string {
+    if (this.empty || text.length < this.#shortest) return text;
     this.#pattern ??= alternation(this.#forms);
     return text.replace(this.#pattern, MASK);
   }
-}
-
-/** A value as it turns up in URLs, in JSON, in basic-auth headers and in logs of them. */
-function formsOf(value: string): string[] {
-  const base64 = Buffer.from(value, "utf8").toString("base64");
-  return [
-    value,
-    percentEncoded(value),
-    percentEncoded(value).replaceAll("%20", "+"),
-    JSON.stringify(value).slice(1, -1),
-    base64,
-    base64.replace(/=+$/, ""),
-    Buffer.from(value, "utf8").toString("base64url"),
-  ];
-}
-
-/** encodeURIComponent throws on a lone surrogate; such a value is masked in its other forms. */
-function percentEncoded(value: string): string {
-  return value.isWellFormed() ? encodeURIComponent(value) : value;
 }
 
 /** Longest first, so that a secret that holds another one is masked whole. */
 function alternation(forms: ReadonlySet<string>): RegExp {
   const longestFirst = [...forms].toSorted((a, b) => b.length - a.length);
   return new RegExp(longestFirst.map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
+}
+
+/** Copies only what changes. */
+function walk<Value>(value: Value, mask: (text: string) => string): Value {
+  // Each branch gives back the kind of value that it was given.
+  return maskIn(value, mask, 0) as Value;
+}
+
+function maskIn(value: unknown, mask: (text: string) => string, depth: number): unknown {
+  if (typeof value === "string") return mask(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > DEEPEST) return MASK;
+  if (Array.isArray(value)) {
+    const masked = value.map((each) => maskIn(each, mask, depth + 1));
+    return masked.some((each, index) => each !== value[index]) ? masked : value;
+  }
+  let changed = false;
+  const entries = Object.entries(value).map(([key, each]) => {
+    const maskedKey = mask(key);
+    const masked = maskIn(each, mask, depth + 1);
+    if (maskedKey !== key || masked !== each) changed = true;
+    return [maskedKey, masked];
+  });
+  return changed ? Object.fromEntries(entries) : value;
 }

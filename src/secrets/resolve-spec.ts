@@ -4,7 +4,8 @@ import { isAbsolute, join, resolve } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerAuth, ServerSpec } from "../model/server-spec.ts";
 import { isPlainText, looksLikeCredential } from "./looks-like-secret.ts";
-import { resolveReferences, type Reference } from "./references.ts";
+import type { Secrets } from "./secrets.ts";
+import { type SpecString, specStrings } from "./spec-strings.ts";
 
 export interface ResolvedSpec {
   readonly command?: string;
@@ -13,10 +14,19 @@ export interface ResolvedSpec {
   /** Absolute. */
   readonly cwd?: string;
   readonly url?: string;
-  /** With `auth` applied. */
+  /** With a bearer token or an API key of `auth` applied. */
   readonly headers: Record<string, string>;
-  /** Values to mask wherever something of this server is shown. */
-  readonly secrets: string[];
+  /** `auth` with its references replaced. */
+  readonly auth?: ServerAuth;
+  /** What is unwise about how a secret is kept. */
+  readonly warnings: readonly string[];
+}
+
+export interface ResolveOptions {
+  /** Ends the look-ups with the connection. */
+  readonly signal?: AbortSignal;
+  /** Whose connection it is, for `secret://user/…`. */
+  readonly user?: string;
 }
 
 /** Variables that everybody uses in paths and that hold no secret; masking them would make every message unreadable. */
@@ -26,44 +36,105 @@ const HARMLESS = new Set([
   "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
 ]);
 
+/** How many look-ups had begun when a spec was resolved last: the next connect reads what it used again. */
+const lastMark = new WeakMap<Secrets, WeakMap<ServerSpec, number>>();
+
 /**
- * Rejects with one `invalid_config` that names every reference that failed and where it stands, never a value.
- * Asynchronous because secret providers other than the environment are.
+ * Looks everything up at once. Rejects with one error that names every reference that failed and where it stands, never a
+ * value. What must be masked is with the redactor of `secrets` when it resolves.
  */
-export async function resolveSpec(spec: ServerSpec, env: NodeJS.ProcessEnv): Promise<ResolvedSpec> {
-  const resolution = new Resolution(env);
-  const command = spec.command === undefined ? undefined : await resolution.path("command", spec.command);
-  const args: string[] = [];
-  for (const [index, arg] of (spec.args ?? []).entries()) args.push(await resolution.text(`args[${index}]`, arg));
-  const childEnv = await resolution.record("env", spec.env ?? {});
-  const cwd = spec.cwd === undefined ? undefined : await resolution.path("cwd", spec.cwd);
-  const url = spec.url === undefined ? undefined : await resolution.text("url", spec.url);
-  const headers = await resolution.record("headers", spec.headers ?? {});
-  if (spec.auth !== undefined) await applyAuth(spec.auth, headers, resolution);
-  resolution.throwFailures(spec.id);
+export async function resolveSpec(spec: ServerSpec, secrets: Secrets, options: ResolveOptions = {}): Promise<ResolvedSpec> {
+  const warnings = new Set<string>();
+  const newerThan = marksOf(secrets).get(spec);
+  const lookUp = { ...options, baseDir: spec.baseDir, newerThan, warn: (text: string) => void warnings.add(text) };
+  const strings = specStrings(spec);
+  const pending = Promise.allSettled(strings.map((each) => secrets.resolve(each.text, lookUp)));
+  marksOf(secrets).set(spec, secrets.mark);
+
+  const values = new Map<string, string>();
+  const failures: { where: string; error: ToolcribError }[] = [];
+  for (const [index, settled] of (await pending).entries()) {
+    const string = strings[index];
+    if (string === undefined) continue;
+    if (settled.status === "fulfilled") {
+      const { value, looked } = settled.value;
+      values.set(string.where, value);
+      for (const { reference, value: found } of looked) {
+        if (reference.kind === "variable" && isWorthMasking(string, reference.name)) secrets.redactor.add(found);
+      }
+      conceal(string, value, secrets);
+    } else if (settled.reason instanceof ToolcribError) {
+      failures.push({ where: string.where, error: settled.reason });
+    } else {
+      throw settled.reason;
+    }
+  }
+  if (failures.length > 0) throw joined(spec.id, failures);
+  return assemble(spec, values, secrets, [...warnings]);
+}
+
+function marksOf(secrets: Secrets): WeakMap<ServerSpec, number> {
+  let marks = lastMark.get(secrets);
+  if (marks === undefined) lastMark.set(secrets, (marks = new WeakMap()));
+  return marks;
+}
+
+function isWorthMasking({ role }: SpecString, variable: string): boolean {
+  if (looksLikeCredential(variable) || role === "credential") return true;
+  return role === "text" && !HARMLESS.has(variable);
+}
+
+/** A value is secret because of where it stands, too. */
+function conceal({ role }: SpecString, value: string, { redactor }: Secrets): void {
+  if (role !== "credential" || !isPlainText(value)) return;
+  redactor.addCredential(value);
+  // In `Bearer abc` the token alone is what a server may print.
+  const [, token] = /^(?:Bearer|Basic|Token)\s+(\S.*)$/i.exec(value) ?? [];
+  if (token !== undefined) redactor.addCredential(token);
+}
+
+function assemble(
+  spec: ServerSpec,
+  values: ReadonlyMap<string, string>,
+  secrets: Secrets,
+  warnings: readonly string[],
+): ResolvedSpec {
+  const text = (where: string): string => values.get(where) ?? "";
+  const record = (map: "env" | "headers"): Record<string, string> =>
+    Object.fromEntries(Object.keys(spec[map] ?? {}).map((key) => [key, text(`${map}.${key}`)]));
+
+  const args = (spec.args ?? []).map((_, index) => text(`args[${index}]`));
+  for (const value of credentialArguments(args)) secrets.redactor.addCredential(value);
+  const url = spec.url === undefined ? undefined : text("url");
+  for (const value of credentialsInUrl(url)) secrets.redactor.addCredential(value);
+  const headers = record("headers");
+  const auth = spec.auth === undefined ? undefined : resolvedAuth(spec.auth, text);
+  if (auth !== undefined) applyAuth(auth, headers);
   return {
-    ...(command === undefined ? {} : { command }),
+    ...(spec.command === undefined ? {} : { command: text("command") }),
     args,
-    env: childEnv,
-    ...(cwd === undefined ? {} : { cwd: absolutePath(cwd, spec.baseDir, env) }),
+    env: record("env"),
+    ...(spec.cwd === undefined ? {} : { cwd: absolutePath(text("cwd"), spec.baseDir, secrets.env) }),
     ...(url === undefined ? {} : { url }),
     headers,
-    secrets: [...resolution.secrets],
+    ...(auth === undefined ? {} : { auth }),
+    warnings,
   };
 }
 
-async function applyAuth(auth: ServerAuth, headers: Record<string, string>, resolution: Resolution): Promise<void> {
-  switch (auth.type) {
-    case "bearer":
-      setHeader(headers, "Authorization", `Bearer ${await resolution.credential("auth.token", auth.token)}`);
-      return;
-    case "api-key":
-      setHeader(headers, auth.header, await resolution.credential("auth.key", auth.key));
-      return;
-    case "oauth":
-    case "client-credentials":
-      throw new ToolcribError("invalid_config", `auth.type "${auth.type}" is not built in this version`);
-  }
+function resolvedAuth(auth: ServerAuth, text: (where: string) => string): ServerAuth {
+  const entries = Object.entries(auth).map(([key, value]) => {
+    const isReferable = typeof value === "string" && key !== "type" && key !== "header";
+    return [key, isReferable ? text(`auth.${key}`) : value];
+  });
+  // The same keys with strings for strings: still the same kind of auth.
+  return Object.fromEntries(entries) as ServerAuth;
+}
+
+/** What needs no exchange with an authorization server. */
+function applyAuth(auth: ServerAuth, headers: Record<string, string>): void {
+  if (auth.type === "bearer") setHeader(headers, "Authorization", `Bearer ${auth.token}`);
+  if (auth.type === "api-key") setHeader(headers, auth.header, auth.key);
 }
 
 /** Header names have no case: `auth` replaces a header that is written differently. */
@@ -72,72 +143,46 @@ function setHeader(headers: Record<string, string>, name: string, value: string)
   headers[name] = value;
 }
 
+/** `--token=abc` and `--token abc`. */
+function credentialArguments(args: readonly string[]): string[] {
+  return args.flatMap((arg, index) => {
+    const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(arg) ?? [];
+    if (option === undefined || !looksLikeCredential(option)) return [];
+    const given = value ?? args[index + 1] ?? "";
+    return given.startsWith("-") || !isPlainText(given) ? [] : [given];
+  });
+}
+
+function credentialsInUrl(text: string | undefined): string[] {
+  if (text === undefined || !URL.canParse(text)) return [];
+  const url = new URL(text);
+  const named = [...url.searchParams].flatMap(([name, value]) => (looksLikeCredential(name) ? [value] : []));
+  const userinfo = [url.password, decoded(url.password)];
+  return [...named, ...userinfo].filter((value) => isPlainText(value));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function absolutePath(path: string, baseDir: string, env: NodeJS.ProcessEnv): string {
   if (path === "~" || path.startsWith("~/")) return join(env["HOME"] ?? homedir(), path.slice(1));
   return isAbsolute(path) ? path : resolve(baseDir, path);
 }
 
-/** Collects values, secrets and failures while a spec is walked, so that one message can name all failures. */
-class Resolution {
-  readonly secrets = new Set<string>();
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #failures: { where: string; error: ToolcribError }[] = [];
-
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env;
-  }
-
-  /** For a program or a folder: a variable there is a place, unless its name says otherwise. */
-  async path(where: string, text: string): Promise<string> {
-    return this.#resolve(where, text, (reference) => reference.kind === "secret" || looksLikeCredential(reference.name));
-  }
-
-  async text(where: string, text: string): Promise<string> {
-    return this.#resolve(where, text, (reference) => reference.kind === "secret" || !HARMLESS.has(reference.name));
-  }
-
-  async credential(where: string, text: string): Promise<string> {
-    const value = await this.#resolve(where, text, () => true);
-    if (isPlainText(value)) this.secrets.add(value);
-    return value;
-  }
-
-  async record(where: string, record: Readonly<Record<string, string>>): Promise<Record<string, string>> {
-    const resolved: Record<string, string> = {};
-    for (const [key, text] of Object.entries(record)) {
-      if (!looksLikeCredential(key)) {
-        resolved[key] = await this.text(`${where}.${key}`, text);
-        continue;
-      }
-      const value = await this.credential(`${where}.${key}`, text);
-      // In `Bearer abc` the token alone is what a server may print.
-      const [, token] = /^(?:Bearer|Basic|Token)\s+(\S.*)$/i.exec(value) ?? [];
-      if (token !== undefined) this.secrets.add(token);
-      resolved[key] = value;
-    }
-    return resolved;
-  }
-
-  throwFailures(id: string): void {
-    const [first] = this.#failures;
-    if (first === undefined) return;
-    const list = this.#failures.map(({ where, error }) => `${where}: ${error.message}`).join("; ");
-    throw new ToolcribError("invalid_config", `Server ${JSON.stringify(id)}: ${list}`, {
-      hint: first.error.hint,
-      details: { references: this.#failures.map(({ error }) => error.details?.["reference"]) },
-      cause: first.error,
-    });
-  }
-
-  async #resolve(where: string, text: string, isSecret: (reference: Reference) => boolean): Promise<string> {
-    try {
-      const { value, looked } = await resolveReferences(text, this.#env);
-      for (const found of looked) if (isSecret(found.reference)) this.secrets.add(found.value);
-      return value;
-    } catch (error) {
-      if (!(error instanceof ToolcribError)) throw error;
-      this.#failures.push({ where, error });
-      return "";
-    }
-  }
+/** One message for all. Another attempt makes sense only if each of them may pass. */
+function joined(id: string, failures: readonly { where: string; error: ToolcribError }[]): ToolcribError {
+  const cancelled = failures.find(({ error }) => error.code === "cancelled");
+  if (cancelled !== undefined) return cancelled.error;
+  const first = (failures.find(({ error }) => error.code === "invalid_config") ?? failures[0])?.error;
+  const list = failures.map(({ where, error }) => `${where}: ${error.message}`).join("; ");
+  return new ToolcribError(first?.code ?? "invalid_config", `Server ${JSON.stringify(id)}: ${list}`, {
+    hint: first?.hint,
+    details: { references: failures.map(({ error }) => error.details?.["reference"]), sent: false },
+    cause: first,
+  });
 }

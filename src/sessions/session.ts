@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { AskCallback } from "../model/ask.ts";
 import type { Root } from "../model/protocol.ts";
 import type { ElicitationCallback, SamplingCallback, SessionContext } from "../model/session.ts";
+import type { ToolRules } from "../model/tool-rules.ts";
 import { KeptResults } from "./kept-results.ts";
 
 export interface SessionOptions {
@@ -10,12 +12,25 @@ export interface SessionOptions {
   readonly door?: string;
   /** What the session may see is narrowed to this role. A role that nothing names sees nothing. */
   readonly role?: string;
+  /** The authenticated user; servers with `isolation: "user"` are held once for each. */
+  readonly user?: string;
   /** True for the user who runs the hub. Sessions opened in-process are, unless they say otherwise. */
   readonly owner?: boolean;
+  /** Narrows what is left after the rules of hub, server and role. */
+  readonly rules?: ToolRules;
   /** Offered to servers as a root. */
   readonly workspaceDir?: string;
   readonly onSample?: SamplingCallback;
   readonly onElicit?: ElicitationCallback;
+  /** Answers for calls that an `ask` rule holds back. Without it they are denied. */
+  readonly onAsk?: AskCallback;
+}
+
+/** The call that brought untrusted open-world content into a session. */
+export interface Taint {
+  readonly callId: string;
+  readonly name: string;
+  readonly at: number;
 }
 
 /** One client's scope. */
@@ -24,21 +39,27 @@ export class Session implements SessionContext {
   readonly door: string;
   readonly owner: boolean;
   declare readonly role?: string;
+  declare readonly user?: string;
+  declare readonly rules?: ToolRules;
   declare readonly workspaceDir?: string;
   declare readonly onSample?: SamplingCallback;
   declare readonly onElicit?: ElicitationCallback;
+  declare readonly onAsk?: AskCallback;
   readonly roots: readonly Root[];
   readonly results = new KeptResults();
+  /** Public names that were answered with "session". */
+  readonly granted = new Set<string>();
+  #taint: Taint | null = null;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
 
   constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}) {
-    this.door = options.door ?? "library";
-    this.owner = options.owner ?? true;
-    if (options.role !== undefined) this.role = options.role;
-    if (options.workspaceDir !== undefined) this.workspaceDir = resolve(options.workspaceDir);
-    if (options.onSample !== undefined) this.onSample = options.onSample;
-    if (options.onElicit !== undefined) this.onElicit = options.onElicit;
+    const { door = "library", owner = true, workspaceDir, ...given } = options;
+    this.door = door;
+    this.owner = owner;
+    // Only what was given becomes a property: callers tell absent from undefined.
+    Object.assign(this, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
+    if (workspaceDir !== undefined) this.workspaceDir = resolve(workspaceDir);
     this.roots = this.workspaceDir === undefined ? [] : [rootOf(this.workspaceDir)];
     this.#onClose = onClose;
   }
@@ -50,6 +71,15 @@ export class Session implements SessionContext {
   /** Aborts when the session closes; calls under way end as `cancelled`. */
   get closing(): AbortSignal {
     return this.#closed.signal;
+  }
+
+  /** What first brought untrusted open-world content in, if anything did. It stays for the life of the session. */
+  get taint(): Taint | null {
+    return this.#taint;
+  }
+
+  markTainted(taint: Taint): void {
+    this.#taint ??= taint;
   }
 
   close(): void {

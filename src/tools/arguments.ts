@@ -9,11 +9,13 @@ import { compileSchema } from "./validator.ts";
 const MAX_PROBLEMS = 8;
 const MAX_SHOWN_LENGTH = 40;
 
+type Checked = Pick<Tool, "name" | "parameters">;
+
 /**
  * A deep copy of the arguments that fits the tool's schema. The copy keeps a tool from changing its caller's object,
  * and makes what was checked the same as what is run; arguments are JSON, so it costs little beside a call.
  */
-export function checkedArguments(tool: Tool, args: JsonObject): JsonObject {
+export function checkedArguments(tool: Checked, args: JsonObject): JsonObject {
   const copy = plainCopy(tool, args);
   const validate = compileSchema(tool.parameters);
   if (fits(tool, validate, copy)) return copy;
@@ -30,7 +32,7 @@ export function checkedArguments(tool: Tool, args: JsonObject): JsonObject {
   );
 }
 
-function fits(tool: Tool, validate: ValidateFunction, args: JsonObject): boolean {
+function fits(tool: Checked, validate: ValidateFunction, args: JsonObject): boolean {
   try {
     return validate(args);
   } catch (error) {
@@ -40,7 +42,7 @@ function fits(tool: Tool, validate: ValidateFunction, args: JsonObject): boolean
   }
 }
 
-function plainCopy(tool: Tool, args: JsonObject): JsonObject {
+function plainCopy(tool: Checked, args: JsonObject): JsonObject {
   try {
     return structuredClone(args);
   } catch (error) {

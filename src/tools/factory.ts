@@ -1,6 +1,6 @@
 /** A tool factory and the tools it has made, kept for each context until that context is forgotten. */
 import type { Tool } from "../model/tool.ts";
-import { checkParameters, checkToolShape } from "./tool-shape.ts";
+import { checkNotReserved, checkParameters, checkToolShape } from "./tool-shape.ts";
 
 /** For whom tools are made. */
 export interface ToolContext {
@@ -61,6 +61,7 @@ export class FactoryTools {
     for (const tool of Array.isArray(made) ? made : [made]) {
       try {
         checkToolShape(tool);
+        checkNotReserved(tool);
         checkParameters(tool);
         tools.push(tool);
       } catch (error) {

@@ -5,7 +5,7 @@ import type { Source } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import { FactoryTools, type ToolContext, type ToolFactory } from "./factory.ts";
 import { LocalSource } from "./source.ts";
-import { checkParameters, checkToolShape } from "./tool-shape.ts";
+import { checkNotReserved, checkParameters, checkToolShape } from "./tool-shape.ts";
 
 export type { ToolContext, ToolFactory } from "./factory.ts";
 
@@ -53,7 +53,10 @@ export class ToolRegistry {
   register(tool: Tool, options: RegisterOptions = {}): () => void {
     const origin = options.origin ?? "local";
     checkToolShape(tool);
-    if (origin === "local") checkParameters(tool);
+    if (origin === "local") {
+      checkNotReserved(tool);
+      checkParameters(tool);
+    }
     if (this.get(tool.name) !== undefined) {
       throw new ToolcribError("conflict", `A tool named "${tool.name}" is already registered.`, {
         hint: "Unregister it first, or choose another name.",

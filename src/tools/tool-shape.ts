@@ -15,9 +15,6 @@ export function checkToolShape(tool: unknown): asserts tool is Tool {
   if (!NAME.test(name)) {
     throw refusal(who, "has a name that is not usable", "A name is a letter and up to 63 letters, digits, _ or -.");
   }
-  if (RESERVED.test(name)) {
-    throw refusal(who, "has a reserved name", "Names that begin with skill__ or toolcrib_ are Toolcrib's own.");
-  }
   if (label !== undefined && typeof label !== "string") throw refusal(who, "has a label that is not a string");
   if (typeof description !== "string") throw refusal(who, "needs a description that is a string");
   if (typeof execute !== "function") throw refusal(who, "needs execute to be a function");
@@ -27,6 +24,12 @@ export function checkToolShape(tool: unknown): asserts tool is Tool {
   if (annotations !== undefined && !isJsonObject(annotations)) {
     throw refusal(who, "has annotations that are not an object");
   }
+}
+
+/** Apart from the shape, because Toolcrib's own tools are mirrored into registries like those of MCP servers. */
+export function checkNotReserved({ name }: Tool): void {
+  if (!RESERVED.test(name)) return;
+  throw refusal(`the tool "${name}"`, "has a reserved name", "Names that begin with skill__ or toolcrib_ are Toolcrib's own.");
 }
 
 /** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */

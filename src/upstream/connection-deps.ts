@@ -3,10 +3,13 @@ import type { Clock } from "../model/clock.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
 import type { SessionContext } from "../model/session.ts";
+import type { OAuth } from "../secrets/oauth/oauth.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
+import type { Secrets } from "../secrets/secrets.ts";
 import type { Offers } from "./client-offer.ts";
 import type { EraMemory } from "./era-memory.ts";
+import type { WireCredentials } from "./http/authorized-client.ts";
 import type { PidRecords } from "./orphans/pid-records.ts";
 import type { Wire } from "./wire.ts";
 
@@ -17,6 +20,8 @@ export interface ConnectionDeps {
   readonly eras: EraMemory;
   readonly pids: PidRecords;
   readonly redactor: Redactor;
+  /** Looks references up, with this redactor; one of its own for each attempt if absent. */
+  readonly secrets?: Secrets;
   /** Answers servers that ask something while no call is in flight. */
   readonly hubSession: SessionContext;
   readonly offers: Offers;
@@ -24,7 +29,17 @@ export interface ConnectionDeps {
   /** Asks servers for log messages from this level on; they choose for themselves if absent. */
   readonly logLevel?: string;
   readonly openWire?: OpenWire;
+  /** Gives servers their access tokens; without it none can be logged in to. */
+  readonly oauth?: OAuth;
+  /** Whose credentials it uses, where each user has a connection of their own. */
+  readonly user?: string;
 }
 
 /** Makes an unopened wire of the given kind. */
-export type OpenWire = (kind: TransportKind, spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps) => Wire;
+export type OpenWire = (
+  kind: TransportKind,
+  spec: ServerSpec,
+  resolved: ResolvedSpec,
+  deps: ConnectionDeps,
+  credentials?: WireCredentials,
+) => Wire;

@@ -1,11 +1,12 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
 import { Emitter } from "../model/emitter.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
 import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
+import { isLoginNeeded } from "../secrets/oauth/failures.ts";
 import { maskError, unavailable } from "./call-failure.ts";
 import { isSessionLost, isUnreachable, remedyFor } from "./call-remedy.ts";
 import { runOn } from "./calls.ts";
@@ -102,6 +103,7 @@ export class Connection implements Source {
       toolCount: this.#lists.definitions.tools.length,
       lastError: this.#lastError,
       warnings: this.#warnings.list,
+      auth: this.#deps.oauth?.info(this.id, this.#deps.user),
     });
   }
 
@@ -153,6 +155,7 @@ export class Connection implements Source {
       try {
         return await this.#runOn(link, use, context);
       } catch (error) {
+        if (isLoginNeeded(error) && this.#link === link) this.#linkLost(asToolcribError(error));
         const again = await this.#linkForRetry(link, use, error);
         if (again === undefined) throw error;
         return await this.#runOn(again, use, context).catch((second: unknown) => {
@@ -251,20 +254,19 @@ export class Connection implements Source {
     this.#goDown(describeFailure(error, this.#mask));
   }
 
-  #goDown(failure: Failure): void {
-    this.#lastError = failure.reason;
+  #goDown({ heals, ...why }: Failure): void {
+    this.#lastError = why.reason;
     this.#restarts.down();
-    const next = failure.heals ? this.#restarts.next() : null;
+    const next = heals ? this.#restarts.next() : null;
     if (next === null) {
       this.#lists.clear();
-      const { reason, hint } = failure;
-      this.#setState({ kind: "failed", reason, ...(hint === undefined ? {} : { hint }) });
+      this.#setState({ kind: "failed", ...why });
       return;
     }
     const { attempt, delayMs } = next;
     this.#stopTimer = this.#deps.clock.after(delayMs, () => void this.#begin());
     const nextAt = this.#deps.clock.now() + delayMs;
-    this.#setState({ kind: "restarting", attempt, nextAt, reason: failure.reason });
+    this.#setState({ kind: "restarting", attempt, nextAt, ...why });
   }
 
   /** A new link at once, without a pause: used where the old one is known to be useless. */
@@ -306,6 +308,7 @@ export class Connection implements Source {
   #pingMissed(missed: number, error: ToolcribError): void {
     const link = this.#link;
     if (link === undefined) return;
+    if (isLoginNeeded(error)) return this.#linkLost(error);
     const { reason } = describeFailure(error, this.#mask);
     if (isSessionLost(error)) return void this.#reconnect(link, true);
     if (missed <= MISSED_PINGS_ALLOWED) {
@@ -335,7 +338,8 @@ export class Connection implements Source {
   /** Waits for an attempt under way; a server that is down or resting between restarts is not waited for. */
   async #usableLink(signal: AbortSignal): Promise<Link> {
     const { kind } = this.#state;
-    if (kind === "idle" || kind === "connecting") {
+    const mended = kind === "failed" && (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true;
+    if (kind === "idle" || kind === "connecting" || mended) {
       await waitFor(this.connect(), { clock: this.#deps.clock, timeoutMs: this.spec.timeout, signal });
     }
     if (this.#link === undefined) throw unavailable(this.id, this.#state);
@@ -346,7 +350,7 @@ export class Connection implements Source {
     const send = (): Promise<JsonObject> =>
       runOn(link, use, context, {
         spec: this.spec,
-        findTool: (name) => this.#findTool(name),
+        findTool: (name) => this.#lists.findTool(name),
         readTools: () => this.#lists.readNow("tools"),
       });
     if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return send();
@@ -359,17 +363,12 @@ export class Connection implements Source {
 
   /** The link to run a failed use on once more, if that is safe and makes sense. */
   async #linkForRetry(link: Link, use: Use, error: unknown): Promise<Link | undefined> {
-    const tool = use.kind === "tool" ? this.#findTool(use.name) : undefined;
+    const tool = use.kind === "tool" ? this.#lists.findTool(use.name) : undefined;
     const remedy = remedyFor(error, { use, tool, transport: link.wire.transport, restart: this.spec.restart });
     const reconnected = remedy.reconnect ? this.#reconnect(link, isSessionLost(error)) : undefined;
     if (!remedy.retry) return undefined;
     await reconnected;
     return remedy.reconnect || this.#link === link ? this.#link : undefined;
-  }
-
-  #findTool(name: string): Definitions["tools"][number] | undefined {
-    // Of duplicates the last one counts, as in the catalog.
-    return this.#lists.definitions.tools.findLast((tool) => tool.name === name);
   }
 
   // --- what the server says on its own ------------------------------------------------------------------------------

@@ -4,14 +4,17 @@ import type { Era } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
 import { type ResolvedSpec, resolveSpec } from "../secrets/resolve-spec.ts";
+import { Secrets } from "../secrets/secrets.ts";
 import type { ClientOffer } from "./client-offer.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import { agree, eraOrder, isUnauthorized } from "./era-detection.ts";
 import { eraKey } from "./era-memory.ts";
 import type { Agreement } from "./handshake.ts";
+import type { WireCredentials } from "./http/authorized-client.ts";
 import { openWire } from "./open-wire.ts";
 import { Peer, type PeerOptions } from "./peer.ts";
 import { checkRemoteAddress } from "./remote-address.ts";
+import { credentialsFor, withLoginAdvice } from "./remote-login.ts";
 import { isModernErrorCode, METHOD_NOT_FOUND, rpcOf } from "./rpc-error.ts";
 import type { Wire } from "./wire.ts";
 
@@ -31,18 +34,28 @@ interface LinkRequest {
 /** Resolves references, opens a channel, shakes hands. Leaves nothing open when it rejects. */
 export async function openLink(request: LinkRequest): Promise<Link> {
   const { spec, deps } = request;
-  const resolved = await resolveSpec(spec, deps.env);
-  for (const secret of resolved.secrets) deps.redactor.add(secret);
+  const resolved = await resolveSpec(spec, deps.secrets ?? secretsOf(deps), {
+    signal: request.signal,
+    ...(deps.user === undefined ? {} : { user: deps.user }),
+  });
+  for (const warning of resolved.warnings) request.peerOptions.onWarning?.(warning);
   if (resolved.url !== undefined) checkRemoteAddress(resolved.url);
+  const credentials = await credentialsFor(spec, resolved, deps);
   const deadline = deps.clock.now() + spec.timeout;
   const attempt = (kind: TransportKind, remembered: Era | undefined): Promise<Link> =>
-    openOn(kind, eraOrder(kind, remembered), resolved, deadline, request);
+    openOn(kind, eraOrder(kind, remembered), resolved, deadline, request, credentials);
 
   const key = eraKey(spec);
   const remembered = await deps.eras.get(key);
-  const link = await openRemembering(spec, remembered, attempt);
+  const link = await openRemembering(spec, remembered, attempt).catch(async (error: unknown) => {
+    throw credentials === undefined ? await withLoginAdvice(error, spec, resolved, deps) : error;
+  });
   if (link.agreement.era !== remembered) await deps.eras.set(key, link.agreement.era);
   return link;
+}
+
+function secretsOf({ env, clock, redactor }: ConnectionDeps): Secrets {
+  return new Secrets({ env, clock, redactor });
 }
 
 /** What is tried after a first attempt that failed in a way that leaves another one a chance. */
@@ -76,8 +89,9 @@ async function openOn(
   resolved: ResolvedSpec,
   deadline: number,
   { spec, deps, peerOptions, signal }: LinkRequest,
+  credentials: WireCredentials | undefined,
 ): Promise<Link> {
-  const wire = (deps.openWire ?? openWire)(kind, spec, resolved, deps);
+  const wire = (deps.openWire ?? openWire)(kind, spec, resolved, deps, credentials);
   const peer = new Peer(wire, peerOptions);
   try {
     await openInTime(wire, deadline, deps, signal);

@@ -35,6 +35,11 @@ export class LiveLists {
     return this.#definitions;
   }
 
+  findTool(name: string): Definitions["tools"][number] | undefined {
+    // Of duplicates the last one counts, as in the catalog.
+    return this.#definitions.tools.findLast((tool) => tool.name === name);
+  }
+
   /** Reads everything from a new link; what is listed stays until then. */
   async adopt(link: Link): Promise<void> {
     this.#link = link;

@@ -1,18 +1,15 @@
-import type { ServerSpec } from "../model/server-spec.ts";
-import type { TransportKind } from "../model/server-state.ts";
-import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
-import type { ConnectionDeps } from "./connection-deps.ts";
+import type { OpenWire } from "./connection-deps.ts";
 import { SseWire } from "./http/sse-wire.ts";
 import { StreamableWire } from "./http/streamable-wire.ts";
 import { childEnvironment } from "./stdio/child-environment.ts";
 import { StdioWire } from "./stdio/stdio-wire.ts";
 import type { Wire } from "./wire.ts";
 
-export function openWire(kind: TransportKind, spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps): Wire {
+export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wire => {
   const { url = "", headers } = resolved;
   const { clock } = deps;
-  if (kind === "http") return new StreamableWire({ url, headers, clock });
-  if (kind === "sse") return new SseWire({ url, headers, clock });
+  if (kind === "http") return new StreamableWire({ url, headers, clock, credentials });
+  if (kind === "sse") return new SseWire({ url, headers, clock, credentials });
   return new StdioWire({
     serverId: spec.id,
     command: resolved.command ?? "",
@@ -22,4 +19,4 @@ export function openWire(kind: TransportKind, spec: ServerSpec, resolved: Resolv
     pids: deps.pids,
     clock,
   });
-}
+};

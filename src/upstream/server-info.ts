@@ -1,5 +1,5 @@
 import type { ServerSpec } from "../model/server-spec.ts";
-import { type ServerInfo, type ServerState, statusOf, type TransportKind } from "../model/server-state.ts";
+import { type AuthInfo, type ServerInfo, type ServerState, statusOf, type TransportKind } from "../model/server-state.ts";
 import type { Agreement } from "./handshake.ts";
 
 interface ServerFacts {
@@ -10,9 +10,11 @@ interface ServerFacts {
   readonly toolCount: number;
   readonly lastError: string | null;
   readonly warnings: readonly string[];
+  readonly auth: AuthInfo | undefined;
 }
 
-export function serverInfo({ spec, state, transport, agreement, toolCount, lastError, warnings }: ServerFacts): ServerInfo {
+export function serverInfo(facts: ServerFacts): ServerInfo {
+  const { spec, state, transport, agreement, toolCount, lastError, warnings, auth } = facts;
   const version = agreement?.serverInfo?.["version"];
   return {
     id: spec.id,
@@ -24,11 +26,14 @@ export function serverInfo({ spec, state, transport, agreement, toolCount, lastE
     toolCount,
     serverVersion: typeof version === "string" ? version : null,
     lastError,
+    ...("hint" in state && state.hint !== undefined ? { hint: state.hint } : {}),
     connectedAt: "since" in state ? new Date(state.since).toISOString() : null,
     origin: spec.origin,
     tags: spec.tags ?? [],
     era: agreement?.era ?? null,
+    protocolVersion: agreement?.version ?? null,
     warnings,
+    ...(auth === undefined ? {} : { auth }),
     ...(state.kind === "restarting"
       ? { restart: { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() } }
       : {}),

@@ -35,7 +35,7 @@ describe("inspectResult", () => {
 
   it("[spine-17d] passes a result of exactly the limit and rejects one byte more", () => {
     const bytes = sizeOf(result);
-    expect(inspectResult(result, { resultBytes: bytes })).toEqual({ verdict: "pass", bytes });
+    expect(inspectResult(result, { resultBytes: bytes })).toEqual({ verdict: "pass", bytes, findings: [] });
     expect(inspectResult(result, { resultBytes: bytes - 1 })).toMatchObject({
       verdict: "rejected",
       code: "too_large",

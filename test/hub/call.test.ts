@@ -175,7 +175,7 @@ describe("[spine-17a] the call path", () => {
 });
 
 describe("[spine-17d] limits", () => {
-  it("limits calls per minute, with the time to wait", async () => {
+  it("[guard-05a] limits calls per minute, with the time to wait", async () => {
     const hub = await hubWith([tool("ping", async () => text("pong"))], { limits: { callsPerMinute: 2 } });
     await hub.call(hub.session, { name: "ping" });
     await hub.call(hub.session, { name: "ping" });
@@ -184,18 +184,19 @@ describe("[spine-17d] limits", () => {
   });
 
   it("limits calls under way, and lets the next one in when one ends", async () => {
-    let finish = (): void => {};
+    const waiting: (() => void)[] = [];
     const hub = await hubWith(
-      [tool("hold", () => new Promise((resolve) => (finish = () => resolve(text("held")))))],
+      [tool("hold", () => new Promise((resolve) => waiting.push(() => resolve(text("held")))))],
       { limits: { concurrency: 1 } },
     );
     const first = hub.call(hub.session, { name: "hold" });
+    await expect.poll(() => waiting).toHaveLength(1);
     expect(await hub.call(hub.session, { name: "hold" })).toMatchObject({ ok: false, error: { code: "rate_limited" } });
-    finish();
+    waiting[0]?.();
     expect(await first).toMatchObject({ ok: true });
     const next = hub.call(hub.session, { name: "hold" });
-    await Promise.resolve();
-    finish();
+    await expect.poll(() => waiting).toHaveLength(2);
+    waiting[1]?.();
     expect(await next).toMatchObject({ ok: true });
   });
 

@@ -41,7 +41,8 @@ const gone = async (pids: number[]): Promise<void> => {
 describe("[spine-16e] a program that closes its hub", () => {
   it.each([
     ["close()", "await hub.close();"],
-    ["await using", "{ await using again = await createHub(config, { home: hub.config.home }); } await hub.close();"],
+    ["asyncDispose", "await hub[Symbol.asyncDispose]();"],
+    ["closing twice at once", "await Promise.all([hub.close(), hub.close()]);"],
   ])("exits by itself after %s and leaves no process", async (_name, body) => {
     const { child, pids, errors } = program(body);
     const [code] = await once(child, "exit");

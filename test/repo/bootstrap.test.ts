@@ -56,8 +56,17 @@ describe("the choice of Node", () => {
     write(".dev/node/node_modules/.package-lock.json", JSON.stringify(record));
     write(`.dev/node/node_modules/${wanted.name}/bin/node`, "");
     const said: string[] = [];
-    const node = await findNode({ root, say: (line) => said.push(line), version: "v20.0.0", platform: "linux", arch: "x64" });
-    expect(node).toEqual({ path: join(root, ".dev/node/node_modules", wanted.name, "bin/node"), version: wanted.version });
+    const node = await findNode({
+      root,
+      say: (line) => said.push(line),
+      version: "v20.0.0",
+      platform: "linux",
+      arch: "x64",
+    });
+    expect(node).toEqual({
+      path: join(root, ".dev/node/node_modules", wanted.name, "bin/node"),
+      version: wanted.version,
+    });
     expect(said).toEqual([]);
   });
 
@@ -93,7 +102,8 @@ describe("the stamps", () => {
   });
 
   it("sees a source file that is changed, renamed or added", () => {
-    for (const name of ["tsconfig.json", "tsconfig.build.json", "node_modules/typescript/package.json"]) write(name, "{}");
+    for (const name of ["tsconfig.json", "tsconfig.build.json", "node_modules/typescript/package.json"])
+      write(name, "{}");
     write("src/a/one.ts", "1");
     const first = sourceHash(root);
     expect(sourceHash(root)).toBe(first);
@@ -176,16 +186,24 @@ describe("scripts/dev.mjs", () => {
 
   const oldNode = findOldNode();
   // The time allows for fetching a Node, where the repository's own was new enough all along.
-  it.skipIf(oldNode === undefined)("[spine-02a] started by a Node that is too old, runs the task under a new one", { timeout: 120_000 }, async () => {
-    sampleRepository('const version: string = process.version; process.stdout.write(version + " " + process.execPath);');
-    const { code, out } = await run(oldNode ?? "", "generate");
-    expect(code).toBe(0);
-    expect(isNewEnough(out.split(" ")[0] ?? "")).toBe(true);
-    expect(out).toContain(join(".dev", "node"));
-  });
+  it.skipIf(oldNode === undefined)(
+    "[spine-02a] started by a Node that is too old, runs the task under a new one",
+    { timeout: 120_000 },
+    async () => {
+      sampleRepository(
+        'const version: string = process.version; process.stdout.write(version + " " + process.execPath);',
+      );
+      const { code, out } = await run(oldNode ?? "", "generate");
+      expect(code).toBe(0);
+      expect(isNewEnough(out.split(" ")[0] ?? "")).toBe(true);
+      expect(out).toContain(join(".dev", "node"));
+    },
+  );
 
   it("passes a signal on and waits for the task to end", async () => {
-    sampleRepository('process.on("SIGTERM", () => process.exit(9)); setInterval(() => {}, 1000); console.log("ready");');
+    sampleRepository(
+      'process.on("SIGTERM", () => process.exit(9)); setInterval(() => {}, 1000); console.log("ready");',
+    );
     writeStamp(root);
     const child = start(process.execPath, "generate");
     if (child.stdout === null) throw new Error("the child has no stdout");
@@ -197,7 +215,10 @@ describe("scripts/dev.mjs", () => {
 
   it("refuses an unknown task, and has nothing to prepare without the compiler", async () => {
     sampleRepository("");
-    expect(await run(process.execPath, "nonsense")).toMatchObject({ code: 2, err: expect.stringContaining("start, test") });
+    expect(await run(process.execPath, "nonsense")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("start, test"),
+    });
     expect(await run(process.execPath, "prepare")).toEqual({ code: 0, out: "", err: "" });
     expect(existsSync(join(root, "node_modules"))).toBe(false);
   });

@@ -13,7 +13,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-async function closingLine(files: Readonly<Record<string, string>>): Promise<{ line: string | undefined; code: number | null }> {
+async function closingLine(
+  files: Readonly<Record<string, string>>,
+): Promise<{ line: string | undefined; code: number | null }> {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
   const args = [vitest, "run", "--root", folder, "--globals", "--reporter=default", `--reporter=${reporter}`];
@@ -30,7 +32,8 @@ it("counts a failing test, a file that cannot be loaded and an error outside eve
   const files = {
     "a.test.mjs": 'it("1", () => {}); it("2", () => { throw new Error("no"); });',
     "b.test.mjs": 'throw new Error("not loaded");',
-    "c.test.mjs": 'it("1", async () => { void Promise.reject(new Error("lost")); await new Promise((r) => setTimeout(r, 50)); });',
+    "c.test.mjs":
+      'it("1", async () => { void Promise.reject(new Error("lost")); await new Promise((r) => setTimeout(r, 50)); });',
   };
   expect(await closingLine(files)).toEqual({ line: "2 passed, 3 failed, 0 skipped", code: 1 });
 });

@@ -22,11 +22,18 @@ afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 
 it("[spine-02b] runs to its end on the three bundled servers", () => {
   expect(demo).toMatchObject({ code: 0, stderr: "" });
-  for (const server of ["everything", "files", "memory"]) expect(demo.stdout).toMatch(new RegExp(`^  ${server} +ready +\\d+ tools$`, "m"));
+  for (const server of ["everything", "files", "memory"])
+    expect(demo.stdout).toMatch(new RegExp(`^  ${server} +ready +\\d+ tools$`, "m"));
 });
 
 it("[spine-02b] shows results of every server, of an in-process tool, and progress", () => {
-  for (const line of ["42", "Written through Toolcrib.", "wrote the first program", "A FUNCTION OF THIS PROGRAM", "… 4 of 4"]) {
+  for (const line of [
+    "42",
+    "Written through Toolcrib.",
+    "wrote the first program",
+    "A FUNCTION OF THIS PROGRAM",
+    "… 4 of 4",
+  ]) {
     expect(demo.stdout).toContain(line);
   }
 });

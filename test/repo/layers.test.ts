@@ -40,7 +40,9 @@ describe("the layer checker", () => {
     ["a dynamic import", 'const load = () => import("../hub/hub.ts");'],
     ["the type of a module", 'let hub: typeof import("../hub/hub.ts");'],
   ])("finds %s", (_what, text) => {
-    expect(breachesOf({ "policy/decide.ts": text, "hub/hub.ts": "" })).toEqual(["policy/decide.ts: imports hub/hub.ts"]);
+    expect(breachesOf({ "policy/decide.ts": text, "hub/hub.ts": "" })).toEqual([
+      "policy/decide.ts: imports hub/hub.ts",
+    ]);
   });
 
   it("finds imports between folders of one row, and between doors", () => {
@@ -49,13 +51,17 @@ describe("the layer checker", () => {
   });
 
   it("finds a package other than zod in the model, a folder without a row, and a file that is not there", () => {
-    expect(breachesOf({ "model/a.ts": 'import { join } from "node:path";' })).toEqual(["model/a.ts: imports node:path"]);
+    expect(breachesOf({ "model/a.ts": 'import { join } from "node:path";' })).toEqual([
+      "model/a.ts: imports node:path",
+    ]);
     expect(breachesOf({ "helpers/a.ts": "" })).toHaveLength(1);
     expect(breachesOf({ "hub/a.ts": 'import "./gone.ts";' })).toHaveLength(1);
   });
 
   it("is not misled by a comment that mentions an import", () => {
-    expect(breachesOf({ "policy/a.ts": '/**\n * import { hub } from "../hub/hub.ts";\n */\n', "hub/hub.ts": "" })).toEqual([]);
+    expect(
+      breachesOf({ "policy/a.ts": '/**\n * import { hub } from "../hub/hub.ts";\n */\n', "hub/hub.ts": "" }),
+    ).toEqual([]);
   });
 
   it("finds a cycle of three files, of one file, and none in a diamond", () => {

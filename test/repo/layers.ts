@@ -3,6 +3,7 @@ import { type ImportGraph, targetOf } from "../support/import-graph.ts";
 
 export const LAYERS: readonly (readonly string[])[] = [
   ["model"],
+  ["files"],
   ["telemetry", "store", "secrets", "clients", "policy", "guard", "schemas"],
   ["config", "upstream", "skills", "tools"],
   ["catalog"],
@@ -34,7 +35,8 @@ export function layerBreaches(graph: ImportGraph): string[] {
         continue;
       }
       if (!graph.has(target)) breaches.push(`${file}: imports ${specifier}, which is not there`);
-      else if (folderOf(target) !== folder && rowOf(folderOf(target)) >= row) breaches.push(`${file}: imports ${target}`);
+      else if (folderOf(target) !== folder && rowOf(folderOf(target)) >= row)
+        breaches.push(`${file}: imports ${target}`);
     }
   }
   return breaches;

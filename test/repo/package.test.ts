@@ -43,7 +43,15 @@ describe("the files", () => {
 
   it("[spine-03] ships what it needs and nothing of the workshop", () => {
     const files = shipped();
-    for (const name of ["bin/toolcrib.js", "dist/index.js", "dist/index.d.ts", "schema.json", "README.md", "LICENSE", "CHANGELOG.md"]) {
+    for (const name of [
+      "bin/toolcrib.js",
+      "dist/index.js",
+      "dist/index.d.ts",
+      "schema.json",
+      "README.md",
+      "LICENSE",
+      "CHANGELOG.md",
+    ]) {
       expect(files).toContain(name);
     }
     const allowed = /^(?:bin|dist)(?:\/|$)|^(?:package\.json|schema\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
@@ -58,7 +66,9 @@ describe("the files", () => {
 
   it("[spine-03] has every file that the manifest's exports and bin name", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-    const named = [...JSON.stringify(manifest).matchAll(/"(?:\.\/)?((?:dist|bin)\/[^"]+|schema\.json)"/g)].map(([, path = ""]) => path);
+    const named = [...JSON.stringify(manifest).matchAll(/"(?:\.\/)?((?:dist|bin)\/[^"]+|schema\.json)"/g)].map(
+      ([, path = ""]) => path,
+    );
     expect(named.length).toBeGreaterThanOrEqual(4);
     const files = shipped();
     expect(named.filter((path) => !files.includes(path))).toEqual([]);
@@ -77,7 +87,9 @@ describe("the command line", () => {
     const list = await toolcrib("list", "--json", "--config", "claude_desktop_config.json");
     expect(list.code, list.stderr).toBe(0);
     const tools: unknown = JSON.parse(list.stdout);
-    expect(tools).toContainEqual(expect.objectContaining({ name: "everything__get-sum", server: "everything", tool: "get-sum" }));
+    expect(tools).toContainEqual(
+      expect.objectContaining({ name: "everything__get-sum", server: "everything", tool: "get-sum" }),
+    );
 
     const call = await toolcrib("call", "everything__get-sum", "a=2", "b=40", "--config", "claude_desktop_config.json");
     expect(call.code, call.stderr).toBe(0);

@@ -11,7 +11,9 @@ const STATEMENT = /^[ \t]*(?:import|export)\b(?:[^"'`;()]*?\bfrom)?\s*(["'])([^"
 const DYNAMIC = /\bimport\s*\(\s*(["'`])([^"'`]+)\1/g;
 
 export function importsOf(text: string): string[] {
-  return [STATEMENT, DYNAMIC].flatMap((pattern) => [...text.matchAll(pattern)].map(([, , specifier = ""]) => specifier));
+  return [STATEMENT, DYNAMIC].flatMap((pattern) =>
+    [...text.matchAll(pattern)].map(([, , specifier = ""]) => specifier),
+  );
 }
 
 export function readImportGraph(folder: string): ImportGraph {

@@ -19,7 +19,11 @@ export interface RunOptions {
 /** The Node that runs the tests comes first on the child's PATH. */
 export async function runProgram(command: string, args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const path = [dirname(process.execPath), process.env["PATH"]].filter(Boolean).join(delimiter);
-  const child = spawn(command, args, { cwd: options.cwd, env: { ...process.env, PATH: path, ...options.env }, stdio: "pipe" });
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: { ...process.env, PATH: path, ...options.env },
+    stdio: "pipe",
+  });
   child.stdin.end(options.input ?? "");
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return { code: typeof code === "number" ? code : null, stdout, stderr };

@@ -24,8 +24,8 @@ function goodCheck(info: ServerInfo, ms: number | undefined): Check {
   return {
     ...base,
     status: "ok",
-    message: `${info.transport}, ${info.toolCount} tools, ${ms ?? "?"} ms, ${info.era ?? "unknown"} protocol${version}`,
-    details: { ms, transport: info.transport, era: info.era, toolCount: info.toolCount, serverVersion: info.serverVersion },
+    message: `${info.transport}, ${info.toolCount} tools, ${ms ?? "?"} ms, protocol ${info.protocolVersion ?? "unknown"}${version}`,
+    details: { ms, transport: info.transport, era: info.era, protocolVersion: info.protocolVersion, toolCount: info.toolCount, serverVersion: info.serverVersion },
   };
 }
 

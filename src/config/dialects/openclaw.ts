@@ -26,8 +26,6 @@ export function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRea
     if (Object.keys(own).length === 0) continue;
     const at = ["agents", "list", index, "mcp", "servers"];
     roleServers[agent["id"]] = reader.readMap(at, overlay(all, own), prepare);
-    const names = Object.keys(own).join(", ");
-    reader.warn(at, "per_agent", `servers of the agent ${JSON.stringify(agent["id"])} are read but not used yet: ${names}`);
   }
   return reader.finish(servers, roleServers);
 }

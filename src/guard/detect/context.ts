@@ -1,5 +1,7 @@
 /** What surrounds a suspicious phrase: quotation, code, and talk about attacks make it harmless more often than not. */
 
+import { looksLikeJson } from "./unescape.ts";
+
 export interface TextShape {
   /** Starts of fences and their ends, in pairs, in the normalised text. */
   readonly fences: readonly number[];
@@ -18,10 +20,7 @@ export function shapeOf(text: string): TextShape {
   const fences: number[] = [];
   for (const found of text.matchAll(FENCE)) fences.push(found.index);
   if (fences.length % 2 === 1) fences.push(text.length);
-  const start = text.slice(0, 200).trimStart();
-  const end = text.slice(-200).trimEnd();
-  const json = (start.startsWith("{") && end.endsWith("}")) || (start.startsWith("[") && end.endsWith("]"));
-  return { fences, json, code: isCode(text.slice(0, 20_000)) };
+  return { fences, json: looksLikeJson(text), code: isCode(text.slice(0, 20_000)) };
 }
 
 /** At least three lines, and one in eight, begin like code. */

@@ -43,7 +43,8 @@ function invisibleElements(text: string): Span[] {
   for (const found of text.matchAll(HIDING_TAG)) {
     const [tag, name = "", attributes = ""] = found;
     if (found.index < from || name === "input" || name === "svg" || name === "path") continue;
-    if (!HIDING_STYLE.test(attributes) && !HIDING_ATTRIBUTE.test(attributes)) continue;
+    const styled = attributes.includes("style") && HIDING_STYLE.test(attributes);
+    if (!styled && !HIDING_ATTRIBUTE.test(attributes)) continue;
     const body = found.index + tag.length;
     const closing = text.slice(body, body + ELEMENT_REACH).indexOf(`</${name}`);
     const end = closing === -1 ? Math.min(text.length, body + ELEMENT_REACH) : body + closing;

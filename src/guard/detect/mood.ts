@@ -5,7 +5,9 @@ export type Mood = "command" | "plain" | "description" | "negation";
 
 const set = (words: string): ReadonlySet<string> => new Set(words.split(" "));
 
-const FILLERS = set("please now also then and so just kindly immediately simply instead first next always completely fully entirely but or");
+const FILLERS = set("please now also so just kindly immediately simply instead first next always");
+const JOINING = set("and then or but");
+const LEVELS = set("info warn warning error debug notice trace fatal critical");
 const NEGATIONS = set("not never don't doesn't didn't cannot can't won't shouldn't mustn't wouldn't without refuse refuses no");
 const DESCRIBING = set(
   "can could may might would will they it that which who users attackers we i he she did does do how when what they'll someone people anyone " +
@@ -22,25 +24,54 @@ export function moodOf(tokens: Tokens, first: number): Mood {
   const sentence = tokens.sentenceOf(first);
   let at = first;
   for (let step = 0; step < LOOK_BACK; step += 1) {
-    const gap = tokens.gapBefore(at);
     const before = at - 1;
     if (before < 0 || tokens.sentenceOf(before) !== sentence) return "command";
+    // Emphasis does not end a clause; a colon, a bracket or a quotation does.
+    const gap = tokens.gapBefore(at);
+    const sign = gap.replace(/[\s*_~`)\]]+/g, "");
+    if (sign === ",") return moodOfClause(tokens, before);
+    if (sign !== "") return "command";
     const word = tokens.word(before);
-    const onlySpace = gap.trim() === "" || gap.trim() === ",";
-    if (!onlySpace) return "command";
     if (NEGATIONS.has(word)) return "negation";
     if (word === "to") return moodOfInfinitive(tokens, before);
     if (DUTY.has(word)) return READER.has(tokens.word(before - 1)) ? "command" : "plain";
     if (DESCRIBING.has(word)) {
       return (word === "can" || word === "will" || word === "may") && tokens.word(before - 1) === "you" ? "plain" : "description";
     }
-    if (word === "you" || READER.has(word)) return "command";
-    // A line of its own: whatever ended the line before, the verb starts this one.
-    if (gap.includes("\n")) return "command";
-    if (!FILLERS.has(word)) return "plain";
+    if (READER.has(word)) return "command";
+    if (JOINING.has(word)) return moodOfClause(tokens, before);
+    // A line of its own, or the text of a log line: whatever stands before, the verb starts something.
+    if (gap.includes("\n") || LEVELS.has(word) || /^\d/.test(word)) return "command";
+    if (!FILLERS.has(word) && !word.endsWith("ly")) return "plain";
     at = before;
   }
   return "plain";
+}
+
+/** The verb follows a comma or an "and": it shares the mood of what came before in the sentence. */
+function moodOfClause(tokens: Tokens, last: number): Mood {
+  const sentence = tokens.sentenceOf(last);
+  for (let at = last; at >= 0 && at > last - 12 && tokens.sentenceOf(at) === sentence; at -= 1) {
+    const word = tokens.word(at);
+    if (NEGATIONS.has(word)) return "plain";
+    if (DESCRIBING.has(word) || (word === "to" && moodOfInfinitive(tokens, at) === "description" && at === last)) return "plain";
+  }
+  return "command";
+}
+
+/** A negation stands a few words before, in the same sentence. */
+export function isForbidden(tokens: Tokens, first: number): boolean {
+  const sentence = tokens.sentenceOf(first);
+  for (let at = first - 1; at >= 0 && at >= first - 12 && tokens.sentenceOf(at) === sentence; at -= 1) {
+    if (NEGATIONS.has(tokens.word(at))) return true;
+  }
+  return false;
+}
+
+/** "Send us the number, not your password." */
+export function isNegatedWithin(tokens: Tokens, first: number, last: number): boolean {
+  for (let at = first + 1; at <= last; at += 1) if (NEGATIONS.has(tokens.word(at))) return true;
+  return false;
 }
 
 function moodOfInfinitive(tokens: Tokens, to: number): Mood {

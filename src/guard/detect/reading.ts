@@ -1,6 +1,7 @@
 /** One text, read once: the spelling, words, cues and shape that all detectors share. */
 import { isFenced, isQuoted, shapeOf, type TextShape } from "./context.ts";
 import { hiddenSpans, type Span } from "./hidden-markup.ts";
+import { isForbidden, isNegatedWithin, type Mood, moodOf } from "./mood.ts";
 import { normalise, type NormalText } from "./normalise.ts";
 import { phraseBook, type PhraseMatch } from "./phrases/book.ts";
 import type { CueLabel } from "./phrases/cue.ts";
@@ -18,7 +19,10 @@ const BOOK = phraseBook<CueLabel>({ ...LEXICON, ...LANGUAGE_LEXICON }, [
   ...LANGUAGE_PHRASES,
 ]);
 
-export type Cue = PhraseMatch<CueLabel>;
+export interface Cue extends PhraseMatch<CueLabel> {
+  /** How the verb is used, for a phrase that starts with one. */
+  readonly mood: Mood;
+}
 
 export interface Reading {
   readonly original: string;
@@ -41,7 +45,10 @@ export function read(original: string): Reading {
   let topic = 0;
   BOOK.match(tokens, (cue) => {
     if (cue.label.kind !== "topic") {
-      cues.push(cue);
+      const mood = cue.label.verb === true ? moodOf(tokens, cue.first) : "plain";
+      const forbidden = cue.label.unlessNegated === true && isForbidden(tokens, cue.first);
+      const excepted = (cue.label.kind === "credential" || cue.label.kind === "send") && isNegatedWithin(tokens, cue.first, cue.last);
+      if (mood !== "negation" && !forbidden && !excepted) cues.push({ ...cue, mood });
       return;
     }
     const word = tokens.word(cue.last);

@@ -95,7 +95,8 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
     let end = at;
     while (start < end - 1 && text[start] === "_") start += 1;
     while (end > start + 1 && text[end - 1] === "_") end -= 1;
-    tokens.add(start, end, lookUp(text, start, end, vocabulary), sentence);
+    const dotted = isDotted(text, start) ? vocabulary.get(text.slice(start - 1, Math.min(end, start + LONGEST_WORD))) : undefined;
+    tokens.add(start, end, dotted ?? lookUp(text, start, end, vocabulary), sentence);
     const length = end - start;
     if (length >= SHORTEST_GLUED && length <= LONGEST_GLUED) tokens.glued.push(tokens.count - 1);
   }
@@ -147,6 +148,9 @@ function endsSentence(text: string, from: number, to: number): boolean {
   for (let at = from; at < to; at += 1) {
     const sign = text[at];
     if (sign === "\n" && (lines += 1) === 2) return true;
+    // Cells of tables, items of lists and numbered lines stand for themselves.
+    if (sign === "|" && text[at - 1] !== "<" && text[at + 1] !== ">") return true;
+    if (sign === "\n" && /[\d*#|-]/.test(text[at + 1] ?? "")) return true;
     if (sign === ";" || sign === "。" || sign === "！" || sign === "？") return true;
     if (sign === "." || sign === "!" || sign === "?") {
       const next = text[at + 1];
@@ -160,6 +164,11 @@ function endsSentence(text: string, from: number, to: number): boolean {
     if (at - from === 64 && to - at > 128) at = to - 64;
   }
   return false;
+}
+
+/** The name of a dot file: `.env`, `~/.ssh`, but not the end of `process.env`. */
+function isDotted(text: string, start: number): boolean {
+  return text[start - 1] === "." && !/[\p{L}\p{N}_)\]]/u.test(text[start - 2] ?? " ");
 }
 
 const LEET: Readonly<Record<string, string>> = { "0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", $: "s" };

@@ -3,8 +3,7 @@ import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
-import type { Clock } from "../../model/clock.ts";
-import { systemClock } from "../../model/clock.ts";
+import { type Clock, systemClock } from "../../model/clock.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallRecord, SentArguments } from "../call-record.ts";
 import { type BodyOptions, callBody, decisionBody, eventBody } from "./body.ts";
@@ -25,6 +24,8 @@ const MAX_FILES = 10_000;
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 const RETRY_MS = 5000;
 const SEEN_FILES = 8;
+/** More would make a line that is too long. */
+const PRUNED_PER_RECORD = 200;
 
 export interface AuditLogOptions {
   /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
@@ -55,6 +56,7 @@ export class AuditLog implements AuditSink {
   readonly #onProblem: (message: string) => void;
   readonly #forgetExit: () => void;
   #file: OpenFile | undefined;
+  #recordsInFile = 0;
   #part = 0;
   #seq = 0;
   #prev: string | null = null;
@@ -64,6 +66,7 @@ export class AuditLog implements AuditSink {
   #timer: NodeJS.Immediate | undefined;
   #failing = false;
   #retryAt = 0;
+  #cancelRetry = (): void => {};
   #lost = 0;
   #lostUntold = 0;
   #closed = false;
@@ -121,6 +124,7 @@ export class AuditLog implements AuditSink {
     this.#retryAt = 0;
     this.flush();
     this.#closed = true;
+    this.#cancelRetry();
     this.#forgetExit();
     this.#drop(this.#pending.length);
     try {
@@ -183,8 +187,6 @@ export class AuditLog implements AuditSink {
     }
   }
 
-  #recordsInFile = 0;
-
   #openFile(): OpenFile {
     if (this.#file?.isRemoved === true) {
       this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
@@ -232,9 +234,11 @@ export class AuditLog implements AuditSink {
     try {
       const bounds = { maxBytes: this.#maxBytes, maxFiles: this.#maxFiles, reserve: this.#fileBytes, now: Date.now() };
       const victims = filesToPrune(listFiles(this.#dir), basename(file.path), bounds);
-      if (victims.length === 0) return;
-      this.#append({ type: "pruned", time: this.#now(), files: victims.map(seenFile) });
-      for (const victim of victims) rmSync(victim.path, { force: true });
+      for (let from = 0; from < victims.length; from += PRUNED_PER_RECORD) {
+        const some = victims.slice(from, from + PRUNED_PER_RECORD);
+        this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
+        for (const victim of some) rmSync(victim.path, { force: true });
+      }
     } catch (error) {
       this.#onProblem(`Old audit files could not be removed from ${this.#dir}: ${reasonOf(error)}`);
     }
@@ -264,6 +268,8 @@ export class AuditLog implements AuditSink {
 
   #fail(error: unknown): void {
     this.#retryAt = this.#clock.now() + RETRY_MS;
+    this.#cancelRetry();
+    if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, () => this.flush());
     if (this.#failing) return;
     this.#failing = true;
     this.#onProblem(`Audit records cannot be written to ${this.#dir}: ${reasonOf(error)}. Calls go on without them.`);

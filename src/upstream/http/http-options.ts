@@ -2,11 +2,14 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Clock } from "../../model/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { WireCredentials } from "./authorized-client.ts";
 
 export interface HttpWireOptions {
   readonly url: string;
   /** Sent with every request, to this origin only. They hold credentials and are never shown. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Credentials that change while the wire is open; they win over `headers`. */
+  readonly credentials?: WireCredentials | undefined;
   /** A larger message is dropped and its request fails; default 64 MiB. */
   readonly maxMessageBytes?: number;
   readonly clock?: Clock;

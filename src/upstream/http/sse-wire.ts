@@ -8,7 +8,8 @@ import { ToolcribError } from "../../model/errors.ts";
 import { JunkWarnings } from "../junk-warnings.ts";
 import type { AgreedProtocol, RpcMessage, SendOptions, Wire, WireEvents } from "../wire.ts";
 import { deliverEvent } from "./deliver-event.ts";
-import { type HttpAnswer, HttpClient } from "./http-client.ts";
+import { AuthorizedClient } from "./authorized-client.ts";
+import type { HttpAnswer } from "./http-client.ts";
 import { checkRemote, type HttpWireOptions, MAX_MESSAGE_BYTES, type Remote } from "./http-options.ts";
 import { readErrorText, readEvents } from "./read-body.ts";
 import { addressOf, connectionError, notMcp, statusError } from "./reasons.ts";
@@ -18,7 +19,7 @@ export class SseWire implements Wire {
   readonly #options: HttpWireOptions;
   readonly #events = new Emitter<WireEvents>();
   readonly #junk: JunkWarnings;
-  readonly #client = new HttpClient();
+  readonly #client: AuthorizedClient;
   #remote: Remote | undefined;
   /** Where our messages go; known once the wire is open. */
   #endpoint: URL | undefined;
@@ -27,6 +28,7 @@ export class SseWire implements Wire {
 
   constructor(options: HttpWireOptions) {
     this.#options = options;
+    this.#client = new AuthorizedClient(options.credentials);
     this.#junk = new JunkWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
   }
 

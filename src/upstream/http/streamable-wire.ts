@@ -10,7 +10,8 @@ import { isRequest } from "../decode.ts";
 import { JunkWarnings } from "../junk-warnings.ts";
 import type { AgreedProtocol, RequestId, RpcMessage, SendOptions, Wire, WireEvents } from "../wire.ts";
 import { type ReadOptions, readAnswer } from "./answer-reader.ts";
-import { type HttpAnswer, HttpClient, type HttpRequest } from "./http-client.ts";
+import { AuthorizedClient } from "./authorized-client.ts";
+import type { HttpAnswer, HttpRequest } from "./http-client.ts";
 import { checkRemote, type HttpWireOptions, MAX_MESSAGE_BYTES, type Remote } from "./http-options.ts";
 import { claimedVersion, modernHeaders } from "./message-headers.ts";
 import { readErrorText } from "./read-body.ts";
@@ -27,7 +28,7 @@ export class StreamableWire implements Wire {
   readonly #maxBytes: number;
   readonly #events = new Emitter<WireEvents>();
   readonly #junk: JunkWarnings;
-  readonly #client = new HttpClient();
+  readonly #client: AuthorizedClient;
   readonly #resumed = new Set<ResumableStream>();
   #remote: Remote | undefined;
   #session: string | undefined;
@@ -40,6 +41,7 @@ export class StreamableWire implements Wire {
 
   constructor(options: HttpWireOptions) {
     this.#options = options;
+    this.#client = new AuthorizedClient(options.credentials);
     this.#clock = options.clock ?? systemClock;
     this.#maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
     this.#junk = new JunkWarnings(this.#clock, (text) => this.#emit("warning", text));

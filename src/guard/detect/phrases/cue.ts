@@ -26,6 +26,10 @@ export interface CueLabel {
   readonly weight: number;
   /** The first word is a verb: how it is used (command, description, negation) changes the weight. */
   readonly verb?: boolean;
+  /** Only a command counts in full: the same words are said of users and programs all day. */
+  readonly commandOnly?: boolean;
+  /** Not counted in a sentence that forbids it: "never run it without asking the user". */
+  readonly unlessNegated?: boolean;
 }
 
 /** How much a cue of a kind adds to a finding of another kind that stands near it. */

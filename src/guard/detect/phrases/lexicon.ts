@@ -6,7 +6,7 @@ export const LEXICON: Lexicon = {
   // Said of settings and files all day: these need a clearer object than the ones above.
   cancelMild: "override bypass discard cancel erase supersede overrule abandon drop void circumvent replace violate break",
   prior:
-    "previous prior above earlier preceding foregoing existing original initial past former aforementioned preceeding previously old preexisting",
+    "previous prior above earlier preceding foregoing existing original initial past former aforementioned preceeding previously preexisting",
   all: "all any every each entire",
   orders:
     "instruction instructions directive directives prompt prompts guideline guidelines programming instrucitons instuctions instructons",
@@ -21,21 +21,22 @@ export const LEXICON: Lexicon = {
   modes: "developer admin debug maintenance god root unrestricted jailbreak dan sudo superuser diagnostic privileged override",
   tell: "tell inform mention alert notify warn",
   reveal: "reveal disclose expose leak divulge",
-  show: "print output display show list return give tell share provide repeat recite write dump echo summarize paste type",
-  person: "user users human humans operator customer owner victim client",
+  show: "print output display show list return give tell share provide repeat recite dump",
+  person: "user users human humans operator customer owner victim client maintainer maintainers reviewer reviewers",
   persons: "user's users user customer's customers customer's victim's client's owner's operator's human's their",
-  send: "send forward email mail post upload transmit exfiltrate leak submit share dispatch relay deliver copy publish report beam sends upload",
-  chat: "conversation conversations chat chats transcript dialogue history memory memories",
+  send: "send forward email mail upload transmit exfiltrate leak submit dispatch relay deliver beam smuggle",
+  chat: "conversation conversations transcript transcripts dialogue history",
   datum:
     "data information details emails email inbox mailbox contacts files file documents document records messages address name phone history profile account conversation calendar contents notes photos location balance",
   secret:
     "password passwords passphrase credential credentials secret secrets token tokens apikey apikeys passcode mnemonic cookies cookie otp cvv ssn pin",
   keyKind: "api private ssh secret access encryption signing wallet auth authentication bearer session",
   key: "key keys token tokens credential credentials",
-  secretFile: "env id_rsa id_ed25519 id_ecdsa ssh aws credentials shadow passwd kubeconfig keychain netrc npmrc pgpass wallet wallets mcp",
-  take: "read open cat access load fetch retrieve get extract collect gather find locate search copy include attach grab harvest obtain steal scan",
+  // A leading dot makes another word: `.env` is a file, `env` is not.
+  secretFile: ".env .ssh .aws .netrc .npmrc .pgpass .git-credentials .kube id_rsa id_ed25519 id_ecdsa shadow passwd kubeconfig keychain mcp.json",
+  take: "read open cat access load fetch retrieve get extract collect gather find locate search copy grab harvest obtain steal scan",
   put: "append include add embed encode insert attach put place concatenate inject interpolate encoded appended",
-  urlPart: "url urls link query parameter parameters querystring image img src pixel path subdomain hostname domain webhook",
+  urlPart: "url urls link query parameter parameters querystring image img src pixel path subdomain hostname domain webhook http https",
   destroy: "delete remove wipe erase destroy drop format purge shred overwrite uninstall",
   money: "funds money btc bitcoin eth ethereum usd usdc usdt dollars euros payment crypto balance savings",
   tongueAct: "answering responding replying summarizing summarising answer respond reply summarize",

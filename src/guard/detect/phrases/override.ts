@@ -9,28 +9,35 @@ const commands = table({ kind: "override", code: "instruction_override", verb: t
   [8, "@cancel ~2 system|developer ~1 prompt|prompts|message|instructions"],
   [5, "@cancel ~2 everything|anything|all|what|whatever ~4 above|before|previously|earlier|prior|told|instructed|taught"],
   [4, "@cancel ~3 @orders"],
-  [5.5, "@cancel ~3 @prior ~2 @norms"],
+  [5, "@cancel ~3 @prior ~2 @norms"],
+  [6, "@cancel ~3 @norms ~3 given|told|received|previously"],
   [6, "@cancel ~2 your ~2 @norms"],
-  [4, "@cancel ~1 @all ~2 @norms"],
+  [3.5, "@cancel ~1 @all ~2 @norms"],
   [2.5, "@cancel ~3 @prior ~2 @talk"],
   [4, "@cancel ~2 your ~2 @talk"],
   [3, "@cancel ~1 @all ~2 @talk"],
   [6, "@cancelMild ~3 @prior ~2 @orders"],
-  [6, "@cancelMild ~2 your ~3 @orders|@norms"],
+  [6, "@cancelMild ~1 your ~2 @orders|@norms"],
   [3, "@cancelMild ~2 @all ~2 @norms"],
-  [8, "do|don't|stop|never|cease not? @obey ~3 @prior|your|system|@all ~2 @orders|@norms"],
   [7, "pay no attention ~3 @prior|@orders ~3 @orders?"],
   [6.5, "put|set|leave|cast ~4 @orders|@norms aside"],
+  [5.5, "@cancel|bypass|disable|circumvent|skip ~3 safety|security|content|ethical ~1 checks|check|protocols|protocol|constraints|measures|policies|policy|filters|rules|guidelines|restrictions|mechanisms|safeguards"],
+  [4.5, "@cancel|abandon|stop|halt|cease ~2 current|original|user's|users|summarization|summary|translation|analysis|review|this|your ~1 task|request|question|query|job|work|assignment"],
 ]);
 
-const claims = table({ kind: "override", code: "instruction_override" }, [
+const refusals = table({ kind: "override", code: "instruction_override", verb: true, commandOnly: true }, [
+  [8, "do not @obey ~3 @prior|your|system|@all ~2 @orders|@norms"],
+  [8, "don't|stop|never|cease|quit @obey ~3 @prior|your|system|@all ~2 @orders|@norms"],
+]);
+
+const claims = table({ kind: "override", code: "instruction_override", unlessNegated: true }, [
   [6, "you ~1 no longer ~3 bound|follow|obey|constrained|restricted|limited|subject"],
   [7, "@prior ~2 @orders ~4 void|cancelled|canceled|obsolete|superseded|invalid|revoked|overridden|outdated|null|expired|rescinded|suspended"],
   [5, "your ~1 @orders|@norms ~4 void|cancelled|canceled|obsolete|superseded|invalid|revoked|overridden|suspended|lifted|disabled"],
   [4, "override|overrides|supersede|supersedes|replace|replaces|overrule|overrules|precedence|priority ~3 @all|@prior|your ~3 @orders"],
   [4.5, "instead of ~4 @prior|your|system ~2 @orders"],
   [6, "ignoring|disregarding ~2 @prior|your ~2 @orders"],
-  [3, "new|updated|revised|real|actual|true|hidden|secret|emergency @orders"],
+  [2.5, "new|updated|revised|real|actual|true|hidden|secret|emergency @orders"],
   [2.5, "@orders ~1 for|to ~2 @ai"],
 ]);
 
@@ -38,9 +45,12 @@ const personas = table({ kind: "persona", code: "instruction_override" }, [
   [7, "you|you're are? now ~2 @freed"],
   [7, "you|you're are? now ~3 @modes mode"],
   [6, "you|you're are? now ~4 @mind"],
-  [5, "from now on ~1 you|you're are?"],
+  [5, "from now on ~1 you|you're are|must|should|only|always|shall|answer|act|respond|ignore|obey"],
+  [5, "from now on ~1 you will ~1 answer|respond|reply|act|ignore|obey|only|always|behave|speak|pretend|follow|be"],
+  [3, "from now on ~1 you|you're"],
   [5, "from now on ~3 respond|answer|act|behave|speak|obey|reply|pretend|prefix|begin|include|assistant|ignore"],
   [5, "from this point|moment ~2 you|respond|answer|act"],
+  [5, "you are ~1 @freed"],
   [6.5, "act|behave|pretend|respond|roleplay|operate|answer ~4 @freed"],
   [6, "enter|enable|activate|switch|entering|enabled|activated ~3 dan|jailbreak|god|unrestricted|sudo mode"],
   [5.5, "pretend|imagine|act|assume ~4 no ~1 restrictions|rules|limits|guidelines|filters|limitations|restriction"],
@@ -50,12 +60,20 @@ const personas = table({ kind: "persona", code: "instruction_override" }, [
 
 const tasks = table({ kind: "task", code: "instruction_override" }, [
   [6, "your real|actual|true|secret|hidden ~1 task|goal|objective|job|mission|purpose|directive|instructions|instruction|role|orders"],
-  [3.5, "your ~1 new|updated|primary|revised|overriding|highest ~1 task|goal|objective|mission|instructions|instruction|directive|role|orders|priority"],
+  [3.5, "your ~1 new|updated|primary|revised|overriding|highest ~1 task|goal|objective|mission|instructions|instruction|directive|orders|priority"],
   [3, "your only|sole|next|current|first task|goal|objective|mission|instruction|directive|job"],
   [4.5, "new ~1 task|objective|mission|goal ~2 for|to ~1 you|@ai"],
-  [4.5, "instead of|stop ~4 summarizing|summarising|answering|completing|helping|task|request ~6 @act|say|write|output|print|reply"],
+  [5, "instead of|stop ~4 summarizing|summarising|answering|completing|helping|task|request ~6 @act|say|write|output|print|reply"],
   [4, "@cancel ~3 user's|user|original|users ~2 request|question|task|query"],
-  [3, "say|reply|respond|answer|output|write|print only|just|nothing|exactly ~4 word|words|but|with|following|phrase"],
+  [3, "@cancel ~2 tool|page|document|above|rest ~1 output|result|results|input|content|message|of"],
+  [3, "say|reply|respond|answer|output|write|print|display only|just|nothing|exactly ~4 word|words|but|with|following|phrase|text|string"],
+  [2.5, "instead ~1 output|say|write|respond|print|reply|repeat|provide|list|answer|tell|reveal|show|send|do|execute|run"],
+  [5, "begin|start|end|prefix|finish|preface|conclude ~2 your|every|each|all ~1 response|reply|answer|summary|output|message|responses|replies ~1 with|by"],
+  [5, "append|add|attach ~8 to ~1 every|each|all ~1 response|reply|answer|summary|output|responses|replies"],
+  [4, "append|add|attach ~8 to ~1 your|the ~1 response|reply|answer|summary|output|responses|replies"],
+  [3, "include|insert|mention|embed|put ~9 in|into your|final|every|each ~1 response|reply|answer|summary|output"],
+  [4.5, "your only|sole|entire|whole|final response|reply|answer|output ~1 should|must|shall|will|has"],
+  [5, "what|which|repeat|all ~2 instructions|instruction|prompt|rules|directives ~1 you were|have|are|received|had ~1 given|told|received|been|operating|at?"],
 ]);
 
-export const OVERRIDE_PHRASES = [...commands, ...claims, ...personas, ...tasks];
+export const OVERRIDE_PHRASES = [...commands, ...refusals, ...claims, ...personas, ...tasks];

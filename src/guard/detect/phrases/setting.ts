@@ -2,12 +2,14 @@
 import { table } from "./cue.ts";
 
 const address = table({ kind: "address", code: "agent_directive" }, [
-  [3, "attention|note|message|notice|memo|dear|hey|hello|hi|important|reminder|warning|notes|request ~3 @ai"],
-  [3, "for|to any|all|every|the? ~1 ai|llm|language|automated|autonomous ~1 assistants|assistant|agents|agent|models|model|systems|readers|tools"],
+  [3, "attention|note|message|notice|memo|reminder|instructions|instruction|request|warning|directive to|for ~3 @ai"],
+  [3, "attention|dear|hey|hello ~1 @ai"],
+  [3, "important ~3 instructions|note|message|notice ~1 for|to ~3 @ai"],
   [3.5, "if you|you're are? ~3 ai|llm|language|assistant|agent|chatbot|model|bot"],
-  [3.5, "@mind ~2 reading|processing|summarizing|summarising|parsing|analyzing|analysing|viewing|handling|accessing|ingesting|reads|read|crawling|indexing ~2 this"],
-  [2.5, "@ai must|should|shall|needs|need|has|are|is ~1 required|to|now|immediately|also|first|always"],
+  [3.5, "@mind ~2 reading|processing|summarizing|summarising|parsing|analyzing|analysing|viewing|handling|accessing|ingesting|crawling|indexing ~1 this"],
   [2, "as ~1 ai|assistant|llm|language|agent ~2 you"],
+  [3.5, "you the assistant|ai|agent|llm|model|chatbot"],
+  [2, "@ai must|should|shall ~1 now|immediately|also|first|always|ignore|send|forward|call|run|execute|include|reveal|not"],
 ]);
 
 const manner = [

@@ -1,0 +1,37 @@
+/** Asks the person at the terminal whether a held-back call may go on. */
+import { createInterface } from "node:readline/promises";
+import type { AskAnswer, AskCallback, AskRequest } from "../model/ask.ts";
+import type { Invocation } from "./command.ts";
+import { withoutControls } from "./text-width.ts";
+
+const ANSWERS: Readonly<Record<string, AskAnswer>> = {
+  o: "once", once: "once", y: "once", yes: "once",
+  s: "session", session: "session",
+  a: "always", always: "always",
+  n: "no", no: "no", "": "no",
+};
+
+/** Undefined where nobody can be asked: stdin is not a terminal. */
+export function askOnTerminal({ stdin, out, flags }: Invocation): AskCallback | undefined {
+  if (stdin.isTTY !== true) return undefined;
+  // `--yes` is the person's answer, given beforehand; it does not reach a script that has no terminal.
+  if (flags.has("yes")) return () => "once";
+  return async (request, signal) => {
+    const terminal = createInterface({ input: stdin, output: process.stderr });
+    try {
+      for (const line of describe(request)) out.note(line);
+      for (;;) {
+        const typed = await terminal.question("Allow it? [o]nce, [s]ession, [a]lways, [N]o: ", { signal });
+        const answer = ANSWERS[typed.trim().toLowerCase()];
+        if (answer !== undefined) return answer;
+      }
+    } finally {
+      terminal.close();
+    }
+  };
+}
+
+function describe({ reason, arguments: args, origin }: AskRequest): string[] {
+  const shown = withoutControls(JSON.stringify(args)).slice(0, 2000);
+  return [reason, `  server: ${origin.source}`, `  arguments: ${shown}`];
+}

@@ -1,0 +1,165 @@
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { PinDiff, PinEntry, Pins } from "../../hub/pins/pins.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { loadForCommand } from "../command-config.ts";
+import type { Invocation } from "../command.ts";
+import { type Chosen, choose, chooseAll, hidingNothing, openPins, publicName, recordEvents } from "../pins/pinned-tools.ts";
+import { type RunningHub, withHub } from "../running-hub.ts";
+import type { Column } from "../table.ts";
+
+/** Enough of a fingerprint to compare by eye. */
+const SHORT = 12;
+
+export async function run(invocation: Invocation): Promise<number> {
+  const [action, ...names] = invocation.args;
+  const config = await loadForCommand(invocation);
+  switch (action) {
+    case "list":
+      return list(invocation, openPins(invocation, config));
+    case "diff":
+      return diff(invocation, config, names);
+    case "approve":
+      return approve(invocation, config, names);
+    case "reset":
+      return reset(invocation, config, names);
+    default:
+      throw new ToolcribError("invalid_arguments", `There is no "pins ${action ?? ""}".`, {
+        hint: "toolcrib pins list, diff, approve or reset.",
+      });
+  }
+}
+
+const COLUMNS: readonly Column<PinEntry>[] = [
+  { title: "SERVER", cell: (pin) => pin.server },
+  { title: "TOOL", cell: (pin) => pin.tool },
+  { title: "FINGERPRINT", cell: (pin) => pin.fingerprint.slice(0, SHORT) },
+  { title: "PINNED", cell: (pin) => pin.pinnedAt },
+];
+
+/** What is in the file. No server is connected, so nothing is said of what they offer now. */
+function list({ out }: Invocation, pins: Pins): number {
+  const entries = pins.list();
+  if (out.json) out.value(entries.map(({ state: _state, ...entry }) => entry));
+  else if (entries.length === 0) out.note(`Nothing is pinned in ${pins.file}. A tool is pinned when it is first seen.`);
+  else out.table(COLUMNS, entries);
+  return 0;
+}
+
+function diff(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
+  const { out } = invocation;
+  return withPins(invocation, config, async (running, pins) => {
+    const chosen = await chosenTools(invocation, running, pins, names);
+    const diffs = chosen.flatMap(({ server, tool }) => pins.diff(server, tool));
+    const gone = pins.list().filter((pin) => pin.state === "gone" && isChosen(chosen, pin));
+    if (out.json) {
+      const changed = diffs.map((each) => ({ ...named(running, each), state: "changed" }));
+      const missing = gone.map(({ server, tool, fingerprint }) => ({
+        name: `${server}/${tool}`,
+        state: "gone",
+        server,
+        tool,
+        before: fingerprint,
+        after: null,
+        diff: [],
+      }));
+      out.value([...changed, ...missing]);
+      return 0;
+    }
+    for (const each of diffs) showDiff(invocation, running, each);
+    for (const { server, tool } of gone) out.line(`${out.paint("bold", `${server}/${tool}`)} is not offered any more`);
+    if (diffs.length + gone.length === 0) out.note("No tool differs from its pin.");
+    return 0;
+  });
+}
+
+function approve(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
+  const { out, flags } = invocation;
+  if ((names.length === 0) !== flags.has("all")) {
+    throw new ToolcribError("invalid_arguments", "Say which tools to approve, or --all.", {
+      hint: "toolcrib pins diff shows those that changed.",
+    });
+  }
+  return withPins(invocation, config, async (running, pins) => {
+    const approved: PinDiff[] = [];
+    for (const { server, tool } of await chosenTools(invocation, running, pins, names)) {
+      approved.push(...(await pins.approve(server, tool)));
+    }
+    if (approved.length > 0) recordEvents(invocation, config, "pin.approved", approved.map(withoutDiff));
+    if (out.json) out.value(approved.map((each) => named(running, each)));
+    else if (approved.length === 0) out.line("Nothing to approve: no tool differs from its pin.");
+    for (const each of out.json ? [] : approved) {
+      showDiff(invocation, running, each);
+      out.line(`  approved: ${each.before?.slice(0, SHORT) ?? "(not pinned)"} → ${each.after.slice(0, SHORT)}`);
+    }
+    return 0;
+  });
+}
+
+async function reset(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
+  const { out } = invocation;
+  const [server] = names;
+  if (names.length > 1) throw new ToolcribError("invalid_arguments", "Name one server, or none to forget all pins.");
+  const pins = openPins(invocation, config);
+  if (server !== undefined && !pins.list().some((pin) => pin.server === server)) {
+    throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}".`, { hint: "toolcrib pins list shows the pins." });
+  }
+  const removed = await pins.reset(server);
+  if (removed.length > 0) recordEvents(invocation, config, "pin.reset", removed);
+  if (out.json) out.value({ file: pins.file, removed });
+  else out.line(`Forgot ${removed.length} pins in ${pins.file}. Each tool is pinned anew when it is next seen.`);
+  return 0;
+}
+
+function withPins(
+  invocation: Invocation,
+  config: LoadedConfig,
+  use: (running: RunningHub, pins: Pins) => Promise<number>,
+): Promise<number> {
+  const pins = openPins(invocation, config);
+  return withHub(
+    invocation,
+    async (running) => {
+      try {
+        return await use(running, pins);
+      } finally {
+        await pins.close();
+      }
+    },
+    { config: hidingNothing(config) },
+  );
+}
+
+async function chosenTools(
+  invocation: Invocation,
+  running: RunningHub,
+  pins: Pins,
+  names: readonly string[],
+): Promise<Chosen[]> {
+  if (names.length === 0) return chooseAll(invocation, running, pins);
+  const chosen: Chosen[] = [];
+  for (const name of names) chosen.push(await choose(running, pins, name));
+  return chosen;
+}
+
+function isChosen(chosen: readonly Chosen[], pin: PinEntry): boolean {
+  return chosen.some(({ server, tool }) => server === pin.server && (tool === undefined || tool === pin.tool));
+}
+
+function named(running: RunningHub, { server, tool, ...rest }: PinDiff): object {
+  return { name: publicName(running, server, tool), server, tool, ...rest };
+}
+
+function withoutDiff({ diff: _diff, ...rest }: PinDiff): Omit<PinDiff, "diff"> {
+  return rest;
+}
+
+function showDiff({ out }: Invocation, running: RunningHub, { server, tool, diff }: PinDiff): void {
+  out.line(`${out.paint("bold", publicName(running, server, tool))}  (${tool} of ${server})`);
+  for (const line of diff) out.line(`  ${paintLine(out, line)}`);
+}
+
+function paintLine(out: Invocation["out"], line: string): string {
+  const style = { "+": "green", "-": "red", "!": "yellow" } as const;
+  const mark = line.charAt(0);
+  return mark === "+" || mark === "-" || mark === "!" ? out.paint(style[mark], line) : line;
+}

@@ -1,0 +1,50 @@
+import { notFound } from "../../hub/locate.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { Explanation, Step } from "../../policy/decide.ts";
+import type { Invocation } from "../command.ts";
+import { findCapability } from "../find-capability.ts";
+import { withHub } from "../running-hub.ts";
+import type { Column } from "../table.ts";
+
+/** `policy explain <tool>`: the decision, the rule, and what each level said. */
+export async function run(invocation: Invocation): Promise<number> {
+  const [action, name = ""] = invocation.args;
+  if (action !== "explain") {
+    throw new ToolcribError("invalid_arguments", `There is no "policy ${action}".`, {
+      hint: "toolcrib policy explain <tool>",
+    });
+  }
+  return withHub(invocation, async (running) => {
+    const { hub } = running;
+    // A denied tool is in no view, so the servers are waited for and the catalog is asked itself.
+    await findCapability(running, name, (view) => view.tools);
+    const explanation = hub.explain(hub.session, name);
+    if (explanation === undefined) {
+      throw notFound({ kind: "tool", name, arguments: {} }, hub.view(hub.session).tools.map((tool) => tool.name));
+    }
+    const role = invocation.flags.text("role") ?? null;
+    if (invocation.out.json) invocation.out.value({ tool: name, role, ...explanation });
+    else show(invocation, name, role, explanation);
+    return 0;
+  });
+}
+
+const COLUMNS: readonly Column<Step>[] = [
+  { title: "LEVEL", cell: (step) => step.level },
+  { title: "SAYS", cell: (step) => step.verdict },
+  { title: "RULE", cell: ({ rule }) => (rule === null ? "-" : `${rule.list}: ${rule.pattern}`) },
+  { title: "WHERE", cell: (step) => step.where, shrink: true },
+];
+
+function show({ out }: Invocation, name: string, role: string | null, { decision, steps }: Explanation): void {
+  const who = role === null ? "the owner" : `the role ${role}`;
+  out.line(`${name} for ${who}: ${out.paint("bold", decision.verdict)}`);
+  out.line(because(decision));
+  out.line("");
+  out.table(COLUMNS, steps);
+}
+
+function because({ rule }: Explanation["decision"]): string {
+  if (rule === null) return "No rule speaks of it, and what no rule speaks of is allowed.";
+  return `Because of ${rule.list} "${rule.pattern}" at the level ${rule.level}: ${rule.where}.`;
+}

@@ -1,0 +1,115 @@
+/** What the pins commands share: the pins of the config, and what servers offer now, hidden tools included. */
+import { join } from "node:path";
+import { toolcribHome } from "../../config/find-config.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import { pinFileFor } from "../../hub/pins/pin-file.ts";
+import { Pins } from "../../hub/pins/pins.ts";
+import type { ToolCapability } from "../../model/capability.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { AuditLog } from "../../telemetry/audit/log.ts";
+import type { Invocation } from "../command.ts";
+import { findCapability } from "../find-capability.ts";
+import type { RunningHub } from "../running-hub.ts";
+
+/** Throws for a file that cannot be used: a command about pins has nothing to say then. */
+export function openPins({ env, out }: Invocation, config: LoadedConfig): Pins {
+  const pins = new Pins({
+    file: pinFileFor(config.file, toolcribHome(env)),
+    // The commands only look and write; what is done with a changed tool is up to the hub.
+    mode: "warn",
+    onEvent: (event) => {
+      if (event.type === "recorded") out.note(`${event.server}: ${event.tools.length} tools pinned for the first time`);
+    },
+  });
+  if (pins.problem !== undefined) throw pins.problem;
+  return pins;
+}
+
+/** The same servers without any rule that hides a tool. Nothing is called through it. */
+export function hidingNothing(config: LoadedConfig): LoadedConfig {
+  const { allow: _allow, deny: _deny, ask: _ask, max: _max, ...tools } = config.config.tools;
+  const guard = { ...config.config.guard, pins: "off", definitions: "ignore", taint: "off" } as const;
+  return {
+    ...config,
+    config: { ...config.config, tools, guard, roles: {}, plugins: [] },
+    servers: config.servers.map(({ tools: _tools, roles: _roles, ...spec }) => spec),
+  };
+}
+
+/** One tool, or all of a server. */
+export interface Chosen {
+  readonly server: string;
+  /** The server's own name for it; undefined for all. */
+  readonly tool: string | undefined;
+}
+
+/** Connects what `name` needs. It is a public name, a server id, or `server/tool` in the server's own words. */
+export async function choose(running: RunningHub, pins: Pins, name: string): Promise<Chosen> {
+  const { hub } = running;
+  const known = hub.config.servers.map((spec) => spec.id);
+  const pinned = pins.list().find((pin) => `${pin.server}/${pin.tool}` === name);
+  const server = known.find((id) => id === name) ?? pinned?.server ?? known.find((id) => name.startsWith(`${id}/`));
+  if (server !== undefined) {
+    await connectOne(running, server);
+    checkServer(running, pins, server);
+    return { server, tool: server === name ? undefined : name.slice(server.length + 1) };
+  }
+  const found = await findCapability(running, name, (view) => view.tools);
+  if (found === undefined) {
+    throw new ToolcribError("not_found", `There is no tool "${name}".`, {
+      hint: "toolcrib pins list shows what is pinned. A tool that is gone is named server/tool.",
+    });
+  }
+  checkServer(running, pins, found.origin.source);
+  return { server: found.origin.source, tool: found.origin.name };
+}
+
+/** Every server that connects by itself; those that are down are told of. */
+export async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
+  running.connectAuto();
+  await running.settled();
+  for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
+  const connected = running.hub.servers().filter((info) => info.status === "connected");
+  for (const { id } of connected) checkServer(running, pins, id);
+  return connected.map(({ id }) => ({ server: id, tool: undefined }));
+}
+
+/** The public name, or `server/tool` for one that the server does not offer now. */
+export function publicName({ hub }: RunningHub, server: string, tool: string): string {
+  const isIt = ({ origin }: ToolCapability): boolean => origin.source === server && origin.name === tool;
+  return hub.view(hub.session).tools.find(isIt)?.name ?? `${server}/${tool}`;
+}
+
+/** Approvals belong into the audit log as much as calls do. */
+export function recordEvents(
+  { env, out }: Invocation,
+  config: LoadedConfig,
+  event: "pin.approved" | "pin.reset",
+  changes: readonly { server: string; tool: string; before?: string | null; after?: string }[],
+): void {
+  const log = new AuditLog({
+    dir: join(toolcribHome(env), "audit"),
+    maxBytes: config.config.audit.maxBytes,
+    onProblem: (message) => out.warn(message),
+  });
+  for (const { server, tool, ...details } of changes) {
+    log.event({ time: new Date().toISOString(), event, door: "cli", origin: { source: server, name: tool }, details });
+  }
+  log.close();
+}
+
+async function connectOne(running: RunningHub, server: string): Promise<void> {
+  running.connect([server]);
+  await running.settled();
+  running.assertTime();
+  const down = running.unreachable().find(({ info }) => info.id === server);
+  if (down === undefined) return;
+  throw new ToolcribError("server_unavailable", `The server "${server}" is not connected: ${down.reason}`, {
+    hint: "toolcrib doctor checks it.",
+    details: { server },
+  });
+}
+
+function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
+  pins.check(server, hub.view(hub.session).tools.filter(({ origin }) => origin.source === server));
+}

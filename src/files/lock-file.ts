@@ -1,0 +1,102 @@
+/** A lock between processes: a file beside the locked one, which names the process that holds it. */
+import { randomUUID } from "node:crypto";
+import { open, readFile, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { ToolcribError } from "../model/errors.ts";
+
+interface LockOptions {
+  /** How long to wait for another holder, in milliseconds. */
+  readonly waitMs?: number;
+  /** A lock of another machine, or without readable contents, counts as left behind after this time. */
+  readonly staleMs?: number;
+}
+
+interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  readonly token: string;
+}
+
+/** Runs `task` while no other process runs one on the same file. Rejects with `conflict` if the wait is too long. */
+export async function withLock<T>(file: string, task: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+  const { waitMs = 10_000, staleMs = 30_000 } = options;
+  const path = `${file}.lock`;
+  const token = randomUUID();
+  const deadline = performance.now() + waitMs;
+  while (!(await tryCreate(path, token))) {
+    if (await isLeftBehind(path, staleMs)) await removeLeftBehind(path, staleMs);
+    else if (performance.now() > deadline) {
+      throw new ToolcribError("conflict", `${file} is being changed by another process`, {
+        hint: `Try again. If no other process works on it, remove ${path}.`,
+      });
+    } else await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 40));
+  }
+  try {
+    return await task();
+  } finally {
+    // Only our own: after a long suspension another process may hold it by now.
+    if ((await readHolder(path))?.token === token) await rm(path, { force: true });
+  }
+}
+
+async function tryCreate(path: string, token: string): Promise<boolean> {
+  let handle;
+  try {
+    handle = await open(path, "wx", 0o600);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+  try {
+    await handle.writeFile(JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies Holder));
+  } finally {
+    await handle.close();
+  }
+  return true;
+}
+
+async function readHolder(path: string): Promise<Holder | undefined> {
+  try {
+    // Written by tryCreate; a half-written one fails to parse.
+    return JSON.parse(await readFile(path, "utf8")) as Holder;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isLeftBehind(path: string, staleMs: number): Promise<boolean> {
+  const holder = await readHolder(path);
+  if (holder !== undefined && holder.host === hostname()) return !isAlive(holder.pid);
+  try {
+    return Date.now() - (await stat(path)).mtimeMs > staleMs;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Two processes may find the same lock left behind; were each to remove it, the slower one would remove the lock that
+ * the faster one has taken by then. So removing is itself under a lock, and looks again.
+ */
+async function removeLeftBehind(path: string, staleMs: number): Promise<void> {
+  const claim = `${path}.claim`;
+  if (!(await tryCreate(claim, ""))) {
+    if (await isLeftBehind(claim, staleMs)) await rm(claim, { force: true });
+    else await new Promise((resolve) => setTimeout(resolve, 5));
+    return;
+  }
+  try {
+    if (await isLeftBehind(path, staleMs)) await rm(path, { force: true });
+  } finally {
+    await rm(claim, { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}

@@ -1,0 +1,99 @@
+/** Detection of suspicious content: read once, ask every detector, report each place once. */
+import { type Finding, isAtLeast, SEVERITIES } from "../../model/finding.ts";
+import { agentDirective } from "./agent-directive.ts";
+import { bidiText } from "./bidi-text.ts";
+import { concealment } from "./concealment.ts";
+import { credentialRequest } from "./credential-request.ts";
+import type { Detector, Suspicion } from "./detector.ts";
+import { encodedPayload } from "./encoded-payload.ts";
+import { exfiltrationLink } from "./exfiltration-link.ts";
+import { exfiltrationRequest } from "./exfiltration-request.ts";
+import { hiddenText } from "./hidden-text.ts";
+import { instructionOverride } from "./instruction-override.ts";
+import { read } from "./reading.ts";
+import { roleForging } from "./role-forging.ts";
+import { excerptOf } from "./show-hidden.ts";
+import { tagCharacters } from "./tag-characters.ts";
+import { terminalEscape } from "./terminal-escape.ts";
+import { toolCallForging } from "./tool-call-forging.ts";
+import { unescaped } from "./unescape.ts";
+
+/** What is asked of a text as it stands. */
+const PLAIN: readonly Detector[] = [
+  instructionOverride,
+  agentDirective,
+  concealment,
+  credentialRequest,
+  exfiltrationRequest,
+  exfiltrationLink,
+  roleForging,
+  toolCallForging,
+];
+
+/** What is asked of a text's characters. A decoded text is not asked again: bytes look odd without being hostile. */
+const CHARACTERS: readonly Detector[] = [hiddenText, bidiText, tagCharacters, terminalEscape];
+
+/** Encodings are unpacked twice at most, and each layer is shorter than the one around it. */
+const DETECTORS: readonly Detector[] = [
+  ...PLAIN,
+  ...CHARACTERS,
+  encodedPayload((once) => isSuspicious(once, [...PLAIN, encodedPayload((twice) => isSuspicious(twice, PLAIN))])),
+];
+
+export const DETECTOR_NAMES: readonly string[] = DETECTORS.map((detector) => detector.name);
+
+/**
+ * The suspicious places of a text, in their order. Linear in the length of the text.
+ *
+ * @example detect("Ignore all previous instructions.")[0]?.code // "instruction_override"
+ */
+export function detect(text: string): Finding[] {
+  const plain = unescaped(text);
+  const suspicions =
+    plain === undefined
+      ? suspicionsIn(text, DETECTORS)
+      : suspicionsIn(plain.text, DETECTORS).map(({ code, severity, start, end }) => ({
+          code,
+          severity,
+          start: plain.originalAt(start),
+          end: plain.originalAt(end),
+        }));
+  return merged(suspicions).map(({ code, severity, start, end }) => ({
+    code,
+    severity,
+    start,
+    end,
+    excerpt: excerptOf(text, start, end),
+  }));
+}
+
+function suspicionsIn(text: string, detectors: readonly Detector[]): Suspicion[] {
+  if (text.trim() === "") return [];
+  const reading = read(text);
+  return detectors.flatMap((detector) => detector.find(reading));
+}
+
+function isSuspicious(text: string, detectors: readonly Detector[]): boolean {
+  return suspicionsIn(text, detectors).some(({ severity }) => isAtLeast(severity, "medium"));
+}
+
+/** Overlapping suspicions of one code become one, as severe as the worst of them. */
+function merged(suspicions: readonly Suspicion[]): Suspicion[] {
+  const kept: Suspicion[] = [];
+  const lastOf = new Map<string, number>();
+  for (const suspicion of suspicions.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    const index = lastOf.get(suspicion.code);
+    const last = index === undefined ? undefined : kept[index];
+    if (index === undefined || last === undefined || suspicion.start >= last.end) {
+      lastOf.set(suspicion.code, kept.length);
+      kept.push(suspicion);
+      continue;
+    }
+    kept[index] = {
+      ...last,
+      end: Math.max(last.end, suspicion.end),
+      severity: SEVERITIES[Math.max(SEVERITIES.indexOf(last.severity), SEVERITIES.indexOf(suspicion.severity))] ?? "high",
+    };
+  }
+  return kept;
+}

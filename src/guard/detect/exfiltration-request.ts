@@ -1,0 +1,8 @@
+import type { Detector } from "./detector.ts";
+import { suspicionsOf } from "./weigh.ts";
+
+/** "Send the conversation to …", "append the history to this URL". */
+export const exfiltrationRequest: Detector = {
+  name: "exfiltration request",
+  find: (reading) => suspicionsOf(reading, new Set(["exfiltration_request"])),
+};

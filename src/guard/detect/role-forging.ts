@@ -1,0 +1,97 @@
+import { type Detector, severityOf, SuspicionList } from "./detector.ts";
+import { spanAt } from "./hidden-markup.ts";
+import { isShown, originalSpan, type Reading } from "./reading.ts";
+import { hostilityBetween } from "./weigh.ts";
+
+interface Weights {
+  /** What the form counts for on its own. */
+  readonly weight: number;
+  /** What it counts for at the least when the words after it are hostile. */
+  readonly hostileWeight: number;
+}
+
+interface Forgery extends Weights {
+  readonly pattern: RegExp;
+}
+
+/** Every quantifier is bounded, so a pattern costs a constant at each place of the text. */
+const FORGERIES: readonly Forgery[] = [
+  // ChatML and its kin, with a role. The end of a turn before the start of another one is a break-out.
+  { pattern: /<\|\s?im_start\s?\|>\s{0,3}(?:system|assistant|user|developer|tool)/g, weight: 4, hostileWeight: 9 },
+  { pattern: /<\|\s?im_end\s?\|>\s{0,4}<\|\s?im_start\s?\|>\s{0,3}(?:system|developer)/g, weight: 5.5, hostileWeight: 9 },
+  { pattern: /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g, weight: 4, hostileWeight: 9 },
+  { pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/g, weight: 3.5, hostileWeight: 8.5 },
+  { pattern: /<start_of_turn>\s{0,3}(?:system|model|user|developer)/g, weight: 4, hostileWeight: 9 },
+  { pattern: /\[\/?inst\]|<<\/?sys>>|<\/?s>\s{0,3}\[inst\]/g, weight: 3.5, hostileWeight: 8.5 },
+  // A result that closes what holds it and opens something with more authority.
+  {
+    pattern:
+      /<\/\s?(?:tool_result|tool_results|tool_response|function_results?|function_response|result|results|output|stdout|context|document|documents|untrusted\w{0,20}|external\w{0,20}|search_results?|data|user_input|content|webpage|email|tool_output|observation)\s?>\s{0,8}<\s?(?:system|instructions?|admin|important|user|assistant|developer|human|sys|directive|system[-_]\w{1,20})\b[^<>]{0,80}>/g,
+    weight: 6.5,
+    hostileWeight: 9.5,
+  },
+  { pattern: /<\s?(?:system|system[-_](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|important|developer[-_]message|hidden|secret)\b[^<>]{0,60}>/g, weight: 0, hostileWeight: 7.5 },
+  // Headings and labels at the start of a line.
+  { pattern: /^[ \t>*_-]{0,6}#{1,6}\s{0,2}(?:system|assistant|developer|instruction|new instructions?)(?: (?:prompt|message|instructions?|override|update))?\s{0,2}:?\s{0,2}$/gm, weight: 0, hostileWeight: 7 },
+  { pattern: /^[ \t>*_#-]{0,8}#{1,6}\s{0,2}(?:system|developer|instruction|assistant|human|user)(?: (?:prompt|message|instructions?|override|update))?\s?:/gm, weight: 0, hostileWeight: 7 },
+  { pattern: /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert))?[\])}*_]{0,4}\s?:/gm, weight: 0, hostileWeight: 7 },
+  { pattern: /^[ \t]{0,6}[[({]{1,2}\s?(?:system|developer|admin(?:istrator)?|root)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive))?\s?[\])}]{1,2}/gm, weight: 0, hostileWeight: 7 },
+  { pattern: /^[ \t>*_-]{0,6}(?:human|user)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:/gm, weight: 0, hostileWeight: 6.5 },
+  { pattern: /^[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:human|user|system)[*_]{0,2}\s?:/gm, weight: 0, hostileWeight: 6.5 },
+  { pattern: /^[ \t=*#-]{1,12}\s?(?:end|begin|start) of (?:tool |function |user |system |untrusted |external )?(?:result|output|response|input|content|message|prompt|instructions?|document|data|context)s?\b/gm, weight: 1.5, hostileWeight: 7 },
+];
+
+/**
+ * Labels in brackets, dashes or tags that name the model or claim authority, with an order word: "[AI INSTRUCTION]",
+ * "---SYSTEM---", "<hidden>". The more of both a label has, the less honest use it has.
+ */
+const LABEL = /(?:\[{1,2}|<|\{\{#?|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\({2}|\/{2}\s|\/\*\s|#\s|!{2,4})\s?([a-z][a-z _:'-]{1,60}?)\s?(?:\]{1,2}|>|\}\}|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\){2}|:|!{2,4})/g;
+const MODEL_WORDS = /\b(?:ai|assistant|llm|model|agent|gpt|chatbot|claude|copilot|bot)s?\b/;
+const POWER_WORDS = /\b(?:system|admin|administrator|root|developer|priority|hidden|secret|override|maintenance|debug|internal|confidential|urgent|critical|security|privileged|new|important)\b/;
+const ORDER_WORDS = /\b(?:instructions?|directives?|override|command|note|notice|message|prompt|update|orders?|task|request|policy|alert)\b/;
+
+function labelWeights(label: string): Weights | undefined {
+  const words = label.replace(/[_:-]+/g, " ");
+  const model = MODEL_WORDS.test(words);
+  const power = POWER_WORDS.test(words);
+  const order = ORDER_WORDS.test(words);
+  if (model && order) return { weight: 4, hostileWeight: 8 };
+  if (power && order) return { weight: 1.5, hostileWeight: 7 };
+  if (power && words.trim().split(" ").length === 1) return { weight: 0, hostileWeight: 6 };
+  return undefined;
+}
+
+/** How many characters after the forged mark are its content. */
+const CONTENT = 300;
+const HOSTILE = 2.4;
+
+/** Marks of turns and roles that only the program around a model may write. */
+export const roleForging: Detector = {
+  name: "role forging",
+  find(reading) {
+    const suspicions = new SuspicionList();
+    for (const forgery of FORGERIES) {
+      for (const found of reading.normal.text.matchAll(forgery.pattern)) {
+        const end = found.index + found[0].length;
+        const severity = severityOf(score(reading, forgery, found.index, end));
+        suspicions.add("role_forging", severity, originalSpan(reading, found.index, end));
+      }
+    }
+    for (const found of reading.normal.text.matchAll(LABEL)) {
+      const weights = labelWeights(found[1] ?? "");
+      if (weights === undefined) continue;
+      const end = found.index + found[0].length;
+      suspicions.add("role_forging", severityOf(score(reading, weights, found.index, end)), originalSpan(reading, found.index, end));
+    }
+    return suspicions.all();
+  },
+};
+
+function score(reading: Reading, forgery: Weights, start: number, end: number): number {
+  const hostile = hostilityBetween(reading, start, end + CONTENT) >= HOSTILE;
+  const base = hostile ? forgery.hostileWeight : forgery.weight;
+  if (spanAt(reading.hidden, start) !== undefined) return base;
+  // Chat templates in the documents of models: shown as code, or in a text about them.
+  if (isShown(reading, start, end)) return base - (hostile && reading.topic < 2 && !reading.shape.code ? 2.5 : 6);
+  return reading.topic >= 4 ? base - 3.5 : base;
+}

@@ -1,0 +1,66 @@
+import { isFenced } from "./context.ts";
+import { type Detector, severityOf, SuspicionList } from "./detector.ts";
+import { isShown, originalSpan, type Reading } from "./reading.ts";
+import { hostilityBetween } from "./weigh.ts";
+
+interface CallForm {
+  readonly pattern: RegExp;
+  readonly weight: number;
+  /** What it counts for more outside of a document that is all JSON. */
+  readonly inProse?: number;
+}
+
+const FORMS: readonly CallForm[] = [
+  { pattern: /<\s?(?:antml:|\w{1,12}:)?function_calls?\s?>/g, weight: 7 },
+  { pattern: /<\s?(?:antml:|\w{1,12}:)?invoke\s{1,3}name\s?=/g, weight: 7 },
+  { pattern: /<\s?\|?\s?(?:tool_calls?|tool_use|tool_code|tool_call_begin|tool▁calls▁begin|python_tag|functioncall)\s?\|?\s?>/g, weight: 7 },
+  { pattern: /<function=\w{1,60}>/g, weight: 7 },
+  { pattern: /\[\s?tool_calls?\s?\]/g, weight: 7 },
+  { pattern: /"(?:tool_calls?|function_call|tool_use|tool_uses)"\s{0,4}:\s{0,4}[[{]/g, weight: 3 },
+  { pattern: /"type"\s{0,4}:\s{0,4}"(?:tool_use|tool_call|function_call)"/g, weight: 3 },
+  { pattern: /"(?:tool|tool_name|function|recipient_name|action|name)"\s{0,4}:\s{0,4}"[\w.:-]{1,80}"\s{0,4},\s{0,4}"(?:arguments|parameters|args|input|tool_input|action_input|kwargs|params)"\s{0,4}:\s{0,4}["{]/g, weight: 2.5, inProse: 1 },
+  { pattern: /(?:^|[\s.>*])action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}action input:/gm, weight: 5.5 },
+];
+
+/** A tool whose call does harm: the difference between a log of calls and a call that wants to happen. */
+const DANGEROUS =
+  /(?:send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|email|e_mail|mail|post|http|fetch|curl|write|drop|run|command|exfil|forward|publish|share|grant|admin|secret|password|credential|read_file|get_env|environment|wallet|invite|push|merge|approve|disable)/;
+const NEAR = 240;
+
+/** The notation in which a model calls tools, written into a result so that somebody runs it. */
+export const toolCallForging: Detector = {
+  name: "tool call forging",
+  find(reading) {
+    const suspicions = new SuspicionList();
+    for (const form of FORMS) {
+      for (const found of reading.normal.text.matchAll(form.pattern)) {
+        const end = found.index + found[0].length;
+        const severity = severityOf(score(reading, form, found.index, end));
+        suspicions.add("tool_call_forging", severity, originalSpan(reading, found.index, end));
+      }
+    }
+    return suspicions.all();
+  },
+};
+
+function score(reading: Reading, { weight, inProse = 0 }: CallForm, start: number, end: number): number {
+  const { text } = reading.normal;
+  let score = weight;
+  if (DANGEROUS.test(text.slice(start, end + NEAR))) score += 1.5;
+  score += Math.min(3, hostilityBetween(reading, Math.max(0, start - NEAR), end + NEAR));
+  if (reading.shape.json || reading.shape.code) {
+    // A log or a program that works with calls is full of them; one that asks for harm is still worth a look.
+    return score - (weight < 5 ? 1.5 : 3);
+  }
+  score += inProse;
+  // The quotes of the notation itself are no quotation.
+  const shown = text[start] === '"' ? isFenced(reading.shape, start) : isShown(reading, start, end);
+  if (shown) return score - 4.5;
+  if (weight < 5 && followsProse(text, start)) score += 1.5;
+  return reading.topic >= 4 ? score - 2 : score;
+}
+
+/** The call stands after a line of ordinary words. */
+function followsProse(text: string, start: number): boolean {
+  return /[a-z]{2,20} [a-z]{2,20} [a-z]{2,20}/.test(text.slice(Math.max(0, start - 200), start));
+}

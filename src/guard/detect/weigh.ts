@@ -1,0 +1,131 @@
+/** Turns cues into scores: a phrase counts for what it says, how it says it, what stands near it, and where it stands. */
+import type { FindingCode } from "../../model/finding.ts";
+import { isCited } from "./context.ts";
+import { severityOf, type Suspicion, SuspicionList } from "./detector.ts";
+import { spanAt } from "./hidden-markup.ts";
+import { type CueKind, SUPPORT } from "./phrases/cue.ts";
+import { type Cue, firstCueFrom, isShown, originalSpan, type Reading } from "./reading.ts";
+
+/** Words to each side within which cues support each other. */
+const REACH = 45;
+const MOST_SUPPORT = 5;
+/** What a second cue of the same kind adds. */
+const SAME_KIND = 1.5;
+/** The highest score of what is only talked about. */
+const TALK = 4;
+const CITED_WITHIN = 12;
+const MAIL = /[\w.+-]@[\w-]{1,60}\.[a-z]{2}/;
+const DROP = /\b(?:evil|attacker|exfil|webhook\.site|requestbin|ngrok|burpcollaborator|pastebin)\b|:\/\/\d{1,3}\.\d{1,3}\./;
+
+/** Kinds that say by themselves that something is wanted of the reader. Manner and address alone are no attack. */
+const HOSTILE = new Set<CueKind>(["override", "persona", "task", "secrecy", "send", "credential", "destruction", "encoded", "tool"]);
+
+/** Reading a secret and passing it on are two steps of one kind. */
+const GATHERING = new Set<CueKind>(["credential", "send"]);
+
+export interface Weighing {
+  readonly score: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function suspicionsOf(reading: Reading, codes: ReadonlySet<FindingCode>): Suspicion[] {
+  const suspicions = new SuspicionList();
+  for (const cue of reading.cues) {
+    const { code } = cue.label;
+    if (code === undefined || !codes.has(code)) continue;
+    const weighing = weigh(reading, cue);
+    suspicions.add(code, severityOf(weighing.score), originalSpan(reading, weighing.start, weighing.end));
+  }
+  return suspicions.all();
+}
+
+function weigh(reading: Reading, cue: Cue): Weighing {
+  const { tokens } = reading;
+  const start = tokens.startOf(cue.first);
+  const end = tokens.endOf(cue.last);
+  const { support, hostile } = supportFor(reading, cue);
+  let score = cue.label.weight + support;
+  if (cue.label.kind === "address" && !hostile) score = Math.min(score, TALK);
+  if (cue.label.verb === true) {
+    if (cue.mood === "command") score += 1;
+    else if (cue.mood === "description" || cue.label.commandOnly === true) score = Math.min(score, TALK);
+    else if (cue.label.weight < 9) score -= 1.5;
+  }
+  if (cue.label.kind === "send" || cue.label.kind === "credential") score += destinationWeight(reading, start, end);
+  return { score: inContext(reading, cue, score), start, end };
+}
+
+/** The best cue of each other kind near by. */
+function supportFor(reading: Reading, cue: Cue): { support: number; hostile: boolean } {
+  const { cues } = reading;
+  const kinds = new Set<CueKind>([cue.label.kind]);
+  let support = 0;
+  let hostile = false;
+  let again = false;
+  for (let index = firstCueFrom(cues, cue.first - REACH); index < cues.length; index += 1) {
+    const other = cues[index];
+    if (other === undefined || other.first > cue.last + REACH) break;
+    const { kind } = other.label;
+    // Two readings of the same words are one piece of evidence.
+    if (other.first <= cue.last && other.last >= cue.first && SUPPORT[kind] > 0.5) continue;
+    if (kind === cue.label.kind && !again && GATHERING.has(kind) && other.label.weight >= 3) {
+      again = true;
+      support += SAME_KIND;
+    }
+    if (kinds.has(kind)) continue;
+    kinds.add(kind);
+    support += supportOf(other);
+    if (HOSTILE.has(kind)) hostile = true;
+  }
+  return { support: Math.min(MOST_SUPPORT, support), hostile };
+}
+
+/** A cue that is next to nothing by itself is next to nothing as support. */
+function supportOf(cue: Cue): number {
+  const full = SUPPORT[cue.label.kind];
+  return cue.label.code !== undefined && cue.label.weight < 3 ? full / 2 : full;
+}
+
+/** Nobody honest asks for a key by mail. */
+function destinationWeight(reading: Reading, start: number, end: number): number {
+  const near = reading.normal.text.slice(start, end + 80);
+  if (MAIL.test(near) || DROP.test(near)) return 2.5;
+  return /\bto\W{1,3}(?:the (?:url|address|endpoint|server) )?\W{0,3}https?:\/\//.test(near) ? 1.5 : 0;
+}
+
+/** Talk about attacks, quotation and code lower a score; being invisible raises it. */
+function inContext(reading: Reading, cue: Cue, score: number): number {
+  const { tokens } = reading;
+  const start = tokens.startOf(cue.first);
+  const end = tokens.endOf(cue.last);
+  if (spanAt(reading.hidden, start) !== undefined) return score + 2;
+  const shown = isShown(reading, start, end);
+  const cited = isCited(wordsBefore(reading, cue.first));
+  if (shown && (cited || reading.topic >= 2)) return Math.min(score, TALK);
+  if (shown) return score - (reading.shape.code ? 4 : 2);
+  if (reading.topic >= 4 && cited) return Math.min(score, TALK);
+  return reading.topic >= 6 ? score - 3 : score;
+}
+
+function wordsBefore(reading: Reading, first: number): string[] {
+  const words: string[] = [];
+  for (let at = Math.max(0, first - CITED_WITHIN); at < first; at += 1) words.push(reading.tokens.word(at));
+  return words;
+}
+
+/** How hostile the words between two offsets of the normalised text are: the sum of the kinds found there. */
+export function hostilityBetween(reading: Reading, start: number, end: number): number {
+  const { tokens, cues } = reading;
+  const last = tokens.at(end);
+  const kinds = new Set<CueKind>();
+  let sum = 0;
+  for (let index = firstCueFrom(cues, tokens.at(start)); index < cues.length; index += 1) {
+    const cue = cues[index];
+    if (cue === undefined || cue.first > last) break;
+    if (kinds.has(cue.label.kind) || SUPPORT[cue.label.kind] === 0) continue;
+    kinds.add(cue.label.kind);
+    sum += Math.max(supportOf(cue), cue.label.weight >= 4 ? cue.label.weight / 2 : 0);
+  }
+  return sum;
+}

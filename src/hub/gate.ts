@@ -1,0 +1,104 @@
+/** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
+import type { Capability } from "../model/capability.ts";
+import type { Decision } from "../model/decision.ts";
+import type { ToolClasses } from "../policy/classes.ts";
+import type { Explanation, Policy, Subject } from "../policy/decide.ts";
+import type { Session } from "../sessions/session.ts";
+import { isSearchTool } from "./search-definitions.ts";
+
+/** Says more about a capability than rules do; undefined if it has nothing to say. */
+export type Objection = (capability: Capability) => Decision | undefined;
+
+export interface GateOptions {
+  readonly policy: Policy;
+  readonly classes: ToolClasses;
+  readonly taint: "off" | "ask" | "deny";
+  /** Tags of a source, for rules like `tag:finance`. */
+  readonly tagsOf: (source: string) => readonly string[];
+  readonly isOwnerOnly: (toolName: string) => boolean;
+  /** Pins and scanned definitions. They narrow, like everything after the rules. */
+  readonly objections: readonly Objection[];
+}
+
+export class Gate {
+  readonly #options: GateOptions;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the session sees it in lists. What must be asked for is seen. */
+  shows(session: Session, capability: Capability): boolean {
+    return this.#standing(session, capability).verdict !== "deny";
+  }
+
+  decide(session: Session, capability: Capability): Decision {
+    const standing = this.#standing(session, capability);
+    return strictest(standing, this.#taintVerdict(session, capability));
+  }
+
+  /** The rules' part of the decision, step by step, and the decision as a whole. */
+  explain(session: Session, capability: Capability): Explanation {
+    const { steps } = this.#options.policy.explain(this.subject(capability), session);
+    return { steps, decision: this.decide(session, capability) };
+  }
+
+  /** True if what it returns comes from the open world. */
+  isOpenWorld(capability: Capability): boolean {
+    // What `toolcrib_call` brings in is laid to the tool that it ran.
+    return !isSearchTool(capability) && this.#options.classes.has(this.#matchable(capability), "openWorld");
+  }
+
+  subject(capability: Capability): Subject {
+    const local = capability.origin.source === "local" || isSearchTool(capability);
+    const isTool = capability.kind === "tool";
+    return {
+      kind: capability.kind,
+      publicName: capability.name,
+      originName: capability.origin.name,
+      server: local ? null : capability.origin.source,
+      annotations: isTool ? capability.definition.annotations : undefined,
+      tags: this.#options.tagsOf(capability.origin.source),
+      ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin.name),
+    };
+  }
+
+  #standing(session: Session, capability: Capability): Decision {
+    if (isSearchTool(capability)) return this.#searchVerdict(session, capability);
+    const byRules = this.#options.policy.decide(this.subject(capability), session);
+    return this.#options.objections.reduce((decision, objects) => strictest(decision, objects(capability)), byRules);
+  }
+
+  /**
+   * The search tools give nothing that the session does not have, and what they run is decided under its own name. So only
+   * a `deny` that names them counts: an allow list or a role's list of servers is not about them.
+   */
+  #searchVerdict(session: Session, capability: Capability): Decision {
+    const subject = { ...this.subject(capability), annotations: { readOnlyHint: true, openWorldHint: false } };
+    const { steps } = this.#options.policy.explain(subject, session);
+    const rule = steps.find((step) => step.rule?.list === "deny")?.rule;
+    return rule ? { verdict: "deny", rule } : { verdict: "allow", rule: null };
+  }
+
+  #taintVerdict(session: Session, capability: Capability): Decision | undefined {
+    const { taint: mode, classes } = this.#options;
+    if (mode === "off" || session.taint === null || capability.kind !== "tool") return undefined;
+    if (isSearchTool(capability)) return undefined;
+    const subject = this.#matchable(capability);
+    const risk = (["destructive", "sendsOut"] as const).find((name) => classes.has(subject, name));
+    if (risk === undefined) return undefined;
+    const where = `guard.taint: ${session.taint.name} (call ${session.taint.callId}) brought untrusted content into this session`;
+    return { verdict: mode, rule: { level: "taint", list: "taint", pattern: risk, where } };
+  }
+
+  #matchable(capability: Capability): { names: string[]; annotations: Subject["annotations"]; tags: Subject["tags"] } {
+    const { publicName, originName, annotations, tags } = this.subject(capability);
+    return { names: [publicName, originName], annotations, tags };
+  }
+}
+
+const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
+
+function strictest(first: Decision, second: Decision | undefined): Decision {
+  return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
+}

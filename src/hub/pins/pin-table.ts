@@ -1,0 +1,26 @@
+/** Changes of the table of pins; each gives a new table. */
+import type { Pin } from "../../guard/pins/compare.ts";
+import type { PinTable } from "./pin-file.ts";
+
+export interface PinOf {
+  readonly server: string;
+  /** The tool's own name. */
+  readonly name: string;
+  readonly pin: Pin;
+}
+
+/** A pin that is there already stays unless `replace` is set. */
+export function withPins(table: PinTable, pins: readonly PinOf[], options: { replace?: boolean } = {}): PinTable {
+  if (pins.length === 0) return table;
+  const result = new Map([...table].map(([id, tools]) => [id, new Map(tools)]));
+  for (const { server, name, pin } of pins) {
+    let tools = result.get(server);
+    if (tools === undefined) result.set(server, (tools = new Map()));
+    if (options.replace === true || !tools.has(name)) tools.set(name, pin);
+  }
+  return result;
+}
+
+export function withoutServer(table: PinTable, ids: readonly string[]): PinTable {
+  return new Map([...table].filter(([id]) => !ids.includes(id)));
+}

@@ -1,0 +1,279 @@
+/** The pins of a hub: what each tool's definition was when it was first seen or last approved. */
+import { type CurrentTool, comparePins, type Pin, type PinComparison, type PinState } from "../../guard/pins/compare.ts";
+import { renderDiff } from "../../guard/pins/render-diff.ts";
+import { changedVerdict, type PinMode, type PinVerdict, unusableVerdict } from "../../guard/pins/verdict.ts";
+import type { CapabilityOrigin } from "../../model/capability.ts";
+import { type Clock, systemClock } from "../../model/clock.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
+import { type PinOf, withoutServer, withPins } from "./pin-table.ts";
+
+/** In-process tools are the user's own code: they change when the user changes them. */
+const LOCAL_SOURCE = "local";
+const WATCH_MS = 1000;
+
+export type PinEvent =
+  /** Tools that were seen for the first time. */
+  | { readonly type: "recorded"; readonly server: string; readonly tools: readonly string[] }
+  /** Told once for each new definition. */
+  | { readonly type: "changed"; readonly server: string; readonly tool: string; readonly diff: readonly string[] }
+  | { readonly type: "approved"; readonly server: string; readonly tools: readonly string[] }
+  /** Verdicts may differ from before: somebody approved, reset or edited the pins. */
+  | { readonly type: "updated" }
+  | { readonly type: "problem"; readonly message: string; readonly hint: string };
+
+export interface PinsOptions {
+  readonly file: string;
+  readonly mode: PinMode;
+  readonly clock?: Clock;
+  readonly onEvent?: (event: PinEvent) => void;
+}
+
+export interface PinEntry {
+  readonly server: string;
+  readonly tool: string;
+  /** unknown: the server has not been asked. */
+  readonly state: Exclude<PinState, "new"> | "unknown";
+  readonly fingerprint: string;
+  readonly pinnedAt: string;
+}
+
+export interface PinDiff {
+  readonly server: string;
+  readonly tool: string;
+  /** null for a tool that was not pinned before. */
+  readonly before: string | null;
+  readonly after: string;
+  readonly diff: readonly string[];
+}
+
+export class Pins {
+  readonly file: string;
+  readonly mode: PinMode;
+  readonly #clock: Clock;
+  readonly #onEvent: (event: PinEvent) => void;
+  #table: PinTable = new Map();
+  /** Why the file cannot be used. It is never overwritten then. */
+  #unusable: ToolcribError | undefined;
+  #stamp: string | undefined;
+  readonly #current = new Map<string, ReadonlyMap<string, CurrentTool>>();
+  /** The new fingerprints that were told of, by server and tool. */
+  readonly #told = new Map<string, string>();
+  #unsaved: PinOf[] = [];
+  #saving: Promise<void> | undefined;
+  #saveFailed = false;
+  #stopWatching = (): void => {};
+
+  /** Reads the file, so that verdicts hold from the first definition on. */
+  constructor(options: PinsOptions) {
+    this.file = options.file;
+    this.mode = options.mode;
+    this.#clock = options.clock ?? systemClock;
+    this.#onEvent = options.onEvent ?? (() => {});
+    if (this.mode !== "off") this.#load();
+  }
+
+  /** To be called whenever a server's tools may have changed. A server that offers nothing is down, not changed. */
+  check(server: string, tools: readonly CurrentTool[]): void {
+    if (this.mode === "off" || server === LOCAL_SOURCE || tools.length === 0) return;
+    this.#current.set(server, new Map(tools.map((tool) => [tool.definition.name, tool])));
+    this.#compare(server);
+  }
+
+  /** Looks at the fingerprint itself, so that it is right also for a definition that `check` has not been told of yet. */
+  verdictFor(tool: { readonly origin: CapabilityOrigin; readonly fingerprint: string }): PinVerdict {
+    const { source, name } = tool.origin;
+    if (this.mode === "off" || source === LOCAL_SOURCE) return { verdict: "allow" };
+    if (this.#unusable !== undefined) return unusableVerdict(this.mode, this.file);
+    const pin = this.#table.get(source)?.get(name);
+    if (pin === undefined || pin.fingerprint === tool.fingerprint) return { verdict: "allow" };
+    return changedVerdict(this.mode, source, name, this.file);
+  }
+
+  /** Why the file cannot be used. While it cannot, nothing is recorded or compared. */
+  get problem(): ToolcribError | undefined {
+    return this.#unusable;
+  }
+
+  list(): PinEntry[] {
+    return [...this.#table].flatMap(([server, pins]) => {
+      const states = new Map(this.#comparisons(server).map(({ name, state }) => [name, state]));
+      return [...pins].map(([tool, { fingerprint, pinnedAt }]): PinEntry => {
+        const state = this.#current.has(server) ? states.get(tool) : undefined;
+        return { server, tool, state: state === undefined || state === "new" ? "unknown" : state, fingerprint, pinnedAt };
+      });
+    });
+  }
+
+  /** Every changed tool, or those of one server, or one. */
+  diff(server?: string, tool?: string): PinDiff[] {
+    const servers = server === undefined ? [...this.#current.keys()] : [server];
+    return servers.flatMap((id) =>
+      this.#comparisons(id).flatMap((compared) =>
+        compared.state === "changed" && (tool === undefined || compared.name === tool) ? [diffOf(id, compared)] : [],
+      ),
+    );
+  }
+
+  /** Pins the definition that the server gives now, of one tool or of all that changed. */
+  async approve(server: string, tool?: string): Promise<PinDiff[]> {
+    if (tool !== undefined && this.#current.get(server)?.has(tool) !== true) {
+      throw new ToolcribError("not_found", `The server "${server}" offers no tool "${tool}" now, so there is nothing to approve.`);
+    }
+    const approved = this.#comparisons(server).flatMap((compared) => {
+      const isWanted = tool === undefined ? compared.state === "changed" : compared.name === tool;
+      return isWanted && (compared.state === "changed" || compared.state === "new") ? [diffOf(server, compared)] : [];
+    });
+    // Also what is already pinned is written, so that an unusable file is an error here and not a silent success.
+    const pins = approved.flatMap(({ tool: name }) => this.#pinNow(server, name));
+    this.#adopt(await updatePinFile(this.file, (table) => withPins(table, pins, { replace: true })));
+    if (approved.length > 0) this.#onEvent({ type: "approved", server, tools: approved.map((each) => each.tool) });
+    this.#onEvent({ type: "updated" });
+    return approved;
+  }
+
+  /** Forgets the pins of a server, or all. What is offered next counts as seen for the first time. */
+  async reset(server?: string): Promise<{ server: string; tool: string }[]> {
+    const removed: { server: string; tool: string }[] = [];
+    const table = await updatePinFile(this.file, (before) => {
+      const ids = server === undefined ? [...before.keys()] : [server];
+      for (const id of ids) for (const tool of before.get(id)?.keys() ?? []) removed.push({ server: id, tool });
+      return withoutServer(before, ids);
+    });
+    this.#adopt(table);
+    this.#onEvent({ type: "updated" });
+    return removed;
+  }
+
+  /** Looks whether another process changed the file. True if so. */
+  refresh(): boolean {
+    if (this.mode === "off" || pinFileStamp(this.file) === this.#stamp) return false;
+    this.#load();
+    for (const server of this.#current.keys()) this.#compare(server);
+    this.#onEvent({ type: "updated" });
+    return true;
+  }
+
+  /** Keeps looking, so that an approval in another terminal counts within a second. */
+  watch(): void {
+    this.#stopWatching();
+    if (this.mode === "off") return;
+    this.#stopWatching = this.#clock.after(WATCH_MS, () => {
+      this.refresh();
+      this.watch();
+    });
+  }
+
+  /** Resolves when everything recorded is in the file, as far as it can be. Never rejects. */
+  async settled(): Promise<void> {
+    while (this.#saving !== undefined) await this.#saving;
+  }
+
+  async close(): Promise<void> {
+    this.#stopWatching();
+    await this.settled();
+  }
+
+  #load(): void {
+    this.#stamp = pinFileStamp(this.file);
+    try {
+      this.#table = withPins(readPinFile(this.file), this.#unsaved);
+      this.#unusable = undefined;
+    } catch (error) {
+      this.#giveUp(error);
+    }
+  }
+
+  #adopt(table: PinTable): void {
+    this.#stamp = pinFileStamp(this.file);
+    this.#unusable = undefined;
+    this.#table = withPins(table, this.#unsaved);
+    for (const server of this.#current.keys()) this.#compare(server);
+  }
+
+  #compare(server: string): void {
+    if (this.#unusable !== undefined) return;
+    const fresh: string[] = [];
+    for (const compared of this.#comparisons(server)) {
+      if (compared.state === "new") fresh.push(compared.name);
+      if (compared.state === "changed") this.#tell(server, compared);
+    }
+    if (fresh.length > 0) this.#record(server, fresh);
+  }
+
+  #record(server: string, names: readonly string[]): void {
+    const pins = names.flatMap((name) => this.#pinNow(server, name));
+    this.#table = withPins(this.#table, pins);
+    this.#unsaved.push(...pins);
+    this.#saving ??= this.#save();
+    this.#onEvent({ type: "recorded", server, tools: names });
+  }
+
+  #tell(server: string, compared: Extract<PinComparison, { state: "changed" }>): void {
+    const key = JSON.stringify([server, compared.name]);
+    if (this.#told.get(key) === compared.after.fingerprint) return;
+    this.#told.set(key, compared.after.fingerprint);
+    this.#onEvent({ type: "changed", server, tool: compared.name, diff: diffOf(server, compared).diff });
+  }
+
+  /** What another process pinned first stays: then ours is compared with that. */
+  async #save(): Promise<void> {
+    // Servers come up together, so what they bring is written together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#unsaved.length > 0) {
+      const pins = [...this.#unsaved];
+      try {
+        const table = await updatePinFile(this.file, (before) => withPins(before, pins));
+        this.#unsaved = this.#unsaved.slice(pins.length);
+        this.#adopt(table);
+        this.#saveFailed = false;
+      } catch (error) {
+        this.#unsaved = [];
+        this.#notSaved(error);
+      }
+    }
+    this.#saving = undefined;
+  }
+
+  #notSaved(error: unknown): void {
+    // Damaged since it was read.
+    if (error instanceof ToolcribError && error.code === "invalid_config") {
+      this.#giveUp(error);
+      return;
+    }
+    if (this.#saveFailed) return;
+    this.#saveFailed = true;
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#onEvent({
+      type: "problem",
+      message: `The pins cannot be written to ${this.file}: ${reason}`,
+      hint: "Until they can, a change is noticed only while this process runs.",
+    });
+  }
+
+  #giveUp(error: unknown): void {
+    const known = asToolcribError(error);
+    const isNews = this.#unusable?.message !== known.message;
+    this.#unusable = known;
+    this.#table = new Map();
+    if (isNews) this.#onEvent({ type: "problem", message: known.message, hint: known.hint ?? "" });
+  }
+
+  #comparisons(server: string): PinComparison[] {
+    return comparePins(this.#table.get(server) ?? new Map<string, Pin>(), this.#current.get(server)?.values() ?? []);
+  }
+
+  #pinNow(server: string, name: string): PinOf[] {
+    const tool = this.#current.get(server)?.get(name);
+    if (tool === undefined) return [];
+    const pinnedAt = new Date(this.#clock.now()).toISOString();
+    return [{ server, name, pin: { fingerprint: tool.fingerprint, definition: tool.definition, pinnedAt } }];
+  }
+}
+
+function diffOf(server: string, compared: Extract<PinComparison, { state: "changed" | "new" }>): PinDiff {
+  const after = compared.after.fingerprint;
+  if (compared.state === "new") return { server, tool: compared.name, before: null, after, diff: [] };
+  const diff = renderDiff(compared.pin.definition, compared.after.definition);
+  return { server, tool: compared.name, before: compared.pin.fingerprint, after, diff };
+}

@@ -1,0 +1,142 @@
+/** Runs the search tools. `toolcrib_call` adds no way around anything: what it runs takes the whole call path by itself. */
+import { nearMatches } from "../catalog/near-matches.ts";
+import type { ToolCapability } from "../model/capability.ts";
+import { type ErrorObject, ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Outcome } from "../model/outcome.ts";
+import type { CallToolResult } from "../model/protocol.ts";
+import { NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
+import type { Session } from "../sessions/session.ts";
+import { checkedArguments } from "../tools/arguments.ts";
+import { CALL_TOOL, DEFAULT_RESULTS, DESCRIBE_TOOL, SEARCH_SOURCE, SEARCH_TOOL, SEARCH_TOOLS } from "./search-definitions.ts";
+import type { Target } from "./target.ts";
+import type { ToolSearch } from "./tool-search.ts";
+import type { View } from "./view.ts";
+
+export interface SearchToolsOptions {
+  readonly search: ToolSearch;
+  readonly view: (session: Session) => View;
+  /** The hub's own `call`. */
+  readonly call: (session: Session, request: InnerCall) => Promise<Outcome<CallToolResult>>;
+}
+
+interface InnerCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly signal: UseContext["signal"];
+  readonly onProgress: UseContext["onProgress"];
+  readonly meta: UseContext["meta"];
+  readonly audience: UseContext["audience"];
+}
+
+const MAX_LINE = 160;
+
+export class SearchTools {
+  readonly #options: SearchToolsOptions;
+
+  constructor(options: SearchToolsOptions) {
+    this.#options = options;
+  }
+
+  /** What a use stands for if it is one of a search tool. */
+  target(session: Session, use: Use): Target | undefined {
+    if (use.kind !== "tool") return undefined;
+    const capability = SEARCH_TOOLS.find((tool) => tool.name === use.name);
+    return capability && { capability, use, source: this.#source(session, capability) };
+  }
+
+  #source(session: Session, tool: ToolCapability): Source {
+    return {
+      id: SEARCH_SOURCE,
+      kind: "local",
+      definitions: () => NO_DEFINITIONS,
+      onChange: () => () => {},
+      run: (use, context) => this.#run(session, tool, use.kind === "tool" ? use.arguments : {}, context),
+    };
+  }
+
+  async #run(session: Session, tool: ToolCapability, given: JsonObject, context: UseContext): Promise<CallToolResult> {
+    const args = checkedArguments({ name: tool.name, parameters: tool.definition.inputSchema }, given);
+    switch (tool.name) {
+      case SEARCH_TOOL:
+        return this.#search(session, String(args["query"]), Number(args["limit"] ?? DEFAULT_RESULTS));
+      case DESCRIBE_TOOL:
+        return this.#describe(session, String(args["name"]));
+      default:
+        return this.#call(session, String(args["name"]), innerArguments(args["arguments"]), context);
+    }
+  }
+
+  #search(session: Session, query: string, limit: number): CallToolResult {
+    const tools = this.#options.search
+      .find(session, query, limit)
+      .map((tool) => ({ name: tool.name, description: oneLine(tool.definition.description || tool.definition.title || "") }));
+    const lines = tools.map(({ name, description }) => (description === "" ? name : `${name}: ${description}`));
+    return {
+      content: [{ type: "text", text: lines.length === 0 ? "No tool matches. Try other words." : lines.join("\n") }],
+      structuredContent: { tools },
+    };
+  }
+
+  #describe(session: Session, name: string): CallToolResult {
+    const { tools } = this.#options.view(session);
+    const tool = tools.find((one) => one.name === name);
+    if (tool === undefined) throw unknownTool(name, tools);
+    // The public name is the one that can be called.
+    const definition = { ...tool.definition, name };
+    return { content: [{ type: "text", text: JSON.stringify(definition) }], structuredContent: definition };
+  }
+
+  async #call(session: Session, name: string, args: JsonObject, context: UseContext): Promise<CallToolResult> {
+    if (name.startsWith("toolcrib_")) {
+      throw new ToolcribError("invalid_arguments", `${CALL_TOOL} does not run "${name}".`, { hint: `Call ${name} itself.` });
+    }
+    const { signal, onProgress, meta, audience } = context;
+    const outcome = await this.#options.call(session, { name, arguments: args, signal, onProgress, meta, audience });
+    if (outcome.ok) return outcome.result;
+    const { error, result } = outcome;
+    if (result !== undefined) return result;
+    if (error.code === "cancelled") throw new ToolcribError("cancelled", error.message);
+    return errorResult(error);
+  }
+}
+
+function innerArguments(given: unknown): JsonObject {
+  if (isJsonObject(given)) return given;
+  if (given === undefined || given === "") return {};
+  try {
+    const parsed: unknown = JSON.parse(String(given));
+    if (isJsonObject(parsed)) return parsed;
+  } catch {
+    // Said below.
+  }
+  throw new ToolcribError("invalid_arguments", `The arguments for ${CALL_TOOL} to pass on are text that is no JSON object.`, {
+    hint: "Send them as an object.",
+  });
+}
+
+/** For a model an error is an answer like any other: it can read it and do better. */
+function errorResult(error: ErrorObject): CallToolResult {
+  const { code, message, hint } = error;
+  return {
+    content: [{ type: "text", text: `${code}: ${message}${hint === undefined ? "" : ` ${hint}`}` }],
+    structuredContent: { error },
+    isError: true,
+  };
+}
+
+function unknownTool(name: string, tools: readonly ToolCapability[]): ToolcribError {
+  const near = nearMatches(name, tools.map((tool) => tool.name));
+  return new ToolcribError("not_found", `There is no tool "${name}".`, {
+    hint: near.length === 0 ? `${SEARCH_TOOL} finds tools by what they do.` : `Did you mean ${near.join(", ")}?`,
+    ...(near.length === 0 ? {} : { details: { nearMatches: near } }),
+  });
+}
+
+/** The first sentence, or as much of it as fits a line. */
+function oneLine(description: string): string {
+  const text = description.slice(0, MAX_LINE * 8).replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const sentence = /^.*?[.!?](?= [\p{Lu}\p{N}"'([])/u.exec(text)?.[0] ?? text;
+  if (sentence.length <= MAX_LINE) return sentence;
+  return `${sentence.slice(0, MAX_LINE - 1).replace(/\s+\S*$/, "").toWellFormed()}…`;
+}

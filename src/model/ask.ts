@@ -1,0 +1,25 @@
+import type { CapabilityOrigin } from "./capability.ts";
+import type { Rule } from "./decision.ts";
+import type { JsonObject } from "./json.ts";
+
+/** `session`: until the session ends. `always`: from now on, written down where the rule stands. */
+export type AskAnswer = "once" | "session" | "always" | "no";
+
+/** A call that waits for somebody's yes. */
+export interface AskRequest {
+  readonly id: string;
+  readonly callId: string;
+  readonly session: { readonly id: string; readonly door: string; readonly role?: string };
+  /** Public name or URI. */
+  readonly name: string;
+  readonly origin: CapabilityOrigin;
+  readonly arguments: Readonly<JsonObject>;
+  readonly rule: Rule;
+  /** Why it is asked, in a sentence for a person. */
+  readonly reason: string;
+  /** ISO time after which the answer is no. */
+  readonly expiresAt: string;
+}
+
+/** What it throws counts as no. `signal` aborts when the question is moot. */
+export type AskCallback = (request: AskRequest, signal: AbortSignal) => Promise<AskAnswer> | AskAnswer;

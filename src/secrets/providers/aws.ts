@@ -1,0 +1,104 @@
+/** AWS Secrets Manager: `secret://aws/name#jsonkey`, by the AWS SDK if it is installed, else by the `aws` program. */
+import { isJsonObject } from "../../model/json.ts";
+import { loadOptional } from "../optional-package.ts";
+import { SecretFailure, type ProviderContext, type SecretProvider } from "../provider.ts";
+import { runCommand } from "../run-command.ts";
+import { checkAddress } from "../safe-address.ts";
+import { decodeSecret, jsonField } from "../secret-text.ts";
+
+const PACKAGE = "@aws-sdk/client-secrets-manager";
+
+type Sdk = Pick<typeof import("@aws-sdk/client-secrets-manager"), "SecretsManagerClient" | "GetSecretValueCommand">;
+
+/** Faults of the service or the way to it, which pass. */
+const PASSING = new Set(["InternalServiceError", "InternalServiceErrorException", "ThrottlingException", "TimeoutError", "RequestTimeout"]);
+
+/** @param load Stands in for the import in tests. */
+export function awsProvider(load: () => Promise<Sdk> = () => import("@aws-sdk/client-secrets-manager")): SecretProvider {
+  return {
+    name: "aws",
+    cached: true,
+    async resolve({ path, field }, context) {
+      const sdk = await loadOptional(PACKAGE, load);
+      const text = sdk === undefined ? await askProgram(path, context) : await askSdk(sdk, path, context);
+      const value = field === undefined ? text : jsonField(text, field);
+      if (value === "") throw new SecretFailure("is empty");
+      return value;
+    },
+  };
+}
+
+async function askSdk(sdk: Sdk, name: string, { env, signal, conceal }: ProviderContext): Promise<string> {
+  const region = regionOf(name, env);
+  const endpoint = env["AWS_ENDPOINT_URL_SECRETS_MANAGER"] || env["AWS_ENDPOINT_URL"];
+  const [id, key, session] = [env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], env["AWS_SESSION_TOKEN"]];
+  for (const credential of [key, session]) if (credential) conceal(credential);
+  // What is left out the SDK finds by itself: profiles, roles of the machine, sign-ins.
+  const client = new sdk.SecretsManagerClient({
+    maxAttempts: 2,
+    ...(region ? { region } : {}),
+    ...(endpoint ? { endpoint: checkAddress(endpoint, "the endpoint of AWS").href } : {}),
+    ...(id && key ? { credentials: { accessKeyId: id, secretAccessKey: key, ...(session ? { sessionToken: session } : {}) } } : {}),
+  });
+  try {
+    const answer = await client.send(new sdk.GetSecretValueCommand({ SecretId: name }), { abortSignal: signal });
+    if (answer.SecretString !== undefined) return answer.SecretString;
+    if (answer.SecretBinary !== undefined) return decodeSecret(answer.SecretBinary);
+    throw new SecretFailure("is empty");
+  } catch (error) {
+    throw error instanceof SecretFailure ? error : refusal(error);
+  } finally {
+    client.destroy();
+  }
+}
+
+function regionOf(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  return env["AWS_REGION"] || env["AWS_DEFAULT_REGION"] || /^arn:[^:]*:secretsmanager:([a-z0-9-]+):/.exec(name)?.[1];
+}
+
+function refusal(error: unknown): SecretFailure {
+  const name = error instanceof Error ? error.name : "Error";
+  if (name === "ResourceNotFoundException") {
+    return new SecretFailure("is not in AWS Secrets Manager", { hint: "Check the name, the region and the account.", cause: error });
+  }
+  const status = httpStatusOf(error);
+  const isNetwork = error instanceof Error && "code" in error && typeof error.code === "string" && /^E[A-Z]+$/.test(error.code);
+  const passing = PASSING.has(name) || isNetwork || (status !== undefined && status >= 500);
+  const said = name === "SyntaxError" || !(error instanceof Error) ? "its answer cannot be read" : `${name}: ${error.message.slice(0, 200)}`;
+  const hint = /Credentials|AccessDenied|UnrecognizedClient|Region/.test(said) ? { hint: "Check the AWS credentials, the region and the policy." } : {};
+  return new SecretFailure(`was not given by AWS: ${said}`, { passing, ...hint, cause: error });
+}
+
+function httpStatusOf(error: unknown): number | undefined {
+  const metadata = error instanceof Error && "$metadata" in error ? error.$metadata : undefined;
+  const status = isJsonObject(metadata) ? metadata["httpStatusCode"] : undefined;
+  return typeof status === "number" ? status : undefined;
+}
+
+async function askProgram(name: string, { env, signal }: ProviderContext): Promise<string> {
+  // Version 1 of the program knows only AWS_DEFAULT_REGION.
+  const region = regionOf(name, env);
+  const args = ["secretsmanager", "get-secret-value", `--secret-id=${name}`, "--output=json", ...(region ? [`--region=${region}`] : [])];
+  const result = await runCommand("aws", args, { env, signal });
+  if (result === undefined) {
+    throw new SecretFailure("needs the AWS SDK or the aws program, and neither was found", { hint: `npm install ${PACKAGE}` });
+  }
+  if (result.exitCode !== 0) {
+    throw new SecretFailure(`was not given by the aws program: ${result.complaint || `exit code ${result.exitCode}`}`);
+  }
+  const answer = parse(result.stdout);
+  if (isJsonObject(answer) && typeof answer["SecretString"] === "string") return answer["SecretString"];
+  if (isJsonObject(answer) && typeof answer["SecretBinary"] === "string") {
+    return decodeSecret(Buffer.from(answer["SecretBinary"], "base64"));
+  }
+  throw new SecretFailure("was not given: the aws program's answer holds no secret");
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's message would quote the answer.
+    return undefined;
+  }
+}

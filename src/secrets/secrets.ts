@@ -1,0 +1,189 @@
+/**
+ * Secrets: looks references up when somebody needs them. What costs something to read is kept in memory for a bounded
+ * time and read once, however many connections ask for it at the same moment. Every value goes to the redactor before
+ * anybody else sees it.
+ */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { systemClock, type Clock } from "../model/clock.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { Flight } from "./flight.ts";
+import { looksLikeCredential } from "./looks-like-secret.ts";
+import { SecretFailure, type ProviderContext, type SecretProvider } from "./provider.ts";
+import { allProviders } from "./providers/all.ts";
+import { Redactor } from "./redactor.ts";
+import { parseReferences, type Part, type Reference, type SecretReference, type VariableReference } from "./references.ts";
+
+export interface SecretsOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** Toolcrib's own folder; the one that `env` says if absent. */
+  readonly home?: string;
+  readonly clock?: Clock;
+  readonly redactor?: Redactor;
+  /** `secrets.exec` of the config. */
+  readonly exec?: Readonly<Record<string, readonly string[]>>;
+  /** `secrets.cacheSeconds` of the config. */
+  readonly cacheSeconds?: number;
+  /** Instead of the built-in ones. */
+  readonly providers?: readonly SecretProvider[];
+}
+
+export interface LookUpOptions {
+  /** The folder that relative paths start from; the working directory if absent. */
+  readonly baseDir?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Whose values `secret://user/…` gives. */
+  readonly user?: string | undefined;
+  /** Values that were read up to this mark are read again: see `mark`. */
+  readonly newerThan?: number | undefined;
+  readonly warn?: ((message: string) => void) | undefined;
+}
+
+export interface Resolved {
+  readonly value: string;
+  /** What was looked up. Defaults written in the file are not among them. */
+  readonly looked: readonly { readonly reference: Reference; readonly value: string }[];
+}
+
+const DEFAULT_CACHE_SECONDS = 300;
+
+export class Secrets {
+  readonly env: NodeJS.ProcessEnv;
+  readonly redactor: Redactor;
+  readonly #home: string;
+  readonly #clock: Clock;
+  readonly #commands: Readonly<Record<string, readonly string[]>>;
+  readonly #cacheMs: number;
+  readonly #providers: ReadonlyMap<string, SecretProvider>;
+  /** Under way, and those done whose value is kept. */
+  readonly #flights = new Map<string, Flight>();
+  #started = 0;
+
+  constructor(options: SecretsOptions) {
+    this.env = options.env;
+    this.redactor = options.redactor ?? new Redactor();
+    this.#home = options.home ?? (this.env["TOOLCRIB_HOME"] || join(this.env["HOME"] || homedir(), ".toolcrib"));
+    this.#clock = options.clock ?? systemClock;
+    this.#commands = options.exec ?? {};
+    this.#cacheMs = (options.cacheSeconds ?? DEFAULT_CACHE_SECONDS) * 1000;
+    this.#providers = new Map((options.providers ?? allProviders()).map((provider) => [provider.name, provider]));
+  }
+
+  /** The look-ups begun so far. Given as `newerThan` later, it leaves out every value that is known now. */
+  get mark(): number {
+    return this.#started;
+  }
+
+  /** Drops every value that is kept, so that the next look-up reads it again. */
+  forget(): void {
+    this.#flights.clear();
+  }
+
+  /**
+   * Resolves every reference of a text, all at once, or throws an error that names the reference and never a value.
+   *
+   * `await secrets.resolve("Bearer ${TOKEN}")` gives `{ value: "Bearer t", … }`.
+   */
+  async resolve(text: string, options: LookUpOptions = {}): Promise<Resolved> {
+    const parts = parseReferences(text);
+    const found = await Promise.all(parts.map((part) => this.#part(part, options)));
+    const looked = parts.flatMap((part, index) => {
+      const value = found[index];
+      return typeof part === "string" || value === undefined ? [] : [{ reference: part, value }];
+    });
+    const value = parts.map((part, index) => found[index] ?? fallbackOf(part)).join("");
+    return { value, looked };
+  }
+
+  /** The value; undefined where the default of the file counts. */
+  async #part(part: Part, options: LookUpOptions): Promise<string | undefined> {
+    if (typeof part === "string") return part;
+    return part.kind === "variable" ? this.#variable(part) : this.#secret(part, options);
+  }
+
+  #variable(reference: VariableReference): string | undefined {
+    const value = this.env[reference.name];
+    // Like a shell: `:-` counts an empty variable as unset, plain `${VAR}` does not.
+    if (reference.fallback !== undefined && (value === undefined || value === "")) return undefined;
+    if (value !== undefined) {
+      if (looksLikeCredential(reference.name)) this.redactor.addCredential(value);
+      return value;
+    }
+    throw failed(reference, new SecretFailure("is not set", { hint: `Set ${reference.name} in the environment that Toolcrib runs in.` }));
+  }
+
+  async #secret(secret: SecretReference, options: LookUpOptions): Promise<string> {
+    const provider = this.#providers.get(secret.provider);
+    if (provider === undefined) throw failed(secret, new SecretFailure("names a provider that is not here"));
+    try {
+      const value = await this.#flight(provider, secret, options).join(options.signal);
+      // An earlier one may have been forgotten by the redactor's owner; adding it again costs nothing.
+      this.redactor.addCredential(value);
+      return value;
+    } catch (error) {
+      if (error instanceof ToolcribError) throw error;
+      throw failed(secret, this.#masked(error));
+    }
+  }
+
+  #flight(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): Flight {
+    if (!provider.cached) return this.#start(provider, secret, options);
+    // A command runs in the folder of its config, so the same words may mean another secret elsewhere.
+    const key = JSON.stringify([provider.name, secret.path, secret.field ?? null, options.baseDir ?? null]);
+    const known = this.#flights.get(key);
+    if (known !== undefined && !known.abandoned && known.number > (options.newerThan ?? 0)) return known;
+    const flight = this.#start(provider, secret, options);
+    this.#flights.set(key, flight);
+    const drop = (): void => {
+      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    };
+    // A failure is never kept.
+    flight.value.then(() => (this.#cacheMs > 0 ? void this.#clock.after(this.#cacheMs, drop) : drop()), drop);
+    return flight;
+  }
+
+  #start(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): Flight {
+    const context: Omit<ProviderContext, "signal"> = {
+      env: this.env,
+      clock: this.#clock,
+      home: this.#home,
+      baseDir: options.baseDir ?? process.cwd(),
+      user: options.user,
+      commands: this.#commands,
+      conceal: (value) => this.redactor.addCredential(value),
+      warn: options.warn ?? (() => {}),
+    };
+    return new Flight(++this.#started, this.#clock, (signal) => provider.resolve(secret, { ...context, signal }));
+  }
+
+  /** What a provider says may quote a program or a server. */
+  #masked(error: unknown): SecretFailure {
+    const failure =
+      error instanceof SecretFailure
+        ? error
+        : new SecretFailure(`could not be looked up: ${firstLine(error)}`, { cause: error });
+    const { hint, passing } = failure;
+    return new SecretFailure(this.redactor.mask(failure.message), {
+      ...(hint === undefined ? {} : { hint: this.redactor.mask(hint) }),
+      passing,
+      cause: failure,
+    });
+  }
+}
+
+/** `server_unavailable` where waiting may help, so that the connection tries again; `invalid_config` where it does not. */
+function failed(reference: Reference, failure: SecretFailure): ToolcribError {
+  return new ToolcribError(failure.passing ? "server_unavailable" : "invalid_config", `${reference.text} ${failure.message}`, {
+    hint: failure.hint,
+    details: { reference: reference.text, sent: false },
+    cause: failure,
+  });
+}
+
+function fallbackOf(part: Part): string {
+  return typeof part !== "string" && part.kind === "variable" ? (part.fallback ?? "") : "";
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0]?.slice(0, 200) ?? "";
+}

@@ -1,0 +1,115 @@
+/** Reads the log back: all chains merged into one sequence by the time at which things ended. */
+import { createReadStream } from "node:fs";
+import { type AuditFile, listFiles } from "./files.ts";
+import { type AuditFilter, matchesFilter } from "./filter.ts";
+import { parseLine } from "./line.ts";
+import { isStored, type StoredRecord } from "./record.ts";
+
+/** A file is named a moment after its first record ended. */
+const SLACK_MS = 1000;
+
+export interface AuditEntry {
+  readonly file: string;
+  readonly chain: string;
+  readonly record: StoredRecord;
+}
+
+/**
+ * Within a chain the order is that of the chain. What is no record, such as the torn last line of a process that was
+ * killed, is passed over; `verifyAudit` is the one that judges. Only as many files are open as chains overlap in time.
+ *
+ * @param files What to read of which files, as `listFiles` gave them; by default all there is now.
+ */
+export async function* readAudit(
+  dir: string,
+  filter: AuditFilter = {},
+  files: readonly AuditFile[] = listFiles(dir),
+): AsyncGenerator<AuditEntry> {
+  const waiting = chainReaders(files.filter((file) => mayMatch(file, filter)));
+  const open: ChainReader[] = [];
+  for (;;) {
+    let next = earliest(open);
+    for (let late = waiting[0]; late !== undefined; late = waiting[0]) {
+      if (next !== undefined && late.start > next.endedAt + SLACK_MS) break;
+      waiting.shift();
+      if (await late.advance()) open.push(late);
+      next = earliest(open);
+    }
+    if (next?.entry === undefined) return;
+    if (matchesFilter(next.entry.record, filter)) yield next.entry;
+    if (!(await next.advance())) open.splice(open.indexOf(next), 1);
+  }
+}
+
+/** A call is recorded when it ends. */
+export function endOf({ time, durationMs }: StoredRecord): number {
+  return Date.parse(time) + (durationMs ?? 0);
+}
+
+/** By the file's age alone. Nothing is said of `until`: a call that began in time may have ended in any later file. */
+function mayMatch(file: AuditFile, { since }: AuditFilter): boolean {
+  return since === undefined || file.modified >= since - SLACK_MS;
+}
+
+class ChainReader {
+  readonly start: number;
+  endedAt = Number.NEGATIVE_INFINITY;
+  entry: AuditEntry | undefined;
+  readonly #records: AsyncGenerator<AuditEntry>;
+
+  constructor(files: readonly AuditFile[]) {
+    this.start = files[0]?.start ?? 0;
+    this.#records = recordsOf(files);
+  }
+
+  /** False at the end. */
+  async advance(): Promise<boolean> {
+    const { value, done } = await this.#records.next();
+    if (done === true) return false;
+    this.entry = value;
+    // A clock that was set back does not change the order of a chain.
+    this.endedAt = Math.max(this.endedAt, endOf(value.record));
+    return true;
+  }
+}
+
+function chainReaders(files: readonly AuditFile[]): ChainReader[] {
+  const byChain = Map.groupBy(files, (file) => file.chain);
+  return [...byChain.values()].map((each) => new ChainReader(each)).toSorted((a, b) => a.start - b.start);
+}
+
+function earliest(readers: readonly ChainReader[]): ChainReader | undefined {
+  let found: ChainReader | undefined;
+  for (const reader of readers) if (found === undefined || reader.endedAt < found.endedAt) found = reader;
+  return found;
+}
+
+async function* recordsOf(files: readonly AuditFile[]): AsyncGenerator<AuditEntry> {
+  for (const file of files) {
+    for await (const line of linesOf(file)) {
+      const record = parseLine(line);
+      if (record !== undefined && isStored(record)) yield { file: file.name, chain: file.chain, record };
+    }
+  }
+}
+
+/** Whole lines, split at newline bytes alone: JSON text may hold other characters that count as line ends elsewhere. */
+async function* linesOf({ path, size }: AuditFile): AsyncGenerator<string> {
+  if (size === 0) return;
+  let rest = Buffer.alloc(0);
+  try {
+    for await (const chunk of createReadStream(path, { end: size - 1 })) {
+      // Without an encoding a stream of a file gives Buffers.
+      const bytes = Buffer.concat([rest, chunk as Buffer]);
+      let from = 0;
+      for (let end = bytes.indexOf(10, from); end !== -1; end = bytes.indexOf(10, from)) {
+        yield bytes.toString("utf8", from, end);
+        from = end + 1;
+      }
+      rest = bytes.subarray(from);
+    }
+  } catch (error) {
+    // Another process may have pruned it since it was listed.
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+  }
+}

@@ -1,0 +1,153 @@
+/** Walks the lines of one file and says where its chain is broken. */
+import { readFileSync } from "node:fs";
+import type { AuditFile } from "./files.ts";
+import { openLine, type OpenedLine } from "./line.ts";
+import type { AnyRecord, HeaderRecord } from "./record.ts";
+
+export interface AuditProblem {
+  readonly severity: "error" | "warning";
+  readonly what: "removed" | "changed" | "reordered" | "truncated" | "foreign" | "unreadable";
+  readonly file: string;
+  /** From 1; 0 for the file as a whole. */
+  readonly line: number;
+  readonly message: string;
+}
+
+export interface FileReport {
+  readonly file: AuditFile;
+  readonly header: HeaderRecord | undefined;
+  /** Hash by sequence number, of the lines that are whole. */
+  readonly hashes: ReadonlyMap<number, string>;
+  readonly first: AnyRecord | undefined;
+  readonly last: AnyRecord | undefined;
+  readonly pruned: readonly { readonly file: string; readonly hash: string }[];
+  readonly problems: readonly AuditProblem[];
+}
+
+interface Line {
+  readonly number: number;
+  readonly opened: OpenedLine | undefined;
+}
+
+export function verifyFile(file: AuditFile): FileReport {
+  let text: string;
+  try {
+    text = readFileSync(file.path, "utf8");
+  } catch (error) {
+    const message = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return emptyReport(file, [{ severity: "error", what: "unreadable", file: file.name, line: 0, message }]);
+  }
+  const parts = text.split("\n");
+  const torn = parts.pop() ?? "";
+  const lines = parts.map((line, index): Line => ({ number: index + 1, opened: openLine(line) }));
+  const walk = new Walk(file, new Set(lines.map(({ opened }) => opened?.record.seq)));
+  for (const line of lines) walk.take(line);
+  walk.end(torn === "" ? undefined : parts.length + 1);
+  return walk.report();
+}
+
+class Walk {
+  readonly #file: AuditFile;
+  /** Every sequence number that stands anywhere in the file: what is merely in the wrong place is not missing. */
+  readonly #present: ReadonlySet<number | undefined>;
+  readonly #problems: AuditProblem[] = [];
+  readonly #hashes = new Map<number, string>();
+  readonly #pruned: { file: string; hash: string }[] = [];
+  #header: HeaderRecord | undefined;
+  #first: AnyRecord | undefined;
+  #last: AnyRecord | undefined;
+  /** Whether the hash of `#last` can be held against the next line. */
+  #lastIsSure = false;
+  /** Lines since the last record that are no records: changed beyond recognition, or never ours. */
+  #unknown: number[] = [];
+
+  constructor(file: AuditFile, present: ReadonlySet<number | undefined>) {
+    this.#file = file;
+    this.#present = present;
+  }
+
+  take({ number, opened }: Line): void {
+    if (opened === undefined) {
+      this.#unknown.push(number);
+      return;
+    }
+    const { record, intact } = opened;
+    const before = this.#last;
+    if (before === undefined) this.#begin(record, number);
+    else if (record.seq <= before.seq) {
+      this.#outOfPlace(record, number);
+      return;
+    } else this.#follow(before, record, number);
+    if (!intact) this.#add("changed", number, "the line is not what was written");
+    this.#first ??= record;
+    this.#last = record;
+    this.#lastIsSure = intact;
+    if (intact) this.#hashes.set(record.seq, record.hash);
+    if (intact && record.type === "pruned") this.#pruned.push(...record.files);
+  }
+
+  end(tornLine: number | undefined): void {
+    for (const number of this.#unknown) this.#add("changed", number, "the line is no record");
+    if (tornLine !== undefined) {
+      this.#add("truncated", tornLine, "the last line is torn: its process was killed or the disk was full", "warning");
+    }
+    if (this.#last === undefined && this.#problems.length === 0) {
+      this.#add("truncated", 0, "the file is empty", "warning");
+    }
+  }
+
+  report(): FileReport {
+    return {
+      file: this.#file,
+      header: this.#header,
+      hashes: this.#hashes,
+      first: this.#first,
+      last: this.#last,
+      pruned: this.#pruned,
+      problems: this.#problems.toSorted((a, b) => a.line - b.line),
+    };
+  }
+
+  #begin(record: AnyRecord, number: number): void {
+    for (const line of this.#unknown.splice(0)) this.#add("changed", line, "the line is no record");
+    if (record.type !== "header") this.#add("removed", number, "the first line of the file is missing");
+    else if (record.chain === this.#file.chain) this.#header = record;
+    else this.#add("foreign", number, "the file belongs to another chain than its name says");
+  }
+
+  #follow(before: AnyRecord, record: AnyRecord, number: number): void {
+    const gap = record.seq - before.seq - 1;
+    const elsewhere = range(before.seq + 1, record.seq).filter((seq) => this.#present.has(seq)).length;
+    const unknown = this.#unknown.splice(0);
+    for (const line of unknown.slice(0, gap)) this.#add("changed", line, "the line is no record");
+    for (const line of unknown.slice(gap)) this.#add("foreign", line, "a line that the log did not write");
+    const missing = gap - elsewhere - unknown.length;
+    if (missing > 0) {
+      this.#add("removed", number, `${missing === 1 ? "a line is" : `${missing} lines are`} missing before this one`);
+    } else if (gap === 0 && this.#lastIsSure && record.prev !== before.hash) {
+      this.#add("changed", number, "the line before this one is not the one that was written");
+    }
+    if (record.type === "header") this.#add("foreign", number, "a second beginning within the file");
+    if (before.type === "closed" || before.type === "rotated") this.#add("foreign", number, "a line after the end of the file");
+  }
+
+  #outOfPlace({ seq, hash }: AnyRecord, number: number): void {
+    if (this.#hashes.get(seq) === hash) this.#add("foreign", number, "a second copy of an earlier line");
+    else if (this.#hashes.has(seq)) this.#add("foreign", number, "another line has this number");
+    else this.#add("reordered", number, "the line belongs further up");
+    this.#hashes.set(seq, hash);
+  }
+
+  #add(what: AuditProblem["what"], line: number, message: string, severity: AuditProblem["severity"] = "error"): void {
+    this.#problems.push({ severity, what, file: this.#file.name, line, message });
+  }
+}
+
+/** Bounded: a forged number must not cost memory. */
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.min(to - from, 10_000) }, (_, index) => from + index);
+}
+
+function emptyReport(file: AuditFile, problems: readonly AuditProblem[]): FileReport {
+  return { file, header: undefined, hashes: new Map(), first: undefined, last: undefined, pruned: [], problems };
+}

@@ -1,0 +1,188 @@
+/**
+ * UserConnections: a server with `isolation: "user"`. Every user has a Connection of their own, with their own tokens and
+ * `secret://user/…` values, and a call runs on the connection of the session's user or not at all.
+ */
+import { Emitter } from "../model/emitter.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { Result } from "../model/protocol.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import type { ServerInfo, ServerState } from "../model/server-state.ts";
+import type { SessionContext } from "../model/session.ts";
+import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
+import { Connection } from "./connection.ts";
+import type { ConnectionDeps } from "./connection-deps.ts";
+import type { ConnectionEvents } from "./connection-events.ts";
+import { UserSeat } from "./user-seat.ts";
+
+export class UserConnections implements Source {
+  readonly kind = "server";
+  readonly id: string;
+  readonly spec: ServerSpec;
+  readonly #deps: ConnectionDeps;
+  readonly #events = new Emitter<ConnectionEvents>();
+  /** Of the user who runs the hub; only the hub's own session uses it. */
+  readonly #own: Connection;
+  readonly #seats = new Map<string, UserSeat>();
+  readonly #closing = new Set<Promise<void>>();
+  #shown: Connection | undefined;
+  #definitions: Definitions = NO_DEFINITIONS;
+  #state: ServerState;
+
+  constructor(spec: ServerSpec, deps: ConnectionDeps) {
+    this.id = spec.id;
+    this.spec = spec;
+    this.#deps = deps;
+    this.#own = this.#listened(new Connection(spec, deps));
+    this.#state = this.#own.state;
+  }
+
+  on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#events.on("changed", listener);
+  }
+
+  /**
+   * One list for all users: that of the hub owner's own connection if it is up, else of the first user's that is. The last
+   * one stays while nobody is connected, because a user connects by calling something that is listed.
+   */
+  definitions(): Definitions {
+    return this.#definitions;
+  }
+
+  info(): ServerInfo {
+    const seats = [...this.#seats.values()];
+    const users = { connections: seats.length, connected: seats.filter(({ connection }) => isUp(connection)).length };
+    // A user's login is not shown to everybody who may see the server.
+    const { auth: _auth, ...info } = (this.#up() ?? this.#own).info();
+    const ownAuth = this.#own.info().auth;
+    return { ...info, toolCount: this.#definitions.tools.length, ...(ownAuth === undefined ? {} : { auth: ownAuth }), users };
+  }
+
+  /** Connects the hub owner's own; users' are connected when they are first used. */
+  async connect(): Promise<void> {
+    await this.#own.connect();
+  }
+
+  async connectUser(user: string): Promise<ServerInfo> {
+    const { connection } = this.#seat(user);
+    await connection.connect();
+    return connection.info();
+  }
+
+  async disconnect(): Promise<void> {
+    this.#empty();
+    await Promise.all([this.#own.disconnect(), ...this.#closing]);
+    this.#forget();
+  }
+
+  async close(): Promise<void> {
+    this.#empty();
+    await Promise.all([this.#own.close(), ...this.#closing]);
+    this.#forget();
+  }
+
+  async refresh(): Promise<void> {
+    await Promise.all([this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)].map((each) => each.refresh()));
+  }
+
+  async run(use: Use, context: UseContext): Promise<Result> {
+    const { session } = context;
+    if (session.user === undefined || session.user === "") {
+      if (session.id === this.#deps.hubSession.id) return this.#own.run(use, context);
+      throw new ToolcribError(
+        "unauthorized",
+        `Server ${JSON.stringify(this.id)} is used with each user's own account, and this session has no user.`,
+        { hint: "Open the session with `user`.", details: { server: this.id, sent: false } },
+      );
+    }
+    return this.#seat(session.user).run(use, context);
+  }
+
+  /** Where nothing is listed yet there is nothing to call: the first user's connection then brings the list. */
+  startSession(session: SessionContext): void {
+    if (session.user === undefined || session.user === "") return;
+    const isNeeded = this.#definitions === NO_DEFINITIONS && this.spec.enabled && this.spec.autoConnect;
+    if (!isNeeded) return void this.#seats.get(session.user)?.join(session.id);
+    const seat = this.#seat(session.user);
+    seat.join(session.id);
+    void seat.connection.connect();
+  }
+
+  endSession(sessionId: string): void {
+    this.#own.endSession(sessionId);
+    for (const seat of this.#seats.values()) seat.leave(sessionId);
+  }
+
+  #seat(user: string): UserSeat {
+    const known = this.#seats.get(user);
+    if (known !== undefined) return known;
+    if (this.#state.kind === "closed") throw new ToolcribError("server_unavailable", `Server "${this.id}" is closed.`);
+    // What a server asks on its own while a user's connection is up is no business of the hub owner's session.
+    const hubSession: SessionContext = { id: `user:${user}`, door: "hub", owner: false, user, roots: [] };
+    const connection = this.#listened(new Connection(this.spec, { ...this.#deps, hubSession, user }), user);
+    const seat = new UserSeat(connection, this.#deps.clock, () => this.#leave(user, seat));
+    this.#seats.set(user, seat);
+    return seat;
+  }
+
+  #leave(user: string, seat: UserSeat): void {
+    if (this.#seats.get(user) !== seat) return;
+    this.#seats.delete(user);
+    const closing = seat.close().then(() => void this.#closing.delete(closing));
+    this.#closing.add(closing);
+    this.#changed();
+  }
+
+  #empty(): void {
+    for (const [user, seat] of [...this.#seats]) this.#leave(user, seat);
+  }
+
+  /** Nobody is meant to use the server any more. */
+  #forget(): void {
+    this.#shown = undefined;
+    if (this.#definitions === NO_DEFINITIONS) return;
+    this.#definitions = NO_DEFINITIONS;
+    this.#events.emit("changed", undefined);
+  }
+
+  #listened(connection: Connection, user?: string): Connection {
+    const whose = user === undefined ? {} : { user };
+    connection.on("state", () => this.#changed());
+    connection.on("changed", () => this.#show());
+    connection.on("log", ({ message }) => this.#events.emit("log", { message, ...whose }));
+    connection.on("resource-updated", ({ uri }) => this.#events.emit("resource-updated", { uri, ...whose }));
+    connection.on("warning", (text) => this.#events.emit("warning", user === undefined ? text : `for the user ${user}: ${text}`));
+    return connection;
+  }
+
+  #changed(): void {
+    const previous = this.#state;
+    this.#state = (this.#up() ?? this.#own).state;
+    this.#show();
+    this.#events.emit("state", { previous, state: this.#state });
+  }
+
+  #show(): void {
+    const up = this.#up();
+    if (up === undefined) return;
+    this.#shown = up;
+    const definitions = up.definitions();
+    if (definitions === this.#definitions) return;
+    this.#definitions = definitions;
+    this.#events.emit("changed", undefined);
+  }
+
+  #up(): Connection | undefined {
+    if (isUp(this.#own)) return this.#own;
+    const connections = [...this.#seats.values()].map((seat) => seat.connection).filter(isUp);
+    // Whose list is shown stays the same as long as it can, so that it does not flicker.
+    return connections.find((connection) => connection === this.#shown) ?? connections[0];
+  }
+}
+
+function isUp({ state }: Connection): boolean {
+  return state.kind === "ready" || state.kind === "degraded";
+}

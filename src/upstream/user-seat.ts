@@ -1,0 +1,74 @@
+/** One user's connection, and when it is no longer worth keeping. */
+import type { Clock } from "../model/clock.ts";
+import type { Result } from "../model/protocol.ts";
+import type { Use, UseContext } from "../model/source.ts";
+import type { Connection } from "./connection.ts";
+
+/** Nothing was called for so long. */
+const IDLE_MS = 30 * 60_000;
+/** The user's last session has ended; another one often follows at once. */
+const GRACE_MS = 60_000;
+
+export class UserSeat {
+  readonly connection: Connection;
+  readonly #clock: Clock;
+  readonly #onUnused: () => void;
+  readonly #sessions = new Set<string>();
+  /** Session and URI of each subscription: who waits for news is not idle. */
+  readonly #subscribed = new Set<string>();
+  #running = 0;
+  #closed = false;
+  #stopTimer: () => void = () => {};
+
+  /** @param onUnused Called once nobody needs the connection; it is then to be closed. */
+  constructor(connection: Connection, clock: Clock, onUnused: () => void) {
+    this.connection = connection;
+    this.#clock = clock;
+    this.#onUnused = onUnused;
+    this.#wait();
+  }
+
+  async run(use: Use, context: UseContext): Promise<Result> {
+    const { id } = context.session;
+    this.join(id);
+    this.#running++;
+    this.#stopTimer();
+    try {
+      const result = await this.connection.run(use, context);
+      if (use.kind === "subscribe") this.#subscribed.add(subscription(id, use.uri));
+      if (use.kind === "unsubscribe") this.#subscribed.delete(subscription(id, use.uri));
+      return result;
+    } finally {
+      this.#running--;
+      this.#wait();
+    }
+  }
+
+  join(sessionId: string): void {
+    this.#sessions.add(sessionId);
+    this.#wait();
+  }
+
+  leave(sessionId: string): void {
+    if (!this.#sessions.delete(sessionId)) return;
+    for (const each of this.#subscribed) if (each.startsWith(`${sessionId} `)) this.#subscribed.delete(each);
+    this.connection.endSession(sessionId);
+    this.#wait();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopTimer();
+    await this.connection.close();
+  }
+
+  #wait(): void {
+    this.#stopTimer();
+    if (this.#closed || this.#running > 0 || this.#subscribed.size > 0) return;
+    this.#stopTimer = this.#clock.after(this.#sessions.size === 0 ? GRACE_MS : IDLE_MS, this.#onUnused);
+  }
+}
+
+function subscription(sessionId: string, uri: string): string {
+  return `${sessionId} ${uri}`;
+}

@@ -1,0 +1,123 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { parseTime } from "../../src/cli/audit/time.ts";
+import { AuditLog } from "../../src/telemetry/audit/log.ts";
+import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
+import type { AuditReport } from "../../src/telemetry/audit/verify.ts";
+import { callRecord } from "../telemetry/audit-place.ts";
+import { type Workspace, workspace } from "./run-cli.ts";
+
+const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
+const denial = {
+  decision: "deny",
+  outcome: "denied",
+  rule: { level: "hub", list: "deny", pattern: "*__delete", where: "toolcrib.json" },
+} as const;
+
+function auditDir(place: Workspace): string {
+  return join(place.home, "audit");
+}
+
+/** A log with a call an hour ago, one of another session just now, and a denied one. */
+function filled(): Workspace {
+  const place = workspace();
+  place.configure({});
+  const log = new AuditLog({ dir: auditDir(place) });
+  log.write(callRecord({ name: "files__read", time: minutesAgo(60) }), { arguments: { path: "x" } });
+  log.write(callRecord({ name: "git__push", session: "abcdef-2", origin: { source: "git", name: "push" }, time: minutesAgo(1) }));
+  log.write(callRecord({ name: "files__delete", time: minutesAgo(0), ...denial }));
+  log.close();
+  return place;
+}
+
+async function names(place: Workspace, ...args: string[]): Promise<(string | undefined)[]> {
+  const { code, json } = await place.run(["audit", "--json", ...args]);
+  expect(code).toBe(0);
+  return json<StoredRecord[]>().map((record) => record.name);
+}
+
+describe("[guard-18c] toolcrib audit", () => {
+  it("shows a table, and all fields with --json", async () => {
+    const place = filled();
+    const table = await place.run(["audit"]);
+    expect(table).toMatchObject({ code: 0, stderr: "" });
+    const lines = table.stdout.trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^TIME +SESSION +ROLE +DOOR +NAME +DECISION +OUTCOME/);
+    expect(lines[3]).toMatch(/files__delete +deny +denied .*deny "\*__delete" in toolcrib\.json$/);
+    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    expect(records[0]).toMatchObject({ type: "call", seq: 1, name: "files__read", argumentBytes: 12, decision: "allow" });
+    expect(records[0]).toHaveProperty("chain");
+  });
+
+  it("filters", async () => {
+    const place = filled();
+    expect(await names(place, "--since", "10m")).toEqual(["git__push", "files__delete"]);
+    expect(await names(place, "--until", "10m")).toEqual(["files__read"]);
+    expect(await names(place, "--since", minutesAgo(61), "--until", minutesAgo(59))).toEqual(["files__read"]);
+    expect(await names(place, "--tool", "files__*")).toEqual(["files__read", "files__delete"]);
+    expect(await names(place, "--session", "abc")).toEqual(["git__push"]);
+    expect(await names(place, "--server", "git")).toEqual(["git__push"]);
+    expect(await names(place, "--denied")).toEqual(["files__delete"]);
+    expect(await names(place, "--limit", "1")).toEqual(["files__delete"]);
+    const cut = await place.run(["audit", "--limit", "1"]);
+    expect(cut.stderr).toContain("2 older records are not shown");
+  });
+
+  it("refuses what it does not understand with exit 2, and says so when there is nothing", async () => {
+    const place = workspace();
+    place.configure({});
+    for (const wrong of [["--since", "yesterday"], ["--limit", "x"], ["veryfi"]]) {
+      expect((await place.run(["audit", ...wrong])).code).toBe(2);
+    }
+    expect(await place.run(["audit"])).toMatchObject({ code: 0, stdout: "", stderr: expect.stringContaining("No records") as string });
+    expect(await names(place)).toEqual([]);
+  });
+
+  it("-f shows the newest and then what is written, and ends on a signal", async () => {
+    const place = filled();
+    const { child, finished } = place.start(["audit", "-f", "--json", "--limit", "1", "--tool", "files__*"]);
+    let shown = "";
+    child.stdout?.on("data", (chunk: Buffer) => (shown += chunk.toString()));
+    await vi.waitFor(() => expect(shown).toContain("files__delete"), { timeout: 20_000, interval: 20 });
+    const log = new AuditLog({ dir: auditDir(place) });
+    log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
+    log.write(callRecord({ name: "git__later", time: minutesAgo(0) }));
+    log.flush();
+    await vi.waitFor(() => expect(shown).toContain("files__later"), { timeout: 20_000, interval: 20 });
+    child.kill("SIGINT");
+    expect((await finished).code).toBe(0);
+    log.close();
+    const lines = shown.trimEnd().split("\n").map((line) => JSON.parse(line) as StoredRecord);
+    expect(lines.map((record) => record.name)).toEqual(["files__delete", "files__later"]);
+  });
+
+  it("[guard-18b] verify exits 0 for a sound log and 1 for a changed one, and says where", async () => {
+    const place = filled();
+    expect(await place.run(["audit", "verify"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok: 1 chains, 5 lines/) as string });
+    const [file = ""] = readdirSync(auditDir(place));
+    const path = join(auditDir(place), file);
+    writeFileSync(path, readFileSync(path, "utf8").replace("git__push", "git__pull"));
+    const broken = await place.run(["audit", "verify"]);
+    expect(broken.code).toBe(1);
+    expect(broken.stdout).toContain(`changed: ${file}:3: `);
+    const json = await place.run(["audit", "verify", "--json"]);
+    expect(json.code).toBe(1);
+    expect(json.json<AuditReport>()).toMatchObject({ ok: false, chains: [{ problems: [{ what: "changed", line: 3 }] }] });
+  });
+});
+
+describe("times", () => {
+  const now = Date.parse("2026-11-15T12:00:00Z");
+
+  it("are spans back from now, or points in time", () => {
+    expect(parseTime("--since", "90s", now)).toBe(now - 90_000);
+    expect(parseTime("--since", "2h", now)).toBe(now - 7_200_000);
+    expect(parseTime("--since", "1w", now)).toBe(now - 604_800_000);
+    expect(parseTime("--since", "2026-11-15T09:30:00Z", now)).toBe(Date.parse("2026-11-15T09:30:00Z"));
+    expect(parseTime("--since", "2026-11-15", now)).toBe(Date.parse("2026-11-15T00:00"));
+    for (const wrong of ["", "2", "h", "2026-13-45", "-2h", "2y"]) {
+      expect(() => parseTime("--since", wrong, now), wrong).toThrow("--since");
+    }
+  });
+});

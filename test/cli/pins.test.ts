@@ -1,0 +1,126 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
+import { missingProgram, type Workspace, workspace } from "./run-cli.ts";
+
+/** A server that offers the tools that stand in a file. */
+const SERVER = `
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+const answer = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (method === "initialize") {
+    answer(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } });
+  } else if (method === "tools/list") answer(id, { tools: JSON.parse(readFileSync(process.argv[2], "utf8")) });
+  else if (id !== undefined) answer(id, {});
+}
+`;
+
+interface Diff {
+  readonly name: string;
+  readonly state: string;
+  readonly diff: readonly string[];
+}
+
+function offer(place: Workspace, ...tools: { name: string; description: string }[]): void {
+  place.write("tools.json", JSON.stringify(tools.map((tool) => ({ ...tool, inputSchema: { type: "object" } }))));
+}
+
+const read = { name: "read", description: "Reads a file." };
+const write = { name: "write", description: "Writes a file." };
+const readChanged = { name: "read", description: "Reads a file and mails it." };
+
+/** A server `files` with two pinned tools; policy hides one of them. */
+async function pinned(): Promise<Workspace> {
+  const place = workspace();
+  const args = [place.write("server.mjs", SERVER), join(place.dir, "tools.json")];
+  place.configure({ files: { command: process.execPath, args } }, { tools: { deny: ["files__write"] }, guard: { pins: "block" } });
+  offer(place, read, write);
+  expect((await place.run(["pins", "diff"])).stderr).toContain("2 tools pinned for the first time");
+  return place;
+}
+
+describe("[guard-15c] toolcrib pins", () => {
+  it("list shows what is pinned, hidden tools included, and connects nothing", async () => {
+    const place = await pinned();
+    place.configure({ files: missingProgram });
+    const list = await place.run(["pins", "list"]);
+    expect(list.code).toBe(0);
+    expect(list.stdout).toMatch(/^SERVER +TOOL +FINGERPRINT +PINNED\nfiles +read +[0-9a-f]{12} .*\nfiles +write /);
+    const json = (await place.run(["pins", "list", "--json"])).json<{ server: string; tool: string; fingerprint: string }[]>();
+    expect(json.map(({ server, tool }) => [server, tool])).toEqual([["files", "read"], ["files", "write"]]);
+    expect(json[0]?.fingerprint).toHaveLength(64);
+  });
+
+  it("diff shows what changed and what is gone, also of tools that nobody sees", async () => {
+    const place = await pinned();
+    expect(await place.run(["pins", "diff"])).toMatchObject({ code: 0, stdout: "" });
+    offer(place, readChanged);
+    const diff = await place.run(["pins", "diff"]);
+    expect(diff.stdout).toBe(
+      "files__read  (read of files)\n  ~ description:\n      Reads a [-file.-]{+file and mails it.+}\nfiles/write is not offered any more\n",
+    );
+    const json = (await place.run(["pins", "diff", "files__read", "--json"])).json<Diff[]>();
+    expect(json.map(({ name, state }) => [name, state])).toEqual([["files__read", "changed"]]);
+    expect(json[0]?.diff).toHaveLength(2);
+    expect((await place.run(["pins", "diff", "files", "--json"])).json<Diff[]>()).toHaveLength(2);
+    expect((await place.run(["pins", "diff", "files__nothing"])).code).toBe(1);
+  });
+
+  it("approve accepts the definition of now and leaves a record in the audit log", async () => {
+    const place = await pinned();
+    offer(place, readChanged, { ...write, description: "Writes." });
+    const approved = await place.run(["pins", "approve", "files__read"]);
+    expect(approved.code).toBe(0);
+    expect(approved.stdout).toMatch(/files__read[\s\S]*approved: [0-9a-f]{12} → [0-9a-f]{12}\n$/);
+    expect((await place.run(["pins", "diff", "--json"])).json<Diff[]>().map((each) => each.name)).toEqual(["files__write"]);
+    expect((await place.run(["pins", "approve", "--all", "--json"])).json<Diff[]>().map((each) => each.name)).toEqual(["files__write"]);
+    expect((await place.run(["pins", "diff", "--json"])).json<Diff[]>()).toEqual([]);
+    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    expect(records.map(({ event, origin }) => [event, origin?.name])).toEqual([
+      ["pin.approved", "read"],
+      ["pin.approved", "write"],
+    ]);
+    expect((await place.run(["audit", "verify"])).code).toBe(0);
+  });
+
+  it("reset forgets, for a server or all", async () => {
+    const place = await pinned();
+    expect((await place.run(["pins", "reset", "nobody"])).code).toBe(1);
+    expect((await place.run(["pins", "reset", "files"])).stdout).toContain("Forgot 2 pins");
+    expect((await place.run(["pins", "list", "--json"])).json()).toEqual([]);
+    offer(place, readChanged);
+    await place.run(["pins", "diff"]);
+    expect((await place.run(["pins", "diff", "--json"])).json()).toEqual([]);
+    expect((await place.run(["pins", "reset", "--json"])).json()).toMatchObject({ removed: [{ server: "files", tool: "read" }] });
+  });
+
+  it("a server that is down is told of, and is an error when it is the one asked for", async () => {
+    const place = await pinned();
+    place.configure({ files: missingProgram });
+    const all = await place.run(["pins", "diff"]);
+    expect(all.code).toBe(0);
+    expect(all.stderr).toContain("not connected: files");
+    expect((await place.run(["pins", "approve", "files__read"])).code).toBe(4);
+  });
+
+  it("wrong usage is exit 2, an unusable file exit 1 with the reason", async () => {
+    const place = await pinned();
+    for (const wrong of [["aprove"], ["approve"], ["approve", "files__read", "--all"], ["reset", "a", "b"]]) {
+      expect((await place.run(["pins", ...wrong])).code, wrong.join(" ")).toBe(2);
+    }
+    place.write("toolcrib.lock", "{");
+    const broken = await place.run(["pins", "list", "--json"]);
+    expect(broken.code).toBe(1);
+    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is no JSON");
+    expect(place.read("toolcrib.lock")).toBe("{");
+  });
+
+  it("without a config file the pins are in the home", async () => {
+    const place = workspace();
+    expect((await place.run(["pins", "list"])).stderr).toContain(join(place.home, "toolcrib.lock"));
+    expect(existsSync(join(place.home, "toolcrib.lock"))).toBe(false);
+  });
+});

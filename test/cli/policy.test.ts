@@ -1,0 +1,102 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { MAIN, misbehaving, type Workspace, workspace } from "./run-cli.ts";
+
+function configured(): Workspace {
+  const place = workspace();
+  place.configure(
+    { files: misbehaving("ok") },
+    { tools: { deny: ["files__exit"], ask: ["files__change"] }, roles: { reviewer: { tools: { deny: ["*__echo"] } } } },
+  );
+  return place;
+}
+
+describe("[guard-06] policy explain", () => {
+  it("prints the decision, the rule and what each level said", async () => {
+    const place = configured();
+    const denied = await place.run(["policy", "explain", "files__exit"]);
+    expect(denied.code).toBe(0);
+    expect(denied.stdout).toContain("files__exit for the owner: deny");
+    expect(denied.stdout).toContain('Because of deny "files__exit" at the level hub');
+    expect(denied.stdout).toMatch(/hub\s+deny\s+deny: files__exit/);
+
+    const asRole = await place.run(["policy", "explain", "files__echo", "--role", "reviewer", "--json"]);
+    expect(JSON.parse(asRole.stdout)).toMatchObject({
+      tool: "files__echo",
+      role: "reviewer",
+      decision: { verdict: "deny", rule: { level: "role", pattern: "*__echo" } },
+    });
+    const plain = await place.run(["policy", "explain", "files__echo"]);
+    expect(plain.stdout).toContain("No rule speaks of it");
+  });
+
+  it("says so for a tool or an action that does not exist", async () => {
+    const place = configured();
+    expect(await place.run(["policy", "explain", "files__ecko"])).toMatchObject({ code: 1, stderr: expect.stringContaining("files__echo") });
+    expect(await place.run(["policy", "guess", "files__echo"])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("roles and asking on the command line", () => {
+  it("[guard-04a] --role narrows what is listed and called", async () => {
+    const place = configured();
+    const listed = await place.run(["list", "--role", "reviewer", "--json"]);
+    expect(listed.stdout).not.toContain("files__echo");
+    expect(listed.stdout).toContain("files__env");
+    expect((await place.run(["call", "files__echo", "text=x", "--role", "reviewer"])).code).toBe(3);
+    expect((await place.run(["list", "--role", "nobody", "--json"])).stdout.trim()).toBe("[]");
+  });
+
+  it("[guard-03d] without a terminal an ask rule is a denial that says how to approve, --yes or not", async () => {
+    const place = configured();
+    for (const extra of [[], ["--yes"]]) {
+      const asked = await place.run(["call", "files__change", ...extra]);
+      expect(asked.code).toBe(3);
+      expect(asked.stderr).toContain('add "!files__change" to the ask list');
+    }
+  });
+});
+
+const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+if (!hasScript) console.log("skipped: asking on a terminal, because the program `script` is not here");
+
+/** Runs a command on a pseudo-terminal and types `answer` when the question is there. */
+async function onTerminal(place: Workspace, args: readonly string[], answer: string): Promise<{ code: number; shown: string }> {
+  const command = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
+  const child = spawn("script", ["-qec", command, "/dev/null"], {
+    cwd: place.dir,
+    env: { PATH: process.env["PATH"], HOME: place.home, TOOLCRIB_HOME: place.home, TERM: "xterm" },
+  });
+  let shown = "";
+  let typed = false;
+  child.stdout.on("data", (chunk) => {
+    shown += String(chunk);
+    if (typed || !shown.includes("Allow it?")) return;
+    typed = true;
+    child.stdin.write(`${answer}\n`);
+  });
+  const [code] = await once(child, "close");
+  return { code: Number(code), shown };
+}
+
+describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
+  it("asks, and goes on or not as the person says", async () => {
+    const place = configured();
+    const yes = await onTerminal(place, ["call", "files__change"], "o");
+    expect(yes.shown).toContain("files__change needs a yes first");
+    expect(yes.code).toBe(0);
+    const no = await onTerminal(place, ["call", "files__change"], "n");
+    expect(no.code).toBe(3);
+    const skipped = await onTerminal(place, ["call", "files__change", "--yes"], "");
+    expect(skipped.shown).not.toContain("Allow it?");
+    expect(skipped.code).toBe(0);
+  });
+
+  it("[guard-03b] always is written to the config and not asked again", async () => {
+    const place = configured();
+    expect((await onTerminal(place, ["call", "files__change"], "always")).code).toBe(0);
+    expect(JSON.parse(place.read("toolcrib.json"))).toMatchObject({ tools: { ask: ["files__change", "!files__change"] } });
+    expect((await place.run(["call", "files__change"])).code).toBe(0);
+  });
+});

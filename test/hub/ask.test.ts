@@ -1,0 +1,128 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { createHub, type HubOptions } from "../../src/hub/create.ts";
+import type { Hub } from "../../src/hub/hub.ts";
+import type { AskRequest } from "../../src/model/ask.ts";
+import type { ConfigInput } from "../../src/model/config.ts";
+import { ToolRegistry } from "../../src/tools/registry.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "toolcrib-ask-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+let hub: Hub | undefined;
+let runs = 0;
+afterEach(async () => {
+  await hub?.close();
+  hub = undefined;
+  runs = 0;
+});
+
+async function start(config: ConfigInput | string, options: HubOptions = {}): Promise<Hub> {
+  const registry = new ToolRegistry();
+  for (const name of ["wipe", "read"]) {
+    registry.register({
+      name,
+      description: `Does ${name}.`,
+      parameters: { type: "object" },
+      execute: async () => ({ content: [{ type: "text", text: `${name} ${++runs}` }] }),
+    });
+  }
+  hub = await createHub(config, { registry, ...options });
+  return hub;
+}
+
+const ASK = { tools: { ask: ["wipe"] } };
+
+describe("[guard-03a] a call that a rule asks about", () => {
+  it("waits for the session's callback, which sees what it is about", async () => {
+    const seen: AskRequest[] = [];
+    const hub = await start(ASK);
+    const session = hub.openSession({
+      onAsk: (request) => {
+        seen.push(request);
+        return "once";
+      },
+    });
+    expect(await hub.call(session, { name: "wipe", arguments: { disk: "c" } })).toMatchObject({ ok: true });
+    expect(seen).toMatchObject([{ name: "wipe", arguments: { disk: "c" }, rule: { list: "ask", pattern: "wipe" }, session: { id: session.id } }]);
+    await hub.call(session, { name: "wipe" });
+    expect(seen).toHaveLength(2);
+    await hub.call(session, { name: "read" });
+    expect(seen).toHaveLength(2);
+  });
+
+  it("is seen in the list, because it can be used", async () => {
+    const hub = await start(ASK);
+    expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("wipe");
+  });
+
+  it.each([
+    ["no", async () => "no" as const],
+    ["a callback that throws", async () => Promise.reject(new Error("window closed"))],
+  ])("is denied by %s, and the tool does not run", async (_name, onAsk) => {
+    const hub = await start(ASK, { onAsk });
+    expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(runs).toBe(0);
+  });
+
+  it("is denied, with a way out, when there is nobody to ask", async () => {
+    const hub = await start(ASK);
+    const outcome = await hub.call(hub.session, { name: "wipe" });
+    expect(outcome).toMatchObject({ ok: false, error: { code: "denied", hint: expect.stringContaining("toolcrib call wipe") } });
+  });
+
+  it("is asked once per session after the answer session", async () => {
+    let asked = 0;
+    const hub = await start(ASK, { onAsk: () => (asked++, "session") });
+    await hub.call(hub.session, { name: "wipe" });
+    await hub.call(hub.session, { name: "wipe" });
+    expect(asked).toBe(1);
+    await hub.call(hub.openSession(), { name: "wipe" });
+    expect(asked).toBe(2);
+  });
+
+  it("[guard-03b] is never asked again after always, which is written where the rule stands, comments kept", async () => {
+    const file = join(dir, "toolcrib.json");
+    writeFileSync(file, '{\n  // careful\n  "tools": { "ask": ["wipe"] } // asked\n}\n');
+    let asked = 0;
+    const first = await start(file, { onAsk: () => (asked++, "always") });
+    await first.call(first.session, { name: "wipe" });
+    await first.call(first.openSession(), { name: "wipe" });
+    expect(asked).toBe(1);
+    expect(readFileSync(file, "utf8")).toBe('{\n  // careful\n  "tools": { "ask": ["wipe", "!wipe"] } // asked\n}\n');
+    await first.close();
+    const second = await start(file);
+    expect(await second.call(second.session, { name: "wipe" })).toMatchObject({ ok: true });
+  });
+
+  it("[guard-03c] is a no when the time is up", async () => {
+    const clock = new FakeClock();
+    const hub = await start({ tools: { ask: ["wipe"], askTimeout: 1000 } }, { clock, onAsk: () => new Promise(() => {}) });
+    const pending = hub.call(hub.session, { name: "wipe" });
+    await expect.poll(() => hub.asked()).toHaveLength(1);
+    await clock.advance(1001);
+    expect(await pending).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(hub.asked()).toEqual([]);
+  });
+
+  it("can be answered from outside, and cancelled by the caller", async () => {
+    const hub = await start(ASK, { onAsk: () => new Promise(() => {}) });
+    const asked: AskRequest[] = [];
+    hub.on("ask", (request) => asked.push(request));
+    const first = hub.call(hub.session, { name: "wipe" });
+    await expect.poll(() => asked).toHaveLength(1);
+    expect(hub.answer(asked[0]?.id ?? "", "once")).toBe(true);
+    expect(await first).toMatchObject({ ok: true });
+    expect(hub.answer(asked[0]?.id ?? "", "once")).toBe(false);
+
+    const controller = new AbortController();
+    const second = hub.call(hub.session, { name: "wipe", signal: controller.signal });
+    await expect.poll(() => hub.asked()).toHaveLength(1);
+    controller.abort();
+    expect(await second).toMatchObject({ ok: false, error: { code: "cancelled" } });
+    expect(hub.asked()).toEqual([]);
+  });
+});

@@ -1,0 +1,297 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { fingerprint } from "../../src/guard/fingerprint.ts";
+import type { CurrentTool } from "../../src/guard/pins/compare.ts";
+import type { PinMode } from "../../src/guard/pins/verdict.ts";
+import { pinFileFor } from "../../src/hub/pins/pin-file.ts";
+import { type PinEvent, Pins } from "../../src/hub/pins/pins.ts";
+import type { ToolDefinition } from "../../src/model/protocol.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+const dirs = new Set<string>();
+
+afterEach(() => {
+  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+  dirs.clear();
+});
+
+function newFile(): string {
+  const dir = mkdtempSync(join(tmpdir(), "toolcrib-pins-"));
+  dirs.add(dir);
+  return join(dir, "toolcrib.lock");
+}
+
+function tool(name: string, description: string, more: Partial<ToolDefinition> = {}): CurrentTool {
+  const definition = { name, description, inputSchema: { type: "object" }, ...more };
+  return { definition, fingerprint: fingerprint(definition) };
+}
+
+function open(file: string, mode: PinMode = "block", clock = new FakeClock()): { pins: Pins; events: PinEvent[] } {
+  const events: PinEvent[] = [];
+  return { pins: new Pins({ file, mode, clock, onEvent: (event) => events.push(event) }), events };
+}
+
+function verdict(pins: Pins, server: string, { definition, fingerprint: print }: CurrentTool): string {
+  return pins.verdictFor({ origin: { source: server, name: definition.name }, fingerprint: print }).verdict;
+}
+
+const read = tool("read", "Reads a file.");
+const readChanged = tool("read", "Reads a file and mails it.");
+const write = tool("write", "Writes a file.");
+
+/** A file in which `read` and `write` of the server `files` are pinned. */
+async function pinnedFile(): Promise<string> {
+  const file = newFile();
+  const { pins } = open(file);
+  pins.check("files", [write, read]);
+  await pins.close();
+  return file;
+}
+
+describe("[guard-15a] first use records", () => {
+  it("writes what is seen for the first time: sorted, with fingerprint and definition, readable by others", async () => {
+    const file = newFile();
+    const { pins, events } = open(file);
+    pins.check("files", [write, tool("read", "Reads.", { annotations: { readOnlyHint: true }, _meta: { b: 1, a: 2 } })]);
+    pins.check("calc", [tool("add", "Adds.")]);
+    await pins.close();
+    expect(events).toEqual([
+      { type: "recorded", server: "files", tools: ["write", "read"] },
+      { type: "recorded", server: "calc", tools: ["add"] },
+    ]);
+    const text = readFileSync(file, "utf8");
+    const parsed = JSON.parse(text) as { version: number; servers: Record<string, { tools: Record<string, object> }> };
+    expect(Object.keys(parsed.servers)).toEqual(["calc", "files"]);
+    expect(Object.keys(parsed.servers["files"]?.tools ?? {})).toEqual(["read", "write"]);
+    expect(parsed.servers["files"]?.tools["write"]).toEqual({ ...write, pinnedAt: "1970-01-01T00:16:40.000Z" });
+    expect(text).toContain('"_meta": {\n              "a": 2,\n              "b": 1\n');
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+  });
+
+  it("compares in the next process, whatever the order of keys, and writes nothing when nothing is new", async () => {
+    const file = await pinnedFile();
+    const before = statSync(file);
+    const { pins, events } = open(file);
+    const reordered = JSON.parse('{"inputSchema":{"type":"object"},"description":"Reads a file.","name":"read"}') as ToolDefinition;
+    pins.check("files", [{ definition: reordered, fingerprint: fingerprint(reordered) }, write]);
+    await pins.close();
+    expect(events).toEqual([]);
+    expect(statSync(file).ino).toBe(before.ino);
+    expect(pins.list().map(({ tool: name, state }) => `${name} ${state}`)).toEqual(["read same", "write same"]);
+  });
+
+  it("does not pin in-process tools, nor anything when off", async () => {
+    const file = newFile();
+    const { pins } = open(file);
+    pins.check("local", [read]);
+    await pins.close();
+    const off = open(file, "off").pins;
+    off.check("files", [read]);
+    await off.close();
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("two processes that start together keep each other's pins, and the first one's definition counts", async () => {
+    const file = newFile();
+    const [one, two] = [open(file), open(file)];
+    one.pins.check("files", [read]);
+    await one.pins.settled();
+    two.pins.check("files", [readChanged, write]);
+    expect(verdict(two.pins, "files", readChanged)).toBe("allow");
+    await two.pins.settled();
+    expect(verdict(two.pins, "files", readChanged)).toBe("deny");
+    expect(two.events.filter(({ type }) => type === "changed")).toHaveLength(1);
+    expect(open(file).pins.list().map((pin) => pin.tool)).toEqual(["read", "write"]);
+  });
+
+  it("many at once lose nothing", async () => {
+    const file = newFile();
+    const all = Array.from({ length: 12 }, () => open(file).pins);
+    for (const [index, pins] of all.entries()) pins.check(`server${index}`, [read]);
+    await Promise.all(all.map((pins) => pins.close()));
+    expect(open(file).pins.list()).toHaveLength(12);
+  });
+
+  it("the file stands beside the config, or in the home", () => {
+    expect(pinFileFor("/project/toolcrib.json", "/home/ada/.toolcrib")).toBe("/project/toolcrib.lock");
+    expect(pinFileFor(null, "/home/ada/.toolcrib")).toBe("/home/ada/.toolcrib/toolcrib.lock");
+  });
+
+  it("goes on without a file where none can be written, and says so once", async () => {
+    const file = newFile();
+    writeFileSync(file, "a file in the place of a folder");
+    const { pins, events } = open(join(file, "folder", "toolcrib.lock"));
+    pins.check("files", [read]);
+    await pins.settled();
+    pins.check("files", [read, write]);
+    await pins.close();
+    expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "recorded"]);
+    expect(verdict(pins, "files", read)).toBe("allow");
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+  });
+});
+
+describe("[guard-15b] a change is reported", () => {
+  it("once, with the diff, and again when it changes again", async () => {
+    const { pins, events } = open(await pinnedFile());
+    pins.check("files", [readChanged, write]);
+    pins.check("files", [readChanged, write]);
+    expect(events).toEqual([
+      { type: "changed", server: "files", tool: "read", diff: ["~ description:", "    Reads a [-file.-]{+file and mails it.+}"] },
+    ]);
+    pins.check("files", [tool("read", "Reads a file and sells it."), write]);
+    expect(events).toHaveLength(2);
+    await pins.close();
+  });
+
+  it.each([
+    ["off", "allow"],
+    ["warn", "allow"],
+    ["ask", "ask"],
+    ["block", "deny"],
+  ] as const)("under %s the verdict is %s, and only for what changed", async (mode, expected) => {
+    const { pins } = open(await pinnedFile(), mode);
+    pins.check("files", [readChanged, write]);
+    expect(verdict(pins, "files", readChanged)).toBe(expected);
+    expect(verdict(pins, "files", write)).toBe("allow");
+    expect(verdict(pins, "files", tool("fresh", "New."))).toBe("allow");
+    expect(verdict(pins, "other", readChanged)).toBe("allow");
+    await pins.close();
+  });
+
+  it("the verdict holds before the change was reported", async () => {
+    const { pins } = open(await pinnedFile());
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+  });
+
+  it("a tool that disappears and comes back changed is still compared; a server that is down has lost nothing", async () => {
+    const { pins, events } = open(await pinnedFile());
+    pins.check("files", [write]);
+    expect(pins.list().map(({ state }) => state)).toEqual(["gone", "same"]);
+    pins.check("files", []);
+    expect(pins.list().map(({ state }) => state)).toEqual(["gone", "same"]);
+    pins.check("files", [readChanged, write]);
+    expect(events.map(({ type }) => type)).toEqual(["changed"]);
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    await pins.close();
+  });
+});
+
+describe("[guard-15c] approving and forgetting", () => {
+  it("approves one tool, or all that changed, for this process and the next", async () => {
+    const file = await pinnedFile();
+    const { pins, events } = open(file);
+    const writeChanged = tool("write", "Writes anything.");
+    pins.check("files", [readChanged, writeChanged]);
+    expect(pins.diff().map((each) => each.tool)).toEqual(["read", "write"]);
+    expect(pins.diff("files", "write")).toMatchObject([{ before: write.fingerprint, after: writeChanged.fingerprint }]);
+    expect(await pins.approve("files", "read")).toMatchObject([{ tool: "read", after: readChanged.fingerprint }]);
+    expect(verdict(pins, "files", readChanged)).toBe("allow");
+    expect(verdict(pins, "files", writeChanged)).toBe("deny");
+    await pins.approve("files");
+    expect(pins.diff()).toEqual([]);
+    expect(events.filter(({ type }) => type === "approved")).toEqual([
+      { type: "approved", server: "files", tools: ["read"] },
+      { type: "approved", server: "files", tools: ["write"] },
+    ]);
+    expect(verdict(open(file).pins, "files", writeChanged)).toBe("allow");
+    // What was approved is what counts from now on, not what was there first.
+    expect(verdict(open(file).pins, "files", write)).toBe("deny");
+  });
+
+  it("refuses to approve what is not offered", async () => {
+    const { pins } = open(await pinnedFile());
+    await expect(pins.approve("files", "read")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("an approval in another process counts without a restart", async () => {
+    const file = await pinnedFile();
+    const clock = new FakeClock();
+    const hub = open(file, "block", clock);
+    hub.pins.check("files", [readChanged, write]);
+    hub.pins.watch();
+    const terminal = open(file);
+    terminal.pins.check("files", [readChanged, write]);
+    await terminal.pins.approve("files", "read");
+    await clock.advance(1000);
+    expect(verdict(hub.pins, "files", readChanged)).toBe("allow");
+    expect(hub.events.at(-1)).toEqual({ type: "updated" });
+    await hub.pins.close();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("forgets a server, or all; what is offered then is pinned anew", async () => {
+    const file = await pinnedFile();
+    const { pins } = open(file);
+    pins.check("calc", [read]);
+    await pins.settled();
+    expect(await open(file).pins.reset("files")).toEqual([
+      { server: "files", tool: "read" },
+      { server: "files", tool: "write" },
+    ]);
+    const next = open(file);
+    expect(next.pins.list().map((pin) => pin.server)).toEqual(["calc"]);
+    next.pins.check("files", [readChanged]);
+    await next.pins.close();
+    expect(verdict(next.pins, "files", readChanged)).toBe("allow");
+    expect(await open(file).pins.reset()).toHaveLength(2);
+    expect(open(file).pins.list()).toEqual([]);
+  });
+});
+
+describe("[guard-15b] a lock file that cannot be used", () => {
+  const cases: [what: string, text: (good: string) => string, says: RegExp][] = [
+    ["that is no JSON", () => "{", /is no JSON/],
+    ["of an unfinished merge", (good) => `<<<<<<< ours\n${good}`, /unfinished merge/],
+    ["of a newer version", (good) => good.replace('"version": 1', '"version": 2'), /version 2/],
+    ["without servers", () => '{"version":1}', /no servers/],
+    ["with a definition that was edited", (good) => good.replace("Reads a file.", "Reads and mails."), /fingerprint/],
+  ];
+
+  it.each(cases)("%s: fails closed, says why once, and is left alone", async (_what, text, says) => {
+    const file = await pinnedFile();
+    const broken = text(readFileSync(file, "utf8"));
+    writeFileSync(file, broken);
+    const { pins, events } = open(file);
+    expect(events).toEqual([{ type: "problem", message: expect.stringMatching(says) as string, hint: expect.any(String) as string }]);
+    pins.check("files", [read, write]);
+    expect(verdict(pins, "files", read)).toBe("deny");
+    expect(verdict(open(file, "ask").pins, "files", read)).toBe("ask");
+    expect(verdict(open(file, "warn").pins, "files", read)).toBe("allow");
+    // The user's own code needs no pin.
+    expect(verdict(pins, "local", read)).toBe("allow");
+    await expect(pins.approve("files", "read")).rejects.toMatchObject({ code: "invalid_config" });
+    await pins.close();
+    expect(readFileSync(file, "utf8")).toBe(broken);
+    expect(events).toHaveLength(1);
+  });
+
+  it("is used again once it is repaired, and given up when it is damaged while in use", async () => {
+    const file = await pinnedFile();
+    const good = readFileSync(file, "utf8");
+    const { pins, events } = open(file);
+    pins.check("files", [read, write]);
+    writeFileSync(file, "damaged");
+    pins.check("calc", [read]);
+    await pins.settled();
+    expect(verdict(pins, "files", read)).toBe("deny");
+    writeFileSync(file, good);
+    expect(pins.refresh()).toBe(true);
+    expect(verdict(pins, "files", read)).toBe("allow");
+    await pins.close();
+    expect(open(file).pins.list().map((pin) => pin.server)).toEqual(["calc", "files", "files"]);
+    expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "recorded", "updated"]);
+  });
+
+  it("a folder in its place is a problem and no crash", async () => {
+    const file = newFile();
+    mkdirSync(file);
+    const { pins, events } = open(file);
+    pins.check("files", [read]);
+    await pins.close();
+    expect(events).toMatchObject([{ type: "problem" }]);
+    expect(verdict(pins, "files", read)).toBe("deny");
+  });
+});

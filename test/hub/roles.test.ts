@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createHub, type HubOptions } from "../../src/hub/create.ts";
+import type { Hub } from "../../src/hub/hub.ts";
+import type { ConfigInput } from "../../src/model/config.ts";
+import type { Session } from "../../src/sessions/session.ts";
+import { ToolRegistry } from "../../src/tools/registry.ts";
+import { misbehaving } from "../support/servers.ts";
+
+let hub: Hub | undefined;
+afterEach(async () => {
+  await hub?.close();
+  hub = undefined;
+});
+
+async function start(config: ConfigInput, options: HubOptions = {}): Promise<Hub> {
+  hub = await createHub(config, options);
+  return hub;
+}
+
+const names = (hub: Hub, session: Session): string[] => hub.view(session).tools.map((tool) => tool.name);
+
+describe("[guard-04b] roles of the config", () => {
+  it("narrow servers and tools, and the rest does not exist for them", async () => {
+    const hub = await start({
+      mcpServers: { files: misbehaving("ok"), other: misbehaving("ok") },
+      roles: { reviewer: { servers: ["files"], tools: { deny: ["*__exit"] } } },
+    });
+    const reviewer = hub.openSession({ role: "reviewer", owner: false });
+    expect(names(hub, reviewer)).toContain("files__echo");
+    expect(names(hub, reviewer)).not.toContain("files__exit");
+    expect(names(hub, reviewer).some((name) => name.startsWith("other"))).toBe(false);
+    expect(await hub.call(reviewer, { name: "other__echo", arguments: { text: "x" } })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
+    expect(names(hub, hub.session)).toContain("other__echo");
+  });
+
+  it("have servers of their own, which take the place of the hub's", async () => {
+    const hub = await start({
+      mcpServers: { github: { ...misbehaving("ok"), env: { WHO: "hub" } } },
+      roles: { bot: { mcpServers: { github: { ...misbehaving("ok"), env: { WHO: "bot" } }, extra: misbehaving("ok") } } },
+    });
+    const bot = hub.openSession({ role: "bot", owner: false });
+    expect(names(hub, bot)).toEqual(expect.arrayContaining(["github-bot__env", "extra-bot__env"]));
+    expect(names(hub, bot)).not.toContain("github__env");
+    const outcome = await hub.call(bot, { name: "github-bot__env" });
+    expect(JSON.stringify(outcome)).toContain('\\"WHO\\":\\"bot\\"');
+    const guest = hub.openSession({ owner: false });
+    expect(names(hub, guest).filter((name) => name.includes("bot"))).toEqual([]);
+  });
+
+  it("[guard-04c] ownerOnly tools need an owner's session", async () => {
+    const registry = new ToolRegistry();
+    registry.register({
+      name: "reboot",
+      description: "Reboots.",
+      parameters: { type: "object" },
+      ownerOnly: true,
+      execute: async () => ({ content: [] }),
+    });
+    const hub = await start({ roles: { any: {} } }, { registry });
+    expect(names(hub, hub.openSession({ role: "any", owner: false }))).toEqual([]);
+    expect(names(hub, hub.openSession({ role: "any" }))).toEqual(["reboot"]);
+  });
+
+  it("[guard-02] what may not be called is in no list, prompts and resources included, and looks absent to a client", async () => {
+    const hub = await start({ mcpServers: { a: { ...misbehaving("ok"), tags: ["finance"] } }, tools: { deny: ["tag:finance"] } });
+    const guest = hub.openSession({ owner: false });
+    expect(hub.view(guest)).toMatchObject({ tools: [], resources: [], prompts: [], templates: [] });
+    const hidden = await hub.call(guest, { name: "a__echo" });
+    const absent = await hub.call(guest, { name: "a__nope" });
+    const shape = (outcome: typeof hidden): unknown => JSON.parse(JSON.stringify(outcome.ok ? null : outcome.error).replaceAll(/a__\w+/g, "NAME"));
+    expect(shape(hidden)).toEqual(shape(absent));
+    expect(await hub.call(hub.session, { name: "a__echo" })).toMatchObject({ ok: false, error: { code: "denied" } });
+  });
+});

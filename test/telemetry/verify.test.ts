@@ -1,0 +1,184 @@
+import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { sealLine } from "../../src/telemetry/audit/line.ts";
+import { type AuditProblem, verifyAudit } from "../../src/telemetry/audit/verify.ts";
+import { AuditPlace, numbered } from "./audit-place.ts";
+
+/** Line 1 is the header, lines 2 to 11 the records n1 to n10, line 12 the end. */
+function closedLog(): AuditPlace {
+  const place = new AuditPlace();
+  const log = place.log();
+  numbered(log, "n", 10);
+  log.close();
+  return place;
+}
+
+function problems(place: AuditPlace): AuditProblem[] {
+  return verifyAudit(place.dir).chains.flatMap((chain) => [...chain.problems]);
+}
+
+function brief(place: AuditPlace): string[] {
+  return problems(place).map(({ severity, what, line }) => `${severity} ${what} ${line}`);
+}
+
+describe("[guard-18b] verify finds what was done to a chain", () => {
+  it("finds nothing in a log that nobody touched", () => {
+    const place = closedLog();
+    const report = verifyAudit(place.dir);
+    expect(report).toMatchObject({ ok: true, chains: [{ state: "closed", records: 12, problems: [] }] });
+    expect(report.chains[0]?.head?.hash).toBe((JSON.parse(place.lines().at(-1) ?? "") as { hash: string }).hash);
+  });
+
+  it("an empty or absent folder is fine", () => {
+    expect(verifyAudit(new AuditPlace().dir)).toEqual({ ok: true, chains: [] });
+  });
+
+  it("a removed line, two, and the first", () => {
+    const one = closedLog();
+    one.rewrite((lines) => lines.toSpliced(4, 1));
+    expect(brief(one)).toEqual(["error removed 5"]);
+    expect(problems(one)[0]?.message).toContain("a line is missing");
+    const two = closedLog();
+    two.rewrite((lines) => lines.toSpliced(4, 2));
+    expect(problems(two)[0]?.message).toContain("2 lines are missing");
+    const first = closedLog();
+    first.rewrite((lines) => lines.slice(1));
+    expect(brief(first)).toEqual(["error removed 1"]);
+  });
+
+  it("the last record before the end", () => {
+    const place = closedLog();
+    place.rewrite((lines) => lines.toSpliced(-2, 1));
+    expect(brief(place)).toEqual(["error removed 11"]);
+  });
+
+  it("a changed line, also one that was given a fitting hash, and one that is no JSON any more", () => {
+    const plain = closedLog();
+    plain.rewrite((lines) => lines.with(4, (lines[4] ?? "").replace('"name":"n4"', '"name":"n9"')));
+    expect(brief(plain)).toEqual(["error changed 5"]);
+    const spaced = closedLog();
+    spaced.rewrite((lines) => lines.with(4, (lines[4] ?? "").replace('"seq":', '"seq": ')));
+    expect(brief(spaced)).toEqual(["error changed 5"]);
+    const rehashed = closedLog();
+    rehashed.rewrite((lines) => {
+      const { seq, prev, hash: _hash, ...body } = JSON.parse(lines[4] ?? "") as { seq: number; prev: string; hash: string };
+      return lines.with(4, sealLine(seq, prev, JSON.stringify({ ...body, name: "n9" })).line.trimEnd());
+    });
+    expect(brief(rehashed)).toEqual(["error changed 6"]);
+    const broken = closedLog();
+    broken.rewrite((lines) => lines.with(4, "{}"));
+    expect(brief(broken)).toEqual(["error changed 5"]);
+  });
+
+  it("lines in another order, a copied line, a foreign line, a line after the end", () => {
+    const swapped = closedLog();
+    swapped.rewrite((lines) => lines.with(4, lines[5] ?? "").with(5, lines[4] ?? ""));
+    expect(brief(swapped)).toEqual(["error reordered 6"]);
+    const copied = closedLog();
+    copied.rewrite((lines) => lines.toSpliced(7, 0, lines[3] ?? ""));
+    expect(brief(copied)).toEqual(["error foreign 8"]);
+    const foreign = closedLog();
+    foreign.rewrite((lines) => lines.toSpliced(7, 0, '{"hello":1}'));
+    expect(brief(foreign)).toEqual(["error foreign 8"]);
+    const late = closedLog();
+    late.rewrite((lines) => {
+      const last = JSON.parse(lines.at(-1) ?? "") as { seq: number; hash: string };
+      return [...lines, sealLine(last.seq + 1, last.hash, '{"type":"event","time":"x","event":"y"}').line.trimEnd()];
+    });
+    expect(brief(late)).toEqual(["error foreign 13"]);
+  });
+
+  it("a file of another chain under this name", () => {
+    const place = closedLog();
+    const [file = ""] = place.files();
+    const text = readFileSync(join(place.dir, file), "utf8");
+    rmSync(join(place.dir, file));
+    writeFileSync(join(place.dir, file.replace(/[0-9a-f]{16}\.jsonl$/, "0123456789abcdef.jsonl")), text);
+    expect(brief(place)).toEqual(["error foreign 1"]);
+  });
+
+  it("an end that was cut off is a warning, because a crash looks the same", () => {
+    const place = new AuditPlace();
+    // No process has this pid.
+    const log = place.log({ pid: 4_194_999 });
+    numbered(log, "n", 10);
+    log.close();
+    place.rewrite((lines) => lines.slice(0, 6));
+    expect(brief(place)).toEqual(["warning truncated 0"]);
+    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "unclosed" }] });
+    const [file = ""] = place.files();
+    truncateSync(join(place.dir, file), readFileSync(join(place.dir, file)).length - 5);
+    expect(brief(place)).toEqual(["warning truncated 6", "warning truncated 0"]);
+  });
+
+  it("an end that was cut off, or a file that was removed, is an error once another chain has seen it", () => {
+    const cut = new AuditPlace();
+    for (const name of ["first", "second"]) {
+      const log = cut.log({ pid: 4_194_999 });
+      numbered(log, name, 5);
+      log.close();
+    }
+    const first = cut.files().find((file) => cut.lines(file).some((line) => line.includes("first1"))) ?? "";
+    cut.rewrite((lines) => lines.slice(0, 4), first);
+    expect(problems(cut).filter(({ severity }) => severity === "error")).toMatchObject([{ what: "truncated", file: first }]);
+    rmSync(join(cut.dir, first));
+    expect(problems(cut)).toMatchObject([{ severity: "error", what: "removed", file: first }]);
+  });
+
+  it("a file missing in the middle or at the end of a chain, or cut before the next, is an error; one that was pruned is not", () => {
+    const build = (): AuditPlace => {
+      const place = new AuditPlace();
+      const log = place.log({ maxBytes: 32 * 1024 });
+      numbered(log, "n", 30);
+      log.close();
+      expect(place.files().length).toBeGreaterThan(3);
+      return place;
+    };
+    const middle = build();
+    rmSync(join(middle.dir, middle.files()[1] ?? ""));
+    expect(brief(middle)).toEqual(["error removed 0"]);
+    const begin = build();
+    rmSync(join(begin.dir, begin.files()[0] ?? ""));
+    expect(brief(begin)).toEqual(["error removed 0"]);
+    const end = build();
+    rmSync(join(end.dir, end.files().at(-1) ?? ""));
+    expect(brief(end)).toEqual(["error removed 0"]);
+    const cut = build();
+    cut.rewrite((lines) => lines.slice(0, -2));
+    expect(problems(cut)).toMatchObject([{ what: "truncated", file: cut.files()[0] }]);
+    const pruned = build();
+    const log = pruned.log({ maxBytes: 8 * 1024 });
+    numbered(log, "later", 1);
+    log.close();
+    expect(problems(pruned)).toEqual([]);
+  });
+
+  it("any one byte changed anywhere but in the last line's newline is an error", () => {
+    const place = closedLog();
+    const path = join(place.dir, place.files()[0] ?? "");
+    const bytes = readFileSync(path);
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 2), fc.integer({ min: 1, max: 127 }), (at, by) => {
+        const changed = Buffer.from(bytes);
+        changed[at] = ((changed[at] ?? 0) + by) % 128;
+        writeFileSync(path, changed);
+        return !verifyAudit(place.dir).ok;
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("any set of lines removed from before the end is an error", () => {
+    const place = closedLog();
+    const all = place.lines();
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.nat(all.length - 2), { minLength: 1 }), (removed) => {
+        place.rewrite(() => all.filter((_, index) => !removed.includes(index)));
+        return !verifyAudit(place.dir).ok;
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
