@@ -40,8 +40,7 @@ export async function timeInTurns<Name extends string>(
     }
   }
   for (const list of Object.values(times)) list.sort((a, b) => a - b);
-  // It has a list for each case.
-  return times as Record<Name, number[]>;
+  return times;
 }
 
 export function rowOf(what: string, sorted: readonly number[], baseline: readonly number[]): Row {

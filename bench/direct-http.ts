@@ -35,12 +35,15 @@ export async function directHttp(): Promise<DirectHttp> {
   return {
     call: () =>
       new Promise((resolve, reject) => {
-        const outgoing = request({ host: "127.0.0.1", port, path: "/mcp", method: "POST", agent, headers }, (answer) => {
-          let body = "";
-          answer.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
-          answer.on("end", () => resolve(JSON.parse(body)));
-          answer.on("error", reject);
-        });
+        const outgoing = request(
+          { host: "127.0.0.1", port, path: "/mcp", method: "POST", agent, headers },
+          (answer) => {
+            let body = "";
+            answer.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
+            answer.on("end", () => resolve(JSON.parse(body)));
+            answer.on("error", reject);
+          },
+        );
         outgoing.on("error", reject);
         outgoing.end(CALL);
       }),

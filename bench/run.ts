@@ -31,7 +31,9 @@ function print({ title, baseline, rows }: Report): void {
   ];
   const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? [];
   for (const row of cells) {
-    const padded = row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)));
+    const padded = row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+    );
     console.log(padded.join("  "));
   }
 }
@@ -39,7 +41,12 @@ function print({ title, baseline, rows }: Report): void {
 function keep(name: string, report: Report): void {
   const folder = join(import.meta.dirname, "results");
   mkdirSync(folder, { recursive: true });
-  const machine = { node: process.version, platform: process.platform, cpus: cpus().length, cpu: cpus()[0]?.model ?? "" };
+  const machine = {
+    node: process.version,
+    platform: process.platform,
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model ?? "",
+  };
   const file = join(folder, `${name}.json`);
   writeFileSync(file, `${JSON.stringify({ time: new Date().toISOString(), machine, ...report }, null, 2)}\n`);
 }

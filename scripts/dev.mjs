@@ -24,7 +24,7 @@ const TASKS = {
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
-  bench: (node, args) => run(node, [...typeScriptFlags(node.version), join("bench", "run.ts"), ...args]),
+  bench: (node, args) => run(node, [join("bench", "run.ts"), ...args]),
   generate: (node) => run(node, [join("scripts", "generate.ts")]),
 };
 

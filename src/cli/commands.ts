@@ -127,6 +127,34 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/doctor.ts"),
   },
   {
+    name: "auth",
+    summary: "log in to remote servers and out of them, and show how the logins stand",
+    arguments: [
+      { syntax: "<action>", summary: "login, logout or status" },
+      { syntax: "[server]", summary: "server id; status shows all without it" },
+    ],
+    options: [
+      { flags: "--user <user>", summary: "whose login, where each user has their own" },
+      { flags: "--no-browser", summary: "only print the address to log in at" },
+    ],
+    examples: ["toolcrib auth login linear", "toolcrib auth status --json"],
+    load: () => import("./commands/auth.ts"),
+  },
+  {
+    name: "secrets",
+    summary: "check that every secret is found, or store one",
+    arguments: [
+      { syntax: "<action>", summary: "check, or set" },
+      { syntax: "[name...]", summary: "for set: the name; the value is asked for and not shown" },
+    ],
+    options: [
+      { flags: "--stdin", summary: "set: read the value from stdin" },
+      { flags: "--user <user>", summary: "set: the value of one user, for secret://user/NAME" },
+    ],
+    examples: ["toolcrib secrets check", "toolcrib secrets set GITHUB_TOKEN", "pass show github | toolcrib secrets set GITHUB_TOKEN --stdin"],
+    load: () => import("./commands/secrets.ts"),
+  },
+  {
     name: "import",
     summary: "add the servers of another program's config file",
     arguments: [{ syntax: "<file>", summary: "config of Claude Desktop, Cursor, VS Code, OpenClaw …" }],
@@ -190,8 +218,6 @@ export const PLANNED: Readonly<Record<string, string>> = {
   serve: "the hub with its HTTP doors",
   mcp: "the catalog as an MCP server over stdio",
   acp: "the ACP agent over stdio",
-  auth: "sign in to remote servers",
-  secrets: "check and set secrets",
   approve: "answer an ask rule",
   clients: "agent clients on this machine",
   connect: "write Toolcrib into a client's config",

@@ -1,4 +1,7 @@
 /** The process: real streams in, exit code out. */
+import { asToolcribError } from "../model/errors.ts";
+import { Redactor } from "../secrets/redactor.ts";
+import { exitCodeOf } from "./exit-code.ts";
 import { runCommandLine } from "./program.ts";
 
 for (const stream of [process.stdout, process.stderr]) {
@@ -10,4 +13,15 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const { env, stdin, stdout, stderr } = process;
-process.exit(await runCommandLine(process.argv.slice(2), { env, cwd: process.cwd(), stdin, stdout, stderr }));
+const redactor = new Redactor();
+
+// A fault that nobody caught, such as one in a plugin's timer. A stack trace or Node's own report would show values.
+process.on("uncaughtException", (thrown) => {
+  const message = redactor.mask(asToolcribError(thrown).message).split("\n", 1)[0] ?? "";
+  const error = { code: "internal", message: `Unexpected fault: ${message}` } as const;
+  if (process.argv.includes("--json")) stdout.write(`${JSON.stringify({ error }, null, 2)}\n`);
+  else stderr.write(`error: ${error.message}\n`);
+  process.exit(exitCodeOf(error.code));
+});
+
+process.exit(await runCommandLine(process.argv.slice(2), { env, cwd: process.cwd(), stdin, stdout, stderr, redactor }));

@@ -1,7 +1,11 @@
-/** All that a command writes: results to stdout, everything else to stderr, and with --json only JSON on stdout. */
+/**
+ * All that a command writes: results to stdout, everything else to stderr, and with --json only JSON on stdout. Secrets are
+ * masked in everything but results, which the hub has masked already and which may rightly look like tokens.
+ */
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { ErrorObject } from "../model/errors.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { type Column, renderTable } from "./table.ts";
 import { clip, withoutControls } from "./text-width.ts";
 
@@ -16,11 +20,14 @@ interface OutputOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
   readonly quiet: boolean;
+  readonly redactor?: Redactor;
 }
 
 export class Output {
   readonly json: boolean;
   readonly quiet: boolean;
+  /** Knows the secrets of the hub that runs for this command. */
+  readonly redactor: Redactor;
   readonly #stdout: Sink;
   readonly #stderr: Sink;
   readonly #env: NodeJS.ProcessEnv;
@@ -29,6 +36,7 @@ export class Output {
   constructor(options: OutputOptions) {
     this.json = options.json;
     this.quiet = options.quiet;
+    this.redactor = options.redactor ?? new Redactor();
     this.#stdout = options.stdout;
     this.#stderr = options.stderr;
     this.#env = options.env;
@@ -50,26 +58,31 @@ export class Output {
     this.#stdout.write(`${lines.join("\n")}\n`);
   }
 
+  /** Where a person is asked something. */
+  get prompts(): Sink {
+    return this.#stderr;
+  }
+
   /** Something worth knowing that is not the result. */
   note(text: string): void {
-    if (!this.quiet) this.#stderr.write(`${withoutControls(text)}\n`);
+    if (!this.quiet) this.#stderr.write(`${this.#clean(text)}\n`);
   }
 
   /** Said once, however often it is found. */
   warn(text: string): void {
     if (this.quiet || this.#warned.has(text)) return;
     this.#warned.add(text);
-    this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${withoutControls(text)}\n`);
+    this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
   }
 
   /** The error object on stdout with --json, text on stderr otherwise. */
   error(error: ErrorObject): void {
     if (this.json) {
-      this.value({ error });
+      this.value({ error: this.redactor.maskAll(error) });
       return;
     }
-    this.#stderr.write(`${this.#paintOn(this.#stderr, "red", "error:")} ${withoutControls(error.message)}\n`);
-    if (error.hint !== undefined) this.#stderr.write(`  ${withoutControls(error.hint)}\n`);
+    this.#stderr.write(`${this.#paintOn(this.#stderr, "red", "error:")} ${this.#clean(error.message)}\n`);
+    if (error.hint !== undefined) this.#stderr.write(`  ${this.#clean(error.hint)}\n`);
   }
 
   /** A line on stderr that the next one overwrites; nothing where stderr is no terminal. An empty text clears it. */
@@ -86,6 +99,10 @@ export class Output {
   /** Resolves when both streams have taken everything; `process.exit` would cut off a pipe. */
   async flush(): Promise<void> {
     await Promise.all([this.#stdout, this.#stderr].map(drained));
+  }
+
+  #clean(text: string): string {
+    return withoutControls(this.redactor.mask(text));
   }
 
   #paintOn(sink: Sink, style: Style, text: string): string {

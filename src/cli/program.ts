@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
+import type { Redactor } from "../secrets/redactor.ts";
 import { type CommandEntry, Flags, type OptionEntry, type Surroundings } from "./command.ts";
 import { COMMANDS, PLANNED } from "./commands.ts";
 import { exitCodeOf } from "./exit-code.ts";
@@ -12,6 +13,8 @@ const USAGE_EXIT = exitCodeOf("invalid_arguments");
 export interface Terminal extends Surroundings {
   readonly stdout: Sink;
   readonly stderr: Sink;
+  /** Where the command's secrets are known, for whoever must say something after it. */
+  readonly redactor?: Redactor;
 }
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
@@ -25,6 +28,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     env: terminal.env,
     json: beforeDashes.includes("--json"),
     quiet: beforeDashes.includes("--quiet"),
+    ...(terminal.redactor === undefined ? {} : { redactor: terminal.redactor }),
   });
   let exitCode = 0;
   const program = buildProgram(terminal.stdout, async (entry, args, options) => {

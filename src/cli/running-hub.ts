@@ -1,5 +1,6 @@
 /** A hub for the length of one command: config loaded, warnings shown, servers connected as needed, all closed after. */
 import { constants } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { createHub } from "../hub/create.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -48,8 +49,11 @@ export class RunningHub {
     await Promise.race([Promise.allSettled(this.#attempts.values()), this.#deadline.over]);
   }
 
-  /** Resolves with what `find` gives as soon as it gives something, and with undefined once every attempt has ended. */
-  async until<Found>(find: () => Found | undefined): Promise<Found | undefined> {
+  /**
+   * Resolves with what `find` gives as soon as it gives something, and with undefined once every attempt has ended or
+   * `withinMs` is over.
+   */
+  async until<Found>(find: () => Found | undefined, withinMs?: number): Promise<Found | undefined> {
     const found = find();
     if (found !== undefined) return found;
     let stop = (): void => {};
@@ -62,7 +66,10 @@ export class RunningHub {
         for (const each of stops) each();
       };
     });
-    await Promise.race([appeared, this.settled()]);
+    const patience = new AbortController();
+    const over = withinMs === undefined ? [] : [delay(withinMs, undefined, { signal: patience.signal }).catch(() => {})];
+    await Promise.race([appeared, this.settled(), ...over]);
+    patience.abort();
     stop();
     this.assertTime();
     return find();

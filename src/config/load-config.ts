@@ -96,7 +96,7 @@ interface OwnLayer {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** The file itself. Whatever its dialect, a bad entry in it is an error: the person pointed at this very file. */
+/** The file itself. In one of our own a bad entry is an error; in another program's the entry is left out, as there. */
 function readOwnLayer(document: Document, baseDir: string, user: string): OwnLayer {
   // After a syntax error the rest of the text means nothing reliable.
   if (document.errors.length > 0) return { config: defaults(), servers: [], problems: [], warnings: [] };
@@ -105,8 +105,10 @@ function readOwnLayer(document: Document, baseDir: string, user: string): OwnLay
   const read = readDialect(value, { file: document.file, document, baseDir, userHome: user });
   const config = { ...defaults(), mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])) };
   const strangers = read.dialect === "claude" ? unknownTopKeys(document, value) : [];
+  const bad = read.problems.map((problem) => asWarning({ ...problem, message: `${problem.message}; this server is left out` }));
   const servers = [...read.servers, ...roleServers(read.roleServers)];
-  return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
+  if (servers.length === 0) return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
+  return { config, servers, problems: [], warnings: [...strangers, ...read.warnings, ...bad] };
 }
 
 function readToolcribFile(document: Document, value: unknown, baseDir: string): OwnLayer {

@@ -52,6 +52,9 @@ export function serverWarnings(document: Document, path: ConfigPath, entry: Serv
   if (auth?.type === "api-key" && isPlainText(auth.key)) {
     warn(["auth", "key"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
   }
+  if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined && isPlainText(auth.clientSecret)) {
+    warn(["auth", "clientSecret"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
+  }
   for (const index of secretArguments(entry.args ?? [])) {
     const message = "a secret in args is visible to every user of the machine";
     warn(["args", index], "secret_in_args", message, "pass it in env if the server can read it there");

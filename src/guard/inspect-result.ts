@@ -7,6 +7,8 @@ import type { Result } from "../model/protocol.ts";
 import { detect } from "./detect/detect.ts";
 import { mapStrings, mapTexts } from "./result-texts.ts";
 import { resultBytes } from "./result-size.ts";
+import { redact } from "./wrap/redact.ts";
+import { wrapUntrusted } from "./wrap/wrap.ts";
 
 /** Under this key of `_meta` stands what is known of untrusted content. */
 export const UNTRUSTED_KEY = "toolcrib/untrusted";
@@ -88,7 +90,7 @@ function scanner(onSuspicious: GuardRules["onSuspicious"]): { over(result: Resul
   const look = (text: string): string => {
     const found = detect(text);
     findings.push(...found);
-    return text;
+    return onSuspicious === "redact" ? redact(text, found.filter(({ severity }) => isAtLeast(severity, "medium"))) : text;
   };
   return {
     findings,
@@ -103,8 +105,8 @@ function scanner(onSuspicious: GuardRules["onSuspicious"]): { over(result: Resul
   };
 }
 
-function wrap(text: string, _source: Untrusted, _findings: readonly Finding[]): string {
-  return text;
+function wrap(text: string, { boundary, server, tool }: Untrusted, findings: readonly Finding[]): string {
+  return wrapUntrusted(text, { id: boundary, server, tool, findings });
 }
 
 function tooLarge(limit: number): Inspection {

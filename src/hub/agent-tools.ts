@@ -92,6 +92,7 @@ function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSc
     parameters: schema,
     ...(definition.annotations === undefined ? {} : { annotations: definition.annotations }),
     async execute(_toolCallId, params, signal, onUpdate) {
+      const ran = options.toolBehind(capability, params);
       const outcome = await options.call(options.session, {
         name: capability.name,
         arguments: restore(params),
@@ -99,7 +100,6 @@ function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSc
         audience: "agent",
         onProgress: onUpdate && ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
       });
-      const ran = options.toolBehind(capability, params);
       return isOwn(ran) ? localResult(outcome, options) : mcpResult(ran, outcome, options);
     },
   };

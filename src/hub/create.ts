@@ -6,33 +6,40 @@ import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { systemClock, type Clock } from "../model/clock.ts";
 import type { ConfigInput } from "../model/config.ts";
 import { Emitter } from "../model/emitter.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
 import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
-import { asToolcribError } from "../model/errors.ts";
 import type { AskCallback } from "../model/ask.ts";
 import { ToolClasses } from "../policy/classes.ts";
 import { Limits } from "../policy/limits.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { Session } from "../sessions/session.ts";
+import { AuditLog } from "../telemetry/audit/log.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
+import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
 import { serverConnection, type ServerConnection } from "../upstream/server-connection.ts";
 import { VERSION } from "../model/version.ts";
-import { Approvals } from "./approvals.ts";
-import type { CallPath } from "./call.ts";
+import { AbsentServers } from "./absent-servers.ts";
+import type { CallPath } from "./call-path.ts";
+import { DefinitionWatch } from "./definition-watch.ts";
 import type { HubEvents } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
+import { makeApprovals } from "./make-approvals.ts";
 import { OfferedTools } from "./offered-tools.ts";
-import { policyOf, rememberAnswer } from "./rules.ts";
+import { policyOf } from "./rules.ts";
 import { SEARCH_SOURCE } from "./search-definitions.ts";
 import { SearchTools } from "./search-tools.ts";
 import { ToolSearch } from "./tool-search.ts";
 import { type View, Views } from "./view.ts";
+
+const DEFAULT_WAIT_MS = 10_000;
+const WARNINGS_KEPT = 200;
 
 export interface HubOptions {
   /** Instead of `$TOOLCRIB_HOME`, which is `~/.toolcrib` by default. */
@@ -49,14 +56,19 @@ export interface HubOptions {
   readonly registry?: ToolRegistry;
   /** Closes the hub when aborted. */
   readonly signal?: AbortSignal;
-  /** false: do not wait for servers. By default each has become ready or failed once when `createHub` resolves. */
-  readonly wait?: boolean;
+  /**
+   * How long to wait for servers, in milliseconds; 10,000 by default, false for not at all, true for as long as they
+   * take. Who is late joins when it is ready, and a `catalog` event says so.
+   */
+  readonly wait?: boolean | number;
   /** Which servers to connect: those with `autoConnect` (default), none, or the named ones. */
   readonly connect?: "auto" | "none" | readonly string[];
   /** Narrows the hub's own session to a role. */
   readonly role?: string;
   /** The door that the hub's own session belongs to. */
   readonly door?: string;
+  /** Log messages that servers are asked for, from this level on; `info` by default. */
+  readonly logLevel?: string;
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -78,15 +90,17 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
   const { limits: limitValues, tools: hubRules } = config.config;
 
   const events = new Emitter<HubEvents>();
-  const registry = options.registry ?? new ToolRegistry();
+  const warnings = keepWarnings(events);
   const warn = (message: string): void => events.emit("warning", { message });
+  const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
-  const stopRegistryWarnings = registry.on("warning", ({ message }) => warn(message));
 
   const session = hubSession(config, options);
-  const pids = new PidRecords(join(home, "run"));
-  await pids.reapOrphans();
   const redactor = new Redactor();
+  const pids = new PidRecords(join(home, "run"));
+  for (const orphan of await pids.reapOrphans()) {
+    warn(`A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`);
+  }
   const connections = makeConnections(config, {
     clock,
     env,
@@ -95,50 +109,55 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     redactor,
     oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
     hubSession: session,
+    logLevel: options.logLevel ?? "info",
   });
   const catalog = new Catalog({ naming: hubRules.naming, servers: config.servers });
-  const tags = new Map(config.servers.map((spec) => [spec.id, spec.tags ?? []]));
-  const tagsOf = (source: string): readonly string[] => tags.get(source) ?? [];
-  const trusted = new Set(["local", SEARCH_SOURCE, ...config.servers.filter((spec) => spec.trust === "trusted").map((spec) => spec.id)]);
+  const audit = new AuditLog({
+    dir: join(home, "audit"),
+    maxBytes: config.config.audit.maxBytes,
+    keepArguments: config.config.audit.arguments,
+    redact: (text) => redactor.mask(text),
+    clock,
+    onProblem: warn,
+  });
+  const isTrusted = trustOf(config.servers);
+  const watch = new DefinitionWatch({ config, home, clock, catalog, events, audit, isTrusted, onVisibilityChange: () => views.forget() });
+  const policy = policyOf(config);
+  const tagsOf = tagsBySource(config.servers);
   const gate = new Gate({
-    policy: policyOf(config),
+    policy,
     classes: new ToolClasses(config.config.guard.classes),
     taint: config.config.guard.taint,
     tagsOf,
     isOwnerOnly: (name) => registry.isOwnerOnly(name),
-    objections: [],
+    objections: watch.objections,
   });
   const views = new Views(catalog, gate);
   const view = (viewer: Session): View => views.of(viewer);
   const search = new ToolSearch({ catalog, view, tagsOf });
-  const offered = new OfferedTools({ max: hubRules.max, view, search, shows: (viewer, tool) => gate.shows(viewer, tool) });
   const path: CallPath = {
-    catalog,
-    gate,
-    approvals: new Approvals({
-      clock,
-      timeoutMs: hubRules.askTimeout,
-      onAsk: options.onAsk,
-      remember: async (request) => {
-        await rememberAnswer(config, request).catch((error: unknown) =>
-          warn(`The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`),
-        );
-      },
-      onAsked: (request) => events.emit("ask", request),
-      onAnswered: (request, answer) => events.emit("answer", { request, answer }),
-    }),
-    limits: new Limits(clock, limitValues),
-    limitValues,
-    guard: config.config.guard,
-    isTrusted: (source) => trusted.has(source),
-    hooks: new HookChain(),
-    audit: { write: (record) => events.emit("call", record) },
     clock,
+    catalog,
+    absent: new AbsentServers(hubRules.naming, connections.values(), policy),
     visibleNames: (caller, kind) => views.names(caller, kind),
     searchTools:
       hubRules.max === undefined
         ? undefined
         : new SearchTools({ search, view, call: (caller, request) => hub.call(caller, request) }),
+    gate,
+    approvals: makeApprovals(config, { clock, events, audit, onAsk: options.onAsk }),
+    limits: new Limits(clock, limitValues),
+    limitValues,
+    hooks: new HookChain(),
+    guard: config.config.guard,
+    isTrusted,
+    mask: (text) => redactor.mask(text),
+    audit: {
+      write(record, sent) {
+        events.emit("call", record);
+        audit.write(record, sent);
+      },
+    },
   };
 
   const hub = new Hub({
@@ -149,24 +168,31 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     connections,
     path,
     views,
-    offered,
+    offered: new OfferedTools({ max: hubRules.max, view, search, shows: (viewer, tool) => gate.shows(viewer, tool) }),
     events,
+    warnings,
     async release() {
-      stopListening();
-      stopRegistryWarnings();
+      for (const stop of stops) stop();
       for (const plugin of plugins) plugin.unregister();
+      await watch.close();
+      audit.close();
       await pids.close();
     },
   });
-  const stopListening = closeOnAbort(hub, options.signal);
+  const stops = [
+    registry.on("warning", ({ message }) => warn(message)),
+    closeOnAbort(hub, options.signal),
+    // A program that does not listen for signals itself must not leave servers behind when it is told to end.
+    closeOnSignals(() => hub.close(), { unlessHandled: true }),
+  ];
 
+  watch.start();
   relayEvents(catalog, connections, events);
   for (const message of catalog.namingWarnings()) warn(message);
   catalog.addSource(registry.source());
   for (const connection of connections.values()) catalog.addSource(connection);
-
   const connected = Promise.all(chosen(connections, options.connect).map((connection) => connection.connect()));
-  if (options.wait !== false) await connected;
+  await waitFor(connected, options.wait ?? DEFAULT_WAIT_MS, clock);
   return hub;
 }
 
@@ -222,6 +248,39 @@ function relayEvents(catalog: Catalog, connections: ReadonlyMap<string, ServerCo
       events.emit("resource-updated", { server, ...event, uri: catalog.publicUri(server, event.uri) }),
     );
   }
+}
+
+/** Warnings begin before anybody can listen, so the last of them are kept. */
+function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"][] {
+  const kept: HubEvents["warning"][] = [];
+  events.on("warning", (warning) => {
+    kept.push(warning);
+    if (kept.length > WARNINGS_KEPT) kept.shift();
+  });
+  return kept;
+}
+
+async function waitFor(connected: Promise<unknown>, wait: boolean | number, clock: Clock): Promise<void> {
+  if (wait === false) return;
+  if (wait === true) return void (await connected);
+  let stop = (): void => {};
+  const over = new Promise<void>((resolve) => {
+    stop = clock.after(wait, resolve);
+  });
+  await Promise.race([connected, over]);
+  stop();
+}
+
+function tagsBySource(servers: readonly ServerSpec[]): (source: string) => readonly string[] {
+  const tags = new Map(servers.map((spec) => [spec.id, spec.tags ?? []]));
+  return (source) => tags.get(source) ?? [];
+}
+
+/** In-process tools and the hub's own are the program's; a server is trusted only if its entry says so. */
+function trustOf(servers: readonly ServerSpec[]): (source: string) => boolean {
+  const trusted = servers.filter((spec) => spec.trust === "trusted").map((spec) => spec.id);
+  const sources = new Set(["local", SEARCH_SOURCE, ...trusted]);
+  return (source) => sources.has(source);
 }
 
 function chosen(

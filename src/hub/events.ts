@@ -8,8 +8,8 @@ export interface HubEvents {
   /** A server changed its state. */
   server: { readonly info: ServerInfo; readonly previous: ServerState["kind"] };
   catalog: CatalogChange;
-  /** A server's own log message. */
-  log: { readonly server: string; readonly message: LogMessage };
+  /** A server's own log message. `user`: on whose connection, where each user has one; show it to nobody else. */
+  log: { readonly server: string; readonly message: LogMessage; readonly user?: string };
   /** Something odd that harmed nothing. */
   warning: { readonly server?: string; readonly message: string };
   /** A call waits for somebody's yes. */
@@ -18,5 +18,5 @@ export interface HubEvents {
   /** A call ended. */
   call: CallRecord;
   /** A resource that some session subscribed to changed; `uri` is the public one. */
-  "resource-updated": { readonly server: string; readonly uri: string };
+  "resource-updated": { readonly server: string; readonly uri: string; readonly user?: string };
 }

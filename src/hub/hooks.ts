@@ -5,8 +5,9 @@ import type { CapabilityOrigin } from "../model/capability.ts";
 import type { ContentBlock, Result } from "../model/protocol.ts";
 import type { Use } from "../model/source.ts";
 import type { CallRecord } from "../telemetry/call-record.ts";
+import { frozenCopy } from "./frozen-copy.ts";
 
-/** A call as hooks see it; frozen, names are public ones. */
+/** A call as hooks see it: a frozen copy, names are public ones. */
 export interface HookCall {
   readonly callId: string;
   readonly session: { readonly id: string; readonly door: string; readonly role?: string; readonly owner: boolean };
@@ -40,7 +41,10 @@ export interface PersistVerdict {
   readonly annotate?: Readonly<Record<string, unknown>>;
 }
 
-/** A hook that throws refuses: the guard fails closed. `persist` is synchronous because records are written at once. */
+/**
+ * `before` and `after` that throw refuse: the guard fails closed. A `persist` that throws keeps nothing back.
+ * `persist` is synchronous because records are written at once.
+ */
 export interface Hooks {
   before?(call: HookCall): BeforeVerdict | void | Promise<BeforeVerdict | void>;
   after?(call: HookCall, result: Readonly<Result>): AfterVerdict | void | Promise<AfterVerdict | void>;
@@ -65,7 +69,7 @@ export class HookChain {
   async before(call: HookCall, notes: Record<string, unknown>): Promise<JsonObject> {
     let current = call;
     for (const hooks of this.#hooks) {
-      const verdict = await failClosed("before", "denied", () => hooks.before?.(Object.freeze(current)));
+      const verdict = await failClosed("before", "denied", () => hooks.before?.(frozenCopy(current)));
       if (verdict === undefined) continue;
       if (verdict.refuse !== undefined) throw refusal("denied", verdict.refuse);
       Object.assign(notes, verdict.annotate);
@@ -78,7 +82,7 @@ export class HookChain {
   async after(call: HookCall, result: Result, notes: Record<string, unknown>): Promise<Result> {
     let current = result;
     for (const hooks of this.#hooks) {
-      const verdict = await failClosed("after", "blocked", () => hooks.after?.(Object.freeze(call), current));
+      const verdict = await failClosed("after", "blocked", () => hooks.after?.(frozenCopy(call), frozenCopy(current)));
       if (verdict === undefined) continue;
       if (verdict.refuse !== undefined) throw refusal("blocked", verdict.refuse);
       Object.assign(notes, verdict.annotate);
@@ -95,12 +99,21 @@ export class HookChain {
   persist(record: CallRecord): CallRecord | undefined {
     let current = record;
     for (const hooks of this.#hooks) {
-      const verdict = hooks.persist?.(current);
-      if (verdict === undefined || verdict === null) continue;
+      const verdict = persistVerdict(hooks, current);
+      if (verdict === undefined) continue;
       if (verdict.refuse === true) return undefined;
       if (verdict.annotate !== undefined) current = { ...current, notes: { ...current.notes, ...verdict.annotate } };
     }
     return current;
+  }
+}
+
+/** A record must not be lost to a bug in a hook, and the call has ended already. */
+function persistVerdict(hooks: Hooks, record: CallRecord): PersistVerdict | undefined {
+  try {
+    return hooks.persist?.(frozenCopy(record)) ?? undefined;
+  } catch (thrown) {
+    return { annotate: { persistHookFailed: thrown instanceof Error ? thrown.message : String(thrown) } };
   }
 }
 

@@ -13,12 +13,13 @@ import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
-import type { Provider } from "../schemas/normalize.ts";
+import { type Provider, PROVIDERS } from "../schemas/normalize.ts";
 import { Session, type SessionOptions } from "../sessions/session.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
 import type { ServerConnection } from "../upstream/server-connection.ts";
 import { agentTools } from "./agent-tools.ts";
-import { runCall, type CallOptions, type CallPath } from "./call.ts";
+import { runCall } from "./call.ts";
+import type { CallOptions, CallPath } from "./call-path.ts";
 import type { HubEvents } from "./events.ts";
 import type { Hooks } from "./hooks.ts";
 import type { OfferedTools } from "./offered-tools.ts";
@@ -67,6 +68,7 @@ export interface HubParts {
   readonly views: Views;
   readonly offered: OfferedTools;
   readonly events: Emitter<HubEvents>;
+  readonly warnings: readonly HubEvents["warning"][];
   /** Runs after everything is closed. */
   readonly release: () => Promise<void>;
 }
@@ -91,6 +93,11 @@ export class Hub {
     return this.#parts.events.on(name, listener);
   }
 
+  /** The last warnings, those from before `createHub` resolved included. The config's own are in `config.warnings`. */
+  warnings(): readonly HubEvents["warning"][] {
+    return [...this.#parts.warnings];
+  }
+
   openSession(options: SessionOptions = {}): Session {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
     const parts = this.#parts;
@@ -106,7 +113,7 @@ export class Hub {
   }
 
   call(session: Session, { name, arguments: args = {}, ...options }: CallRequest): Promise<Outcome<CallToolResult>> {
-    // The result of a tool call has content; inspectResult refuses one that has none.
+    // `conclude` sees to it that the result of a tool call has content.
     return this.#run(session, { kind: "tool", name, arguments: args }, options) as Promise<Outcome<CallToolResult>>;
   }
 
@@ -147,6 +154,11 @@ export class Hub {
   /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */
   tools(options: ToolsOptions = {}): Tool[] {
     const session = options.session ?? this.session;
+    if (options.for !== undefined && !PROVIDERS.includes(options.for)) {
+      throw new ToolcribError("invalid_arguments", `There is no provider "${String(options.for)}".`, {
+        hint: `Providers: ${PROVIDERS.join(", ")}.`,
+      });
+    }
     return agentTools(this.offered(session, options), {
       provider: options.for ?? "raw",
       session,

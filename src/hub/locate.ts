@@ -6,6 +6,7 @@ import { ToolcribError } from "../model/errors.ts";
 import type { Use } from "../model/source.ts";
 import { KeptResults } from "../sessions/kept-results.ts";
 import type { Session } from "../sessions/session.ts";
+import type { AbsentServers } from "./absent-servers.ts";
 import { keptResultsTarget } from "./kept-results-source.ts";
 import type { SearchTools } from "./search-tools.ts";
 import type { Target } from "./target.ts";
@@ -13,17 +14,25 @@ import type { Target } from "./target.ts";
 interface Lookup {
   readonly catalog: Catalog;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
+  readonly absent: AbsentServers;
   readonly searchTools?: SearchTools | undefined;
 }
 
-export function locate(lookup: Lookup, session: Session, use: Use): Target {
+/** Undefined if nobody who is up has it. */
+export function locate(lookup: Lookup, session: Session, use: Use): Target | undefined {
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
   const own = lookup.searchTools?.target(session, use);
   if (own !== undefined) return own;
   const found = find(lookup.catalog, use);
-  const source = found === undefined ? undefined : lookup.catalog.source(found.capability.origin.source);
-  if (found === undefined || source === undefined) throw notFound(use, lookup.visibleNames(session, use.kind));
-  return { capability: found.capability, source, use: found.use };
+  const source = found && lookup.catalog.source(found.capability.origin.source);
+  return found && source && { capability: found.capability, source, use: found.use };
+}
+
+/** For what `locate` did not find: wakes a server that may have it, or says why it cannot be had. */
+export async function locateAbsent(lookup: Lookup, session: Session, use: Use): Promise<Target> {
+  const woken = (await lookup.absent.wake(session, use)) ? locate(lookup, session, use) : undefined;
+  if (woken !== undefined) return woken;
+  throw lookup.absent.explain(session, use) ?? notFound(use, lookup.visibleNames(session, use.kind));
 }
 
 function find(catalog: Catalog, use: Use): { capability: Capability; use: Use } | undefined {

@@ -8,7 +8,14 @@ import type { CallToolResult } from "../model/protocol.ts";
 import { NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import { checkedArguments } from "../tools/arguments.ts";
-import { CALL_TOOL, DEFAULT_RESULTS, DESCRIBE_TOOL, SEARCH_SOURCE, SEARCH_TOOL, SEARCH_TOOLS } from "./search-definitions.ts";
+import {
+  CALL_TOOL,
+  DEFAULT_RESULTS,
+  DESCRIBE_TOOL,
+  SEARCH_SOURCE,
+  SEARCH_TOOL,
+  SEARCH_TOOLS,
+} from "./search-definitions.ts";
 import type { Target } from "./target.ts";
 import type { ToolSearch } from "./tool-search.ts";
 import type { View } from "./view.ts";
@@ -70,7 +77,10 @@ export class SearchTools {
   #search(session: Session, query: string, limit: number): CallToolResult {
     const tools = this.#options.search
       .find(session, query, limit)
-      .map((tool) => ({ name: tool.name, description: oneLine(tool.definition.description || tool.definition.title || "") }));
+      .map((tool) => ({
+        name: tool.name,
+        description: oneLine(tool.definition.description || tool.definition.title || ""),
+      }));
     const lines = tools.map(({ name, description }) => (description === "" ? name : `${name}: ${description}`));
     return {
       content: [{ type: "text", text: lines.length === 0 ? "No tool matches. Try other words." : lines.join("\n") }],
@@ -89,7 +99,9 @@ export class SearchTools {
 
   async #call(session: Session, name: string, args: JsonObject, context: UseContext): Promise<CallToolResult> {
     if (name.startsWith("toolcrib_")) {
-      throw new ToolcribError("invalid_arguments", `${CALL_TOOL} does not run "${name}".`, { hint: `Call ${name} itself.` });
+      throw new ToolcribError("invalid_arguments", `${CALL_TOOL} does not run "${name}".`, {
+        hint: `Call ${name} itself.`,
+      });
     }
     const { signal, onProgress, meta, audience } = context;
     const outcome = await this.#options.call(session, { name, arguments: args, signal, onProgress, meta, audience });
@@ -103,16 +115,20 @@ export class SearchTools {
 
 function innerArguments(given: unknown): JsonObject {
   if (isJsonObject(given)) return given;
-  if (given === undefined || given === "") return {};
+  if (typeof given !== "string" || given === "") return {};
   try {
-    const parsed: unknown = JSON.parse(String(given));
+    const parsed: unknown = JSON.parse(given);
     if (isJsonObject(parsed)) return parsed;
   } catch {
     // Said below.
   }
-  throw new ToolcribError("invalid_arguments", `The arguments for ${CALL_TOOL} to pass on are text that is no JSON object.`, {
-    hint: "Send them as an object.",
-  });
+  throw new ToolcribError(
+    "invalid_arguments",
+    `The arguments for ${CALL_TOOL} to pass on are text that is no JSON object.`,
+    {
+      hint: "Send them as an object.",
+    },
+  );
 }
 
 /** For a model an error is an answer like any other: it can read it and do better. */
@@ -126,7 +142,10 @@ function errorResult(error: ErrorObject): CallToolResult {
 }
 
 function unknownTool(name: string, tools: readonly ToolCapability[]): ToolcribError {
-  const near = nearMatches(name, tools.map((tool) => tool.name));
+  const near = nearMatches(
+    name,
+    tools.map((tool) => tool.name),
+  );
   return new ToolcribError("not_found", `There is no tool "${name}".`, {
     hint: near.length === 0 ? `${SEARCH_TOOL} finds tools by what they do.` : `Did you mean ${near.join(", ")}?`,
     ...(near.length === 0 ? {} : { details: { nearMatches: near } }),
@@ -135,8 +154,14 @@ function unknownTool(name: string, tools: readonly ToolCapability[]): ToolcribEr
 
 /** The first sentence, or as much of it as fits a line. */
 function oneLine(description: string): string {
-  const text = description.slice(0, MAX_LINE * 8).replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const text = description
+    .slice(0, MAX_LINE * 8)
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
   const sentence = /^.*?[.!?](?= [\p{Lu}\p{N}"'([])/u.exec(text)?.[0] ?? text;
   if (sentence.length <= MAX_LINE) return sentence;
-  return `${sentence.slice(0, MAX_LINE - 1).replace(/\s+\S*$/, "").toWellFormed()}…`;
+  return `${sentence
+    .slice(0, MAX_LINE - 1)
+    .replace(/\s+\S*$/, "")
+    .toWellFormed()}…`;
 }

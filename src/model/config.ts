@@ -66,8 +66,10 @@ const GuardSchema = z.strictObject({
     .describe("What is done with a tool whose own description looks like an attack."),
   pins: z
     .enum(["off", "warn", "ask", "block"])
-    .default("warn")
-    .describe("What is done with a tool whose definition changed since it was first seen."),
+    .optional()
+    .describe(
+      "What is done with a tool whose definition changed since it was first seen: `warn` if absent, `off` for a config given in code.",
+    ),
   taint: z
     .enum(["off", "ask", "deny"])
     .default("off")

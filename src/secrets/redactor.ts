@@ -39,11 +39,15 @@ export class Redactor {
     this.#credentials.empty ? value : walk(value, (text) => this.#credentials.replace(text));
 }
 
+/** A pattern of such a form would be larger than the engine takes. */
+const LONG = 1024;
+
 /** The forms of all values as one pattern, made anew only after a new value. */
 class Patterns {
   readonly #shortest: number;
   readonly #values = new Set<string>();
   readonly #forms = new Set<string>();
+  readonly #longForms = new Set<string>();
   #pattern: RegExp | undefined;
 
   constructor(shortest: number) {
@@ -51,20 +55,25 @@ class Patterns {
   }
 
   get empty(): boolean {
-    return this.#forms.size === 0;
+    return this.#values.size === 0;
   }
 
   add(value: string): void {
     if (value.length < this.#shortest || this.#values.has(value)) return;
     this.#values.add(value);
-    for (const form of formsOf(value)) if (form.length >= this.#shortest) this.#forms.add(form);
+    for (const form of formsOf(value)) {
+      if (form.length >= this.#shortest) (form.length < LONG ? this.#forms : this.#longForms).add(form);
+    }
     this.#pattern = undefined;
   }
 
   replace(text: string): string {
     if (this.empty || text.length < this.#shortest) return text;
+    let masked = text;
+    for (const form of this.#longForms) if (text.length >= form.length) masked = masked.replaceAll(form, MASK);
+    if (this.#forms.size === 0) return masked;
     this.#pattern ??= alternation(this.#forms);
-    return text.replace(this.#pattern, MASK);
+    return masked.replace(this.#pattern, MASK);
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { AskCallback } from "../model/ask.ts";
@@ -62,6 +63,8 @@ export class Session implements SessionContext {
     if (workspaceDir !== undefined) this.workspaceDir = resolve(workspaceDir);
     this.roots = this.workspaceDir === undefined ? [] : [rootOf(this.workspaceDir)];
     this.#onClose = onClose;
+    // One listener for each call under way, however many there are.
+    setMaxListeners(0, this.#closed.signal);
   }
 
   get closed(): boolean {

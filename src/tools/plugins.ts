@@ -65,7 +65,7 @@ async function loadPlugin(file: string, options: PluginOptions): Promise<PluginH
   const tools = new PluginTools(file, options);
   try {
     const register = registerFunction(await import(pathToFileURL(file).href));
-    await register(tools.api);
+    await inTime(register(tools.api));
   } catch (error) {
     tools.unregister();
     const message = error instanceof Error ? error.message : String(error);
@@ -73,6 +73,22 @@ async function loadPlugin(file: string, options: PluginOptions): Promise<PluginH
     throw new ToolcribError("invalid_config", `Plugin ${file}: ${message}`, { hint, cause: error });
   }
   return tools;
+}
+
+const REGISTER_MS = 30_000;
+
+/** A plugin that never finishes must not hold the hub up for ever. */
+async function inTime(registered: void | Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const message = `its register(api) did not finish within ${REGISTER_MS / 1000} s.`;
+    timer = setTimeout(() => reject(new ToolcribError("invalid_config", message)), REGISTER_MS);
+  });
+  try {
+    await Promise.race([registered, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function registerFunction(module: unknown): RegisterPlugin {

@@ -6,7 +6,7 @@ import type { Result } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
 import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
-import { isLoginNeeded } from "../secrets/oauth/failures.ts";
+import { isLoginNeeded, loginNeeded } from "../secrets/oauth/failures.ts";
 import { maskError, unavailable } from "./call-failure.ts";
 import { isSessionLost, isUnreachable, remedyFor } from "./call-remedy.ts";
 import { runOn } from "./calls.ts";
@@ -214,6 +214,7 @@ export class Connection implements Source {
       signal.addEventListener("abort", endRequests, { once: true });
       await this.#adopt(link);
       if (link.peer.lost !== undefined) throw link.peer.lost;
+      if (this.info().auth?.state === "login_needed") throw loginNeeded({ server: this.id, user: this.#deps.user });
       signal.throwIfAborted();
       this.#becomeReady(link);
     } catch (error) {

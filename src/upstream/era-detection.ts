@@ -52,6 +52,7 @@ function speaksOtherEra(error: unknown, tried: Era, transport: TransportKind): b
   if (!(error instanceof ToolcribError) || isUnauthorized(error)) return false;
   if (error.code === "cancelled") return false;
   if (error.code === "timeout") return tried === "modern";
+  if (error.details?.["otherEra"] === true) return true;
   const versions = versionsOf(error);
   if (versions !== undefined) return versions.some((version) => eraOfVersion(version) === otherEra(tried));
   const rpc = rpcOf(error);

@@ -42,9 +42,10 @@ async function initialize(peer: Peer, offer: ClientOffer, options: HandshakeOpti
 async function discover(peer: Peer, offer: ClientOffer, options: HandshakeOptions): Promise<Agreement> {
   peer.setEnvelope(modernEnvelope(offer, MODERN_VERSION));
   try {
-    const result = await peer.request("server/discover", {}, options);
+    const result = await askTwice(peer, options);
     const supported = result["supportedVersions"];
-    if (!Array.isArray(supported) || !supported.includes(MODERN_VERSION)) throw versionMismatch(supported);
+    if (!Array.isArray(supported) || supported.length === 0) throw notModern();
+    if (!supported.includes(MODERN_VERSION)) throw versionMismatch(supported);
     const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
     // Revisions before the final one carried `serverInfo` in the body.
     const serverInfo = meta["io.modelcontextprotocol/serverInfo"] ?? result["serverInfo"];
@@ -53,10 +54,28 @@ async function discover(peer: Peer, offer: ClientOffer, options: HandshakeOption
     return agreement;
   } catch (error) {
     peer.setEnvelope(undefined);
-    const rpc = rpcOf(error);
-    if (rpc?.code !== UNSUPPORTED_VERSION) throw error;
-    throw versionMismatch(isJsonObject(rpc.data) ? rpc.data["supported"] : undefined);
+    const refused = refusedVersions(error);
+    throw refused === undefined ? error : versionMismatch(refused);
   }
+}
+
+/** A refusal that lists the very version it was asked in is taken at its list: the request goes out once more. */
+async function askTwice(peer: Peer, options: HandshakeOptions): Promise<JsonObject> {
+  const ask = (): Promise<JsonObject> => peer.request("server/discover", {}, options);
+  try {
+    return await ask();
+  } catch (error) {
+    if (refusedVersions(error)?.includes(MODERN_VERSION) !== true) throw error;
+    return ask();
+  }
+}
+
+/** What a server that refuses our version says it speaks; undefined for any other error. */
+function refusedVersions(error: unknown): unknown[] | undefined {
+  const rpc = rpcOf(error);
+  if (rpc?.code !== UNSUPPORTED_VERSION) return undefined;
+  const supported = isJsonObject(rpc.data) ? rpc.data["supported"] : undefined;
+  return Array.isArray(supported) ? supported : [];
 }
 
 function agreementOf(era: Era, version: string, result: JsonObject, serverInfo: unknown): Agreement {
@@ -78,6 +97,13 @@ function versionMismatch(versions: unknown): ToolcribError {
     `The server speaks protocol version ${theirs.join(", ") || "(none given)"}; Toolcrib speaks ${ours}.`,
     { hint: "Use a version of the server that speaks one of these.", details: { versions: theirs, permanent: true } },
   );
+}
+
+/** Some legacy servers answer any method; what they say to `server/discover` names no versions. */
+function notModern(): ToolcribError {
+  return new ToolcribError("server_unavailable", "The server's answer to server/discover names no protocol versions.", {
+    details: { otherEra: true },
+  });
 }
 
 export function versionsOf(error: unknown): readonly string[] | undefined {

@@ -1,5 +1,11 @@
 import type { ServerSpec } from "../model/server-spec.ts";
-import { type AuthInfo, type ServerInfo, type ServerState, statusOf, type TransportKind } from "../model/server-state.ts";
+import {
+  type AuthInfo,
+  type ServerInfo,
+  type ServerState,
+  statusOf,
+  type TransportKind,
+} from "../model/server-state.ts";
 import type { Agreement } from "./handshake.ts";
 
 interface ServerFacts {

@@ -58,7 +58,12 @@ export class UserConnections implements Source {
     // A user's login is not shown to everybody who may see the server.
     const { auth: _auth, ...info } = (this.#up() ?? this.#own).info();
     const ownAuth = this.#own.info().auth;
-    return { ...info, toolCount: this.#definitions.tools.length, ...(ownAuth === undefined ? {} : { auth: ownAuth }), users };
+    return {
+      ...info,
+      toolCount: this.#definitions.tools.length,
+      ...(ownAuth === undefined ? {} : { auth: ownAuth }),
+      users,
+    };
   }
 
   /** Connects the hub owner's own; users' are connected when they are first used. */
@@ -85,7 +90,9 @@ export class UserConnections implements Source {
   }
 
   async refresh(): Promise<void> {
-    await Promise.all([this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)].map((each) => each.refresh()));
+    await Promise.all(
+      [this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)].map((each) => each.refresh()),
+    );
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
@@ -105,10 +112,9 @@ export class UserConnections implements Source {
   startSession(session: SessionContext): void {
     if (session.user === undefined || session.user === "") return;
     const isNeeded = this.#definitions === NO_DEFINITIONS && this.spec.enabled && this.spec.autoConnect;
-    if (!isNeeded) return void this.#seats.get(session.user)?.join(session.id);
-    const seat = this.#seat(session.user);
-    seat.join(session.id);
-    void seat.connection.connect();
+    const seat = isNeeded ? this.#seat(session.user) : this.#seats.get(session.user);
+    seat?.join(session.id);
+    if (isNeeded) void seat?.connection.connect();
   }
 
   endSession(sessionId: string): void {
@@ -154,7 +160,9 @@ export class UserConnections implements Source {
     connection.on("changed", () => this.#show());
     connection.on("log", ({ message }) => this.#events.emit("log", { message, ...whose }));
     connection.on("resource-updated", ({ uri }) => this.#events.emit("resource-updated", { uri, ...whose }));
-    connection.on("warning", (text) => this.#events.emit("warning", user === undefined ? text : `for the user ${user}: ${text}`));
+    connection.on("warning", (text) =>
+      this.#events.emit("warning", user === undefined ? text : `for the user ${user}: ${text}`),
+    );
     return connection;
   }
 

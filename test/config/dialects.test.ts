@@ -210,10 +210,11 @@ describe("[spine-05d] OpenClaw", () => {
     expect(problems[0]?.code).toBe("syntax");
   });
 
-  it("refuses logins and certificates that are not built", () => {
+  it("takes logins, and refuses certificates, which are not built", () => {
     const servers = { a: { url: "https://h", auth: "oauth" }, b: { url: "https://h", clientCert: "/c" } };
     const read = readValue({ mcp: { servers } }, "/x/openclaw.json");
-    expect(codes(read.problems)).toEqual(["not_built mcp.servers.a.auth", "not_built mcp.servers.b.clientCert"]);
+    expect(codes(read.problems)).toEqual(["not_built mcp.servers.b.clientCert"]);
+    expect(read.servers[0]?.auth).toEqual({ type: "oauth" });
   });
 });
 

@@ -77,7 +77,7 @@ describe("errors", () => {
       `${file}:5:18: mcpServers.a.timeout: found -5; allowed is a whole number above 0`,
       `${file}:6:22: mcpServers.a.args[1]: found a number; allowed is a text`,
       `${file}:7:20: mcpServers.a.transport: found "tcp"; allowed is "stdio", "http" or "sse"`,
-      `${file}:9:50: mcpServers.b.auth.type: found "basic"; allowed is "bearer" or "api-key"`,
+      `${file}:9:50: mcpServers.b.auth.type: found "basic"; allowed is "bearer", "api-key", "oauth" or "client-credentials"`,
       `${file}:9:81: mcpServers.b.restart.max: found "two"; allowed is a whole number from 0`,
       `${file}:11:24: tools.naming: found "{server}"; allowed is a template that holds {tool}`,
       `${file}:12:26: limits.servers: found "many"; allowed is a whole number above 0`,
@@ -190,27 +190,22 @@ describe("keys that are not built", () => {
   it("[spine-04d] are refused by name, wherever they stand", async () => {
     const place = new Workplace();
     const entry = {
-      url: "https://h", trust: "trusted", isolation: "session", sandbox: { type: "bubblewrap" }, replicas: 3,
-      auth: { type: "oauth", clientId: "x" }, tools: { ask: ["*"] },
+      url: "https://h", isolation: "session", sandbox: { type: "bubblewrap" }, replicas: 3,
     };
     const config = {
-      mcpServers: { a: entry }, skills: {}, roles: {}, guard: {}, audit: {}, http: {}, agent: {}, store: "postgres://x",
-      sandbox: "docker", cluster: {}, tools: { ask: [], max: 5 }, limits: { sessionServers: 1, sessionTools: 1 },
+      mcpServers: { a: entry }, skills: {}, http: {}, agent: {}, store: "postgres://x",
+      sandbox: "docker", cluster: {}, limits: { sessionServers: 1, sessionTools: 1 },
     };
     const problems = await place.problems({ file: place.write("toolcrib.json", config) });
     expect(problems.every(({ code, message }) => code === "not_built" && message.includes("is not built in this version"))).toBe(true);
     expect(problems.map(({ path }) => path)).toEqual([
-      "mcpServers.a.trust", "mcpServers.a.isolation", "mcpServers.a.sandbox", "mcpServers.a.replicas", "mcpServers.a.auth",
-      "mcpServers.a.tools.ask", "skills", "roles", "guard", "audit", "http", "agent", "store", "sandbox", "cluster",
-      "tools.ask", "tools.max", "limits.sessionServers", "limits.sessionTools",
+      "mcpServers.a.isolation", "mcpServers.a.sandbox", "mcpServers.a.replicas", "skills", "http", "agent", "store", "sandbox",
+      "cluster", "limits.sessionServers", "limits.sessionTools",
     ]);
     expect(problems.find(({ path }) => path.endsWith("isolation"))).toMatchObject({
-      message: '"session" is not built in this version: Isolation per user or session',
-      hint: 'allowed is "shared"',
+      message: '"session" is not built in this version: Isolation per session',
+      hint: 'allowed is "shared" or "user"',
     });
-    expect(problems.find(({ path }) => path.endsWith(".auth"))?.message).toBe(
-      '"oauth" is not built in this version: OAuth for remote servers',
-    );
   });
 
   it("are refused in an entry of the Claude shape as well", async () => {

@@ -152,7 +152,8 @@ export class AuthorizationServer {
     const client = this.clients.get(id);
     const known = client?.redirectUris.includes(redirectUri) === true || (this.documents && id.startsWith("https://"));
     const pkce = params.get("code_challenge_method") === "S256" && params.get("code_challenge") !== null;
-    if (!known || !pkce || params.get("response_type") !== "code") return sendJson(response, 400, { error: "invalid_request" });
+    if (!known || !pkce || params.get("response_type") !== "code")
+      return sendJson(response, 400, { error: "invalid_request" });
     const back = new URL(redirectUri);
     back.searchParams.set("state", this.changesState ? "forged" : (params.get("state") ?? ""));
     if (this.iss !== undefined) back.searchParams.set("iss", this.iss);
@@ -178,7 +179,13 @@ export class AuthorizationServer {
     const refuse = (error: string): void => sendJson(response, 400, { error, error_description: "no" });
     if (form["grant_type"] === "client_credentials") {
       if (this.clients.get(client)?.secret === undefined) return refuse("unauthorized_client");
-      return this.#give(response, { client, user: client, scope: form["scope"] ?? "", resource: form["resource"] ?? "", refresh: false });
+      return this.#give(response, {
+        client,
+        user: client,
+        scope: form["scope"] ?? "",
+        resource: form["resource"] ?? "",
+        refresh: false,
+      });
     }
     if (form["grant_type"] === "refresh_token") {
       const refresh = this.refreshTokens.get(form["refresh_token"] ?? "");
@@ -193,7 +200,9 @@ export class AuthorizationServer {
     }
     const code = this.#codes.get(form["code"] ?? "");
     this.#codes.delete(form["code"] ?? "");
-    const verifier = createHash("sha256").update(form["code_verifier"] ?? "").digest("base64url");
+    const verifier = createHash("sha256")
+      .update(form["code_verifier"] ?? "")
+      .digest("base64url");
     const fits = code?.client === client && code.redirectUri === form["redirect_uri"] && code.challenge === verifier;
     if (code === undefined || !fits || code.resource !== form["resource"]) return refuse("invalid_grant");
     return this.#give(response, { ...code, refresh: this.givesRefresh });
@@ -210,7 +219,14 @@ export class AuthorizationServer {
 
   #give(
     response: ServerResponse,
-    { client, user, scope, resource, refresh, family = randomBytes(4).toString("hex") }: Omit<Refresh, "used" | "family"> & {
+    {
+      client,
+      user,
+      scope,
+      resource,
+      refresh,
+      family = randomBytes(4).toString("hex"),
+    }: Omit<Refresh, "used" | "family"> & {
       refresh: boolean;
       family?: string;
     },

@@ -69,7 +69,7 @@ export class HttpDouble {
 export const ILLS: readonly (readonly [name: string, ill: Handler, passing: boolean])[] = [
   ["500", () => ({ status: 500, body: { errors: ["internal"], message: "internal", error: { code: 500, message: "internal", status: "INTERNAL" } } }), true],
   ["503", () => ({ status: 503, body: "upstream connect error" }), true],
-  ["garbage", () => ({ status: 200, body: "<html>canary-in-garbage</html>" }), false],
-  ["JSON that is no object", () => ({ status: 200, body: '"canary-in-garbage"' }), false],
+  ["garbage", () => ({ status: 200, body: "canary: no JSON" }), false],
+  ["JSON that is no object", () => ({ status: 200, body: '"canary"' }), false],
   ["an empty object", () => ({ status: 200, body: {} }), false],
 ];

@@ -26,6 +26,8 @@ export class ProtectedServer {
   resource: string | undefined;
   /** The next so many requests are refused whatever token they carry. */
   refuses = 0;
+  /** Runs before the token of a request is looked at. */
+  onRequest: (method: string) => void = () => {};
   /** A tool call needs this scope. */
   needs: string | undefined;
 
@@ -55,8 +57,9 @@ export class ProtectedServer {
     if (pathname !== "/mcp") return sendJson(response, 404, {});
     const body = request.method === "POST" ? await readBody(request) : "";
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
-    const access = token === undefined ? undefined : this.#authorization.check(token);
     const method = request.method === "POST" ? (JSON.parse(body) as Rpc).method : (request.method ?? "");
+    this.onRequest(method);
+    const access = token === undefined ? undefined : this.#authorization.check(token);
     this.seen.push({ user: access?.user ?? "-", method, token: token ?? "" });
     if (access === undefined || access.resource !== (this.resource ?? this.url) || this.refuses > 0) {
       if (access !== undefined) this.refuses--;
@@ -83,7 +86,9 @@ export class ProtectedServer {
           serverInfo: { name: "protected", version: "1.0.0" },
         });
       case "tools/list":
-        return result({ tools: [{ name: "whoami", description: "Whose token it is.", inputSchema: { type: "object" } }] });
+        return result({
+          tools: [{ name: "whoami", description: "Whose token it is.", inputSchema: { type: "object" } }],
+        });
       case "tools/call":
         return result({ content: [{ type: "text", text: `${user} ${JSON.stringify(params?.arguments ?? {})}` }] });
       case "ping":

@@ -32,13 +32,25 @@ describe("[spine-16d] tools for agents", () => {
   });
 
   it("return content for the model and the whole result as details", async () => {
-    hub = await createHub({ mcpServers: { demo: misbehaving("ok") } });
+    hub = await createHub({ mcpServers: { demo: { ...misbehaving("ok"), trust: "trusted" } } });
     const result = await named(hub.tools({ for: "openai" }), "demo__echo").execute("1", { text: "hi" });
     expect(result.content).toEqual([{ type: "text", text: "hi" }]);
     expect(result.isError).toBeUndefined();
     // Tools of MCP servers have these details.
     const details = result.details as McpToolDetails;
     expect(details).toMatchObject({ server: "demo", tool: "echo", result: { content: [{ type: "text", text: "hi" }] } });
+    expect(details.externalContent).toBeUndefined();
+  });
+
+  it("[guard-12c] wrap what an untrusted server says, and tell the program so", async () => {
+    hub = await createHub({ mcpServers: { demo: misbehaving("ok") } });
+    const result = await named(hub.tools({ for: "openai" }), "demo__echo").execute("1", { text: "hi" });
+    expect(result.content).toEqual([
+      { type: "text", text: expect.stringMatching(/^<<<UNTRUSTED_TOOL_RESULT id="[\w-]+" server="demo" tool="echo">>>\n[^]*\nhi\n<<<END_/) },
+    ]);
+    // Tools of MCP servers have these details.
+    const details = result.details as McpToolDetails;
+    expect(details.externalContent).toEqual({ untrusted: true, source: "mcp", server: "demo", tool: "echo", wrapped: true });
   });
 
   it("[spine-11c] turn progress into onUpdate", async () => {

@@ -161,6 +161,17 @@ describe("[spine-17a] the call path", () => {
     expect(await hub.call(session, { name: "wait" })).toMatchObject({ ok: false, error: { message: "The session is closed." } });
   });
 
+  it.each([
+    ["arguments", { name: "act", arguments: [1] }],
+    ["a name", { name: 7 }],
+  ])("refuses %s of the wrong type", async (_what, request) => {
+    const hub = await hubWith([tool("act", async () => text("fine"))]);
+    // What a caller without types may hand over.
+    const wrong = request as unknown as { name: string };
+    expect(await hub.call(hub.session, wrong)).toMatchObject({ ok: false, error: { code: "invalid_arguments" } });
+    expect(() => hub.tools({ for: "nobody" as "raw" })).toThrow(/There is no provider/);
+  });
+
   it("passes progress on", async () => {
     const hub = await hubWith([
       tool("work", async (_id, _params, _signal, onUpdate) => {
@@ -249,6 +260,30 @@ describe("[spine-17b] hooks", () => {
       result: { content: [{ type: "text", text: "keep" }], _meta: { "toolcrib/notes": { ticket: 7 } } },
     });
     expect(records[0]?.notes).toEqual({ ticket: 7, kept: true });
+  });
+
+  it("see copies: what they change reaches neither the tool nor the caller", async () => {
+    let got: JsonObject = {};
+    const hub = await hubWith([tool("act", async (_id, params) => ((got = params), text("fine")))]);
+    hub.use({
+      before: (call) => void Reflect.set(call.arguments, "a", 99),
+      after: (_call, result) => void Reflect.set(result, "isError", true),
+    });
+    expect(await hub.call(hub.session, { name: "act", arguments: { a: 1 } })).toMatchObject({ ok: true });
+    expect(got).toEqual({ a: 1 });
+  });
+
+  it("that throw in persist lose no record and no result", async () => {
+    const records: CallRecord[] = [];
+    const hub = await hubWith([tool("act", async () => text("fine"))]);
+    hub.on("call", (record) => records.push(record));
+    hub.use({
+      persist() {
+        throw new Error("hook bug");
+      },
+    });
+    expect(await hub.call(hub.session, { name: "act" })).toMatchObject({ ok: true });
+    expect(records).toMatchObject([{ notes: { persistHookFailed: "hook bug" } }]);
   });
 
   it("withhold a result as blocked, and keep a record back", async () => {

@@ -7,6 +7,7 @@ import type { CurrentTool } from "../../src/guard/pins/compare.ts";
 import type { PinMode } from "../../src/guard/pins/verdict.ts";
 import { pinFileFor } from "../../src/hub/pins/pin-file.ts";
 import { type PinEvent, Pins } from "../../src/hub/pins/pins.ts";
+import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -117,6 +118,9 @@ describe("[guard-15a] first use records", () => {
   it("the file stands beside the config, or in the home", () => {
     expect(pinFileFor("/project/toolcrib.json", "/home/ada/.toolcrib")).toBe("/project/toolcrib.lock");
     expect(pinFileFor(null, "/home/ada/.toolcrib")).toBe("/home/ada/.toolcrib/toolcrib.lock");
+    expect(pinFileFor("/home/ada/Claude/claude_desktop_config.json", "/home/ada/.toolcrib")).toMatch(
+      /^\/home\/ada\/\.toolcrib\/locks\/[0-9a-f]{12}\.lock$/,
+    );
   });
 
   it("goes on without a file where none can be written, and says so once", async () => {
@@ -158,6 +162,30 @@ describe("[guard-15b] a change is reported", () => {
     expect(verdict(pins, "files", write)).toBe("allow");
     expect(verdict(pins, "files", tool("fresh", "New."))).toBe("allow");
     expect(verdict(pins, "other", readChanged)).toBe("allow");
+    await pins.close();
+  });
+
+  it("speaks to policy of tools alone, and takes the tools of all servers at once", async () => {
+    const { pins, events } = open(newFile());
+    const capability = (source: string, { definition, fingerprint: print }: CurrentTool): ToolCapability => ({
+      kind: "tool",
+      name: `${source}__${definition.name}`,
+      origin: { source, name: definition.name },
+      definition,
+      fingerprint: print,
+    });
+    pins.checkAll([capability("files", read), capability("calc", write), capability("files", write), capability("local", read)]);
+    expect(events).toEqual([
+      { type: "recorded", server: "files", tools: ["read", "write"] },
+      { type: "recorded", server: "calc", tools: ["write"] },
+    ]);
+    expect(pins.objectionTo(capability("files", read))).toBeUndefined();
+    expect(pins.objectionTo(capability("files", readChanged))).toEqual({
+      verdict: "deny",
+      rule: { level: "pin", list: "pins", pattern: "block", where: pins.file },
+    });
+    const prompt = { kind: "prompt", name: "files__read", origin: { source: "files", name: "read" }, definition: { name: "read" }, fingerprint: "x" } as const;
+    expect(pins.objectionTo(prompt)).toBeUndefined();
     await pins.close();
   });
 

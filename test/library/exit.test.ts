@@ -62,6 +62,26 @@ describe("[spine-10b] a program that is told to end", () => {
     await gone(started);
   });
 
+  it.each(["SIGTERM", "SIGINT"] as const)("by %s, and does not listen for it, leaves no process", async (signal) => {
+    const { child, pids } = program("setInterval(() => {}, 1000);");
+    const started = await pids();
+    child.kill(signal);
+    const [, died] = await once(child, "exit");
+    expect(died).toBe(signal);
+    await gone(started);
+  });
+
+  it("and handles the signal itself is not interfered with", async () => {
+    const { child, pids } = program(
+      "process.on('SIGTERM', () => setTimeout(() => hub.close().then(() => process.exit(7)), 200)); setInterval(() => {}, 1000);",
+    );
+    const started = await pids();
+    child.kill("SIGTERM");
+    const [code] = await once(child, "exit");
+    expect(code).toBe(7);
+    await gone(started);
+  });
+
   it("by process.exit() leaves no process either", async () => {
     const { child, pids } = program("process.exit(0);");
     await once(child, "exit");

@@ -66,7 +66,25 @@ describe("[spine-21b] a misbehaving server", () => {
   it("that crashes on every call answers each with an error and is given up in the end", async () => {
     const hub = await start({ ill: { ...misbehaving("crash-on-start"), restart: { max: 2, initialDelay: 10, maxDelay: 20 } } });
     await expect.poll(() => info(hub, "ill")?.state, { timeout: 15_000 }).toBe("failed");
-    expect(await echo(hub, "ill")).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await echo(hub, "ill")).toMatchObject({
+      ok: false,
+      error: { code: "server_unavailable", message: expect.stringContaining("exited with code 3") },
+    });
+  });
+
+  it("[spine-08b] is named when a tool of it is called while it is down, and woken when it only waits to be asked", async () => {
+    const hub = await start({
+      lazy: { ...misbehaving("ok"), autoConnect: false },
+      off: { ...misbehaving("ok"), enabled: false },
+      hidden: { ...misbehaving("ok"), autoConnect: false, roles: ["ops"] },
+    });
+    expect(info(hub, "lazy")?.state).toBe("idle");
+    expect(await echo(hub, "lazy")).toMatchObject(echoed());
+    expect(info(hub, "lazy")?.state).toBe("ready");
+    expect(await echo(hub, "off")).toMatchObject({ ok: false, error: { code: "server_unavailable", message: expect.stringContaining("disabled") } });
+    const guest = hub.openSession({ owner: false });
+    expect(await hub.call(guest, { name: "hidden__echo" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(info(hub, "hidden")?.state).toBe("idle");
   });
 
   it("that hangs times out, and other calls go on", async () => {

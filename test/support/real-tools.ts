@@ -24,5 +24,11 @@ async function toolsOf(id: string, { command = "", args = [], env = {} }: Server
 
 function capability(server: string, definition: ToolDefinition): ToolCapability {
   const { name } = definition;
-  return { kind: "tool", name: `${server}__${name}`, origin: { source: server, name }, definition, fingerprint: `${server}/${name}` };
+  return {
+    kind: "tool",
+    name: `${server}__${name}`,
+    origin: { source: server, name },
+    definition,
+    fingerprint: `${server}/${name}`,
+  };
 }

@@ -39,6 +39,30 @@ describe("a connection with OAuth", () => {
     expect(connection.info()).toMatchObject({ state: "ready", auth: { type: "oauth", state: "ok" } });
   });
 
+  it("[guard-11a] uses the account of the last login from the next connect on", async () => {
+    const bench = await oauthBench();
+    await bench.login();
+    const connection = connectionOf(bench, oauthEntry);
+    await connection.connect();
+    bench.authorization.user = "another";
+    await bench.login();
+    await connection.disconnect();
+    await connection.connect();
+    expect(await connection.run(whoami, contextOf())).toMatchObject({ content: [{ text: "another {}" }] });
+  });
+
+  it("[guard-11e] fails also when the login ends between the handshake and the lists", async () => {
+    const bench = await oauthBench();
+    bench.authorization.givesRefresh = false;
+    await bench.login();
+    bench.server.onRequest = (method) => {
+      if (method === "tools/list") bench.authorization.accessTokens.clear();
+    };
+    const connection = connectionOf(bench, oauthEntry);
+    await connection.connect();
+    expect(connection.info()).toMatchObject({ state: "failed", lastError: expect.stringContaining("login needed") });
+  });
+
   it("[guard-11b] uses client credentials, whose secret may be a reference", async () => {
     const bench = await oauthBench();
     bench.authorization.addClient("robot", "robot-secret");
@@ -186,7 +210,9 @@ describe("the wires", () => {
     expect(got).toEqual(["GET Bearer 1", "GET Bearer 2", "POST Bearer 2"]);
     expect(told).toEqual([[1, 'Bearer error="invalid_token"']]);
     token = 7;
-    await expect(wire.send({ jsonrpc: "2.0", method: "notifications/x" })).rejects.toMatchObject({ code: "unauthorized" });
+    await expect(wire.send({ jsonrpc: "2.0", method: "notifications/x" })).rejects.toMatchObject({
+      code: "unauthorized",
+    });
     expect(got.slice(3)).toEqual(["POST Bearer 7", "POST Bearer 8"]);
     expect(told.slice(1).map((each) => Array.isArray(each) && each[0])).toEqual([1, 2]);
   });
@@ -195,7 +221,12 @@ describe("the wires", () => {
     const client = new AuthorizedClient({ headers: () => new Promise(() => {}), rejected: async () => false });
     onTestFinished(() => client.destroy());
     const gaveUp = new AbortController();
-    const request = client.request({ method: "GET", url: new URL("http://127.0.0.1:9"), headers: {}, signal: gaveUp.signal });
+    const request = client.request({
+      method: "GET",
+      url: new URL("http://127.0.0.1:9"),
+      headers: {},
+      signal: gaveUp.signal,
+    });
     gaveUp.abort();
     await expect(request).rejects.toMatchObject({ code: "cancelled" });
   });

@@ -28,39 +28,54 @@ const MAX_PARAMETERS = 200;
 const MAX_DEPTH = 4;
 const MAX_CHOICES = 20;
 
-/** The texts of a tool, one for each of FIELDS. */
-export function fieldTexts(tool: ToolCapability, tags: readonly string[]): readonly string[] {
+/** The texts of a tool, for each of FIELDS. */
+export type FieldTexts = readonly (readonly string[])[];
+
+export function fieldTexts(tool: ToolCapability, tags: readonly string[]): FieldTexts {
   const { definition, origin, name } = tool;
   const parameters = new ParameterTexts();
   parameters.read(definition.inputSchema, 0);
   return [
-    `${origin.name} ${definition.title ?? ""}`,
+    [origin.name, cut(definition.title ?? "")],
     // The public name holds the prefix that people know the server by; for in-process tools there is no server.
-    origin.source === "local" ? "" : `${origin.source} ${name}`,
-    tags.join(" "),
-    definition.description ?? "",
-    parameters.names.join(" "),
-    parameters.texts.join(" "),
-  ].map((text) => (text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) : text));
+    origin.source === "local" ? [] : [origin.source, name],
+    tags,
+    [cut(definition.description ?? "")],
+    parameters.names,
+    parameters.texts,
+  ];
+}
+
+function cut(text: string): string {
+  return text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) : text;
 }
 
 class ParameterTexts {
   readonly names: string[] = [];
   readonly texts: string[] = [];
+  #room = MAX_TEXT * 2;
 
   read(schema: unknown, depth: number): void {
     if (!isJsonObject(schema) || depth > MAX_DEPTH) return;
-    if (depth > 0 && typeof schema["description"] === "string") this.texts.push(schema["description"]);
+    if (depth > 0 && typeof schema["description"] === "string") this.texts.push(this.#short(schema["description"]));
     if (Array.isArray(schema["enum"])) {
-      this.texts.push(...schema["enum"].slice(0, MAX_CHOICES).filter((choice) => typeof choice === "string"));
+      const choices = schema["enum"].slice(0, MAX_CHOICES).filter((choice) => typeof choice === "string");
+      this.texts.push(...choices.map((choice) => this.#short(choice)));
     }
     if (isJsonObject(schema["properties"])) {
       for (const [name, property] of Object.entries(schema["properties"])) {
         if (this.names.length >= MAX_PARAMETERS) return;
-        this.names.push(name);
+        this.names.push(this.#short(name));
         this.read(property, depth + 1);
       }
     }
     this.read(schema["items"], depth + 1);
+  }
+
+  /** As much of a text as there is room for beside the others. */
+  #short(text: string): string {
+    const short = text.length > this.#room ? text.slice(0, this.#room) : text;
+    this.#room -= short.length;
+    return short;
   }
 }

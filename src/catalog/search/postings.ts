@@ -3,7 +3,7 @@
  * `?? 0` after an element that is there by construction is for the compiler; a function for it would be shared by arrays
  * of all types, which V8 reads several times more slowly.
  */
-import { FIELD_COUNT, FIELDS, GROUP_WEIGHTS } from "./fields.ts";
+import { FIELD_COUNT, FIELDS, type FieldTexts, GROUP_WEIGHTS } from "./fields.ts";
 import { readTerms, type TermStream } from "./term-stream.ts";
 
 /** BM25's k1: how soon more of the same word stops to count. */
@@ -20,7 +20,7 @@ export interface Postings {
 }
 
 /** @param toolTexts For each tool the texts of its fields. */
-export function buildPostings(toolTexts: Iterable<readonly string[]>): Postings {
+export function buildPostings(toolTexts: Iterable<FieldTexts>): Postings {
   const stream = readTerms(toolTexts);
   const found = countTerms(stream);
   const termCount = stream.termIds.size;
@@ -44,7 +44,10 @@ export function buildPostings(toolTexts: Iterable<readonly string[]>): Postings 
       GROUP_WEIGHTS.prose * (proseRarity[term] ?? 0) * saturated(found.inProse[i] ?? 0);
   }
   const rarity = labelRarity.map((value, term) =>
-    Math.max((found.labelHaving[term] ?? 0) > 0 ? value : 0, (found.proseHaving[term] ?? 0) > 0 ? (proseRarity[term] ?? 0) : 0),
+    Math.max(
+      (found.labelHaving[term] ?? 0) > 0 ? value : 0,
+      (found.proseHaving[term] ?? 0) > 0 ? (proseRarity[term] ?? 0) : 0,
+    ),
   );
   return { termIds: stream.termIds, starts, tools, weights, rarity };
 }

@@ -1,4 +1,4 @@
-import { FIELD_COUNT } from "./fields.ts";
+import { FIELD_COUNT, type FieldTexts } from "./fields.ts";
 import { rawWords, readWord } from "./words.ts";
 
 /** All terms of all tools one after the other, as numbers; field f of tool i ends at `ends[i * FIELD_COUNT + f]`. */
@@ -8,7 +8,7 @@ export interface TermStream {
   readonly ends: readonly number[];
 }
 
-export function readTerms(toolTexts: Iterable<readonly string[]>): TermStream {
+export function readTerms(toolTexts: Iterable<FieldTexts>): TermStream {
   const termIds = new Map<string, number>();
   const terms: number[] = [];
   const ends: number[] = [];
@@ -17,18 +17,24 @@ export function readTerms(toolTexts: Iterable<readonly string[]>): TermStream {
     if (id === undefined) termIds.set(term, (id = termIds.size));
     return id;
   };
-  // Tools share most of their words, so each is taken apart once.
-  const known = new Map<string, readonly number[]>();
-  for (const texts of toolTexts) {
+  // Tools share most of their words and many of their texts, so each is taken apart once.
+  const knownWords = new Map<string, readonly number[]>();
+  const idsOfWord = (raw: string): readonly number[] => {
+    let ids = knownWords.get(raw);
+    if (ids === undefined) {
+      const { parts, whole } = readWord(raw);
+      ids = (whole === undefined ? parts : [...parts, whole]).map(idOf);
+      knownWords.set(raw, ids);
+    }
+    return ids;
+  };
+  const knownTexts = new Map<string, readonly number[]>();
+  for (const fields of toolTexts) {
     for (let field = 0; field < FIELD_COUNT; field += 1) {
-      for (const raw of rawWords(texts[field] ?? "")) {
-        let ids = known.get(raw);
-        if (ids === undefined) {
-          const { parts, whole } = readWord(raw);
-          ids = (whole === undefined ? parts : [...parts, whole]).map(idOf);
-          known.set(raw, ids);
-        }
-        for (const id of ids) terms.push(id);
+      for (const text of fields[field] ?? []) {
+        let ids = knownTexts.get(text);
+        if (ids === undefined) knownTexts.set(text, (ids = rawWords(text).flatMap(idsOfWord)));
+        for (let i = 0; i < ids.length; i += 1) terms.push(ids[i] ?? 0);
       }
       ends.push(terms.length);
     }

@@ -24,7 +24,10 @@ const NOTHING: Word = { parts: [], whole: undefined };
 /** The words of a text as they stand there, folded to plain letters but with their case. */
 export function rawWords(text: string): readonly string[] {
   if (ASCII_ONLY.test(text)) return text.match(ASCII_WORD) ?? [];
-  const folded = text.normalize("NFKD").replace(/\p{M}+/gu, "").normalize("NFC");
+  const folded = text
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .normalize("NFC");
   return folded.match(ANY_WORD) ?? [];
 }
 

@@ -1,4 +1,5 @@
 import type { ServerInfo } from "../../model/server-state.ts";
+import { loginNote } from "../auth/login-note.ts";
 import type { Invocation } from "../command.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
@@ -34,7 +35,7 @@ function timeOf(ms: number | undefined): string {
 }
 
 function reasonOf(info: ServerInfo): string {
-  if (info.status === "connected") return info.warnings[0] ?? "";
+  if (info.status === "connected") return loginNote(info)?.message ?? info.warnings[0] ?? "";
   if (info.state === "idle") return "connects when asked to";
   return info.lastError ?? "";
 }

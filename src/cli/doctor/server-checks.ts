@@ -1,6 +1,7 @@
 /** What `doctor` finds out about each server once it was started. */
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
+import { loginNote } from "../auth/login-note.ts";
 import type { RunningHub } from "../running-hub.ts";
 import type { Check } from "./machine-checks.ts";
 
@@ -49,7 +50,9 @@ function advice(spec: ServerSpec | undefined): string | undefined {
 }
 
 function warningsOf(info: ServerInfo): Check[] {
-  return info.warnings.map((message) => ({ area: "server", server: info.id, status: "warn", message }));
+  const login = loginNote(info);
+  const warn = { area: "server", server: info.id, status: "warn" } as const;
+  return [...(login === undefined ? [] : [{ ...warn, ...login }]), ...info.warnings.map((message) => ({ ...warn, message }))];
 }
 
 function quarantineOf({ hub }: RunningHub, id: string): Check[] {

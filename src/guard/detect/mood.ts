@@ -25,6 +25,8 @@ export function moodOf(tokens: Tokens, first: number): Mood {
   let at = first;
   for (let step = 0; step < LOOK_BACK; step += 1) {
     const before = at - 1;
+    // The cell of a table says what something does.
+    if (tokens.gapBefore(at).includes("| ")) return "plain";
     if (before < 0 || tokens.sentenceOf(before) !== sentence) return "command";
     // Emphasis does not end a clause; a colon, a bracket or a quotation does.
     const gap = tokens.gapBefore(at);

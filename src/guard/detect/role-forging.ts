@@ -17,9 +17,9 @@ interface Forgery extends Weights {
 /** Every quantifier is bounded, so a pattern costs a constant at each place of the text. */
 const FORGERIES: readonly Forgery[] = [
   // ChatML and its kin, with a role. The end of a turn before the start of another one is a break-out.
-  { pattern: /<\|\s?im_start\s?\|>\s{0,3}(?:system|assistant|user|developer|tool)/g, weight: 4, hostileWeight: 9 },
+  { pattern: /<\|\s?im_start\s?\|>\s{0,3}(?:system|assistant|user|developer|tool)/g, weight: 5, hostileWeight: 9 },
   { pattern: /<\|\s?im_end\s?\|>\s{0,4}<\|\s?im_start\s?\|>\s{0,3}(?:system|developer)/g, weight: 5.5, hostileWeight: 9 },
-  { pattern: /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g, weight: 4, hostileWeight: 9 },
+  { pattern: /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g, weight: 5, hostileWeight: 9 },
   { pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/g, weight: 3.5, hostileWeight: 8.5 },
   { pattern: /<start_of_turn>\s{0,3}(?:system|model|user|developer)/g, weight: 4, hostileWeight: 9 },
   { pattern: /\[\/?inst\]|<<\/?sys>>|<\/?s>\s{0,3}\[inst\]/g, weight: 3.5, hostileWeight: 8.5 },
@@ -34,7 +34,7 @@ const FORGERIES: readonly Forgery[] = [
   // Headings and labels at the start of a line.
   { pattern: /^[ \t>*_-]{0,6}#{1,6}\s{0,2}(?:system|assistant|developer|instruction|new instructions?)(?: (?:prompt|message|instructions?|override|update))?\s{0,2}:?\s{0,2}$/gm, weight: 0, hostileWeight: 7 },
   { pattern: /^[ \t>*_#-]{0,8}#{1,6}\s{0,2}(?:system|developer|instruction|assistant|human|user)(?: (?:prompt|message|instructions?|override|update))?\s?:/gm, weight: 0, hostileWeight: 7 },
-  { pattern: /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert))?[\])}*_]{0,4}\s?:/gm, weight: 0, hostileWeight: 7 },
+  { pattern: /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert)){0,2}[\])}*_]{0,4}\s?:/gm, weight: 0, hostileWeight: 7 },
   { pattern: /^[ \t]{0,6}[[({]{1,2}\s?(?:system|developer|admin(?:istrator)?|root)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive))?\s?[\])}]{1,2}/gm, weight: 0, hostileWeight: 7 },
   { pattern: /^[ \t>*_-]{0,6}(?:human|user)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:/gm, weight: 0, hostileWeight: 6.5 },
   { pattern: /^[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:human|user|system)[*_]{0,2}\s?:/gm, weight: 0, hostileWeight: 6.5 },
@@ -50,12 +50,12 @@ const MODEL_WORDS = /\b(?:ai|assistant|llm|model|agent|gpt|chatbot|claude|copilo
 const POWER_WORDS = /\b(?:system|admin|administrator|root|developer|priority|hidden|secret|override|maintenance|debug|internal|confidential|urgent|critical|security|privileged|new|important)\b/;
 const ORDER_WORDS = /\b(?:instructions?|directives?|override|command|note|notice|message|prompt|update|orders?|task|request|policy|alert)\b/;
 
-function labelWeights(label: string): Weights | undefined {
+function labelWeights(label: string, enclosed: boolean): Weights | undefined {
   const words = label.replace(/[_:-]+/g, " ");
   const model = MODEL_WORDS.test(words);
   const power = POWER_WORDS.test(words);
   const order = ORDER_WORDS.test(words);
-  if (model && order) return { weight: 4, hostileWeight: 8 };
+  if (model && order) return { weight: enclosed ? 5 : 3, hostileWeight: 8 };
   if (power && order) return { weight: 1.5, hostileWeight: 7 };
   if (power && words.trim().split(" ").length === 1) return { weight: 0, hostileWeight: 6 };
   return undefined;
@@ -63,7 +63,7 @@ function labelWeights(label: string): Weights | undefined {
 
 /** How many characters after the forged mark are its content. */
 const CONTENT = 300;
-const HOSTILE = 2.4;
+const HOSTILE = 1.5;
 
 /** Marks of turns and roles that only the program around a model may write. */
 export const roleForging: Detector = {
@@ -78,7 +78,7 @@ export const roleForging: Detector = {
       }
     }
     for (const found of reading.normal.text.matchAll(LABEL)) {
-      const weights = labelWeights(found[1] ?? "");
+      const weights = labelWeights(found[1] ?? "", /^[[<{]/.test(found[0]));
       if (weights === undefined) continue;
       const end = found.index + found[0].length;
       suspicions.add("role_forging", severityOf(score(reading, weights, found.index, end)), originalSpan(reading, found.index, end));

@@ -149,7 +149,7 @@ function endsSentence(text: string, from: number, to: number): boolean {
     const sign = text[at];
     if (sign === "\n" && (lines += 1) === 2) return true;
     // Cells of tables, items of lists and numbered lines stand for themselves.
-    if (sign === "|" && text[at - 1] !== "<" && text[at + 1] !== ">") return true;
+    if (sign === "|" && isTableRow(text, at)) return true;
     if (sign === "\n" && /[\d*#|-]/.test(text[at + 1] ?? "")) return true;
     if (sign === ";" || sign === "。" || sign === "！" || sign === "？") return true;
     if (sign === "." || sign === "!" || sign === "?") {
@@ -164,6 +164,12 @@ function endsSentence(text: string, from: number, to: number): boolean {
     if (at - from === 64 && to - at > 128) at = to - 64;
   }
   return false;
+}
+
+/** The line starts with a bar. Only its near part is read. */
+function isTableRow(text: string, at: number): boolean {
+  const line = text.slice(Math.max(0, at - 300), at + 1);
+  return line.slice(line.lastIndexOf("\n") + 1).startsWith("|");
 }
 
 /** The name of a dot file: `.env`, `~/.ssh`, but not the end of `process.env`. */

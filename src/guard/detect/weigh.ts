@@ -18,7 +18,7 @@ const MAIL = /[\w.+-]@[\w-]{1,60}\.[a-z]{2}/;
 const DROP = /\b(?:evil|attacker|exfil|webhook\.site|requestbin|ngrok|burpcollaborator|pastebin)\b|:\/\/\d{1,3}\.\d{1,3}\./;
 
 /** Kinds that say by themselves that something is wanted of the reader. Manner and address alone are no attack. */
-const HOSTILE = new Set<CueKind>(["override", "persona", "task", "secrecy", "send", "credential", "destruction", "encoded", "tool"]);
+const HOSTILE = new Set<CueKind>(["override", "persona", "task", "reply", "secrecy", "send", "credential", "destruction", "encoded"]);
 
 /** Reading a secret and passing it on are two steps of one kind. */
 const GATHERING = new Set<CueKind>(["credential", "send"]);
@@ -46,7 +46,8 @@ function weigh(reading: Reading, cue: Cue): Weighing {
   const end = tokens.endOf(cue.last);
   const { support, hostile } = supportFor(reading, cue);
   let score = cue.label.weight + support;
-  if (cue.label.kind === "address" && !hostile) score = Math.min(score, TALK);
+  // Spoken to the model and hostile is enough; spoken to the model alone is what every guide for agents does.
+  if (cue.label.kind === "address") score = hostile ? Math.max(score, cue.label.weight >= 3 ? 5 : 0) : Math.min(score, TALK);
   if (cue.label.verb === true) {
     if (cue.mood === "command") score += 1;
     else if (cue.mood === "description" || cue.label.commandOnly === true) score = Math.min(score, TALK);
@@ -78,7 +79,8 @@ function supportFor(reading: Reading, cue: Cue): { support: number; hostile: boo
     support += supportOf(other);
     if (HOSTILE.has(kind)) hostile = true;
   }
-  return { support: Math.min(MOST_SUPPORT, support), hostile };
+  // Company makes a suspicious phrase worse; it does not make an ordinary one suspicious.
+  return { support: Math.min(MOST_SUPPORT, support, cue.label.weight * 0.9), hostile };
 }
 
 /** A cue that is next to nothing by itself is next to nothing as support. */
@@ -99,7 +101,8 @@ function inContext(reading: Reading, cue: Cue, score: number): number {
   const { tokens } = reading;
   const start = tokens.startOf(cue.first);
   const end = tokens.endOf(cue.last);
-  if (spanAt(reading.hidden, start) !== undefined) return score + 2;
+  // Comments tell developers what to do all day, so only a phrase that is suspicious anywhere gains by hiding.
+  if (spanAt(reading.hidden, start) !== undefined) return cue.label.weight >= 4 ? score + 2 : score;
   const shown = isShown(reading, start, end);
   const cited = isCited(wordsBefore(reading, cue.first));
   if (shown && (cited || reading.topic >= 2)) return Math.min(score, TALK);

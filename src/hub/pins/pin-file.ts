@@ -1,7 +1,8 @@
 /** `toolcrib.lock`: the pinned definitions as a file that people read, compare and share. */
+import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
@@ -16,9 +17,12 @@ const NAME = "toolcrib.lock";
 /** By server id, then by the tool's own name. */
 export type PinTable = ReadonlyMap<string, ReadonlyMap<string, Pin>>;
 
-/** Beside the config file; in the home where there is none. */
+/** Beside a config file of Toolcrib's own; in the home for another program's file, whose folder is not ours. */
 export function pinFileFor(configFile: string | null, home: string): string {
-  return join(configFile === null ? home : dirname(configFile), NAME);
+  if (configFile === null) return join(home, NAME);
+  if (/^toolcrib.*\.jsonc?$/.test(basename(configFile))) return join(dirname(configFile), NAME);
+  const id = createHash("sha256").update(configFile).digest("hex").slice(0, 12);
+  return join(home, "locks", `${id}.lock`);
 }
 
 /** Changes whenever the file does; undefined where there is none. */

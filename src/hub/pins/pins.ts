@@ -2,8 +2,9 @@
 import { type CurrentTool, comparePins, type Pin, type PinComparison, type PinState } from "../../guard/pins/compare.ts";
 import { renderDiff } from "../../guard/pins/render-diff.ts";
 import { changedVerdict, type PinMode, type PinVerdict, unusableVerdict } from "../../guard/pins/verdict.ts";
-import type { CapabilityOrigin } from "../../model/capability.ts";
+import type { Capability, CapabilityOrigin, ToolCapability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
+import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
 import { type PinOf, withoutServer, withPins } from "./pin-table.ts";
@@ -78,6 +79,18 @@ export class Pins {
     if (this.mode === "off" || server === LOCAL_SOURCE || tools.length === 0) return;
     this.#current.set(server, new Map(tools.map((tool) => [tool.definition.name, tool])));
     this.#compare(server);
+  }
+
+  /** `check` for every server among these tools. */
+  checkAll(tools: readonly ToolCapability[]): void {
+    for (const [server, offered] of Map.groupBy(tools, (tool) => tool.origin.source)) this.check(server, offered);
+  }
+
+  /** What the pins have to say against a capability; undefined if nothing. */
+  objectionTo(capability: Capability): Decision | undefined {
+    if (capability.kind !== "tool") return undefined;
+    const found = this.verdictFor(capability);
+    return found.verdict === "allow" ? undefined : { verdict: found.verdict, rule: found.rule };
   }
 
   /** Looks at the fingerprint itself, so that it is right also for a definition that `check` has not been told of yet. */

@@ -11,6 +11,12 @@ export function authInfo(type: AuthInfo["type"], grant: Grant | undefined, now: 
   const { expiresAt } = tokens;
   if (expiresAt === undefined) return { type, state: "ok" };
   const renews = type === "client-credentials" || tokens.refresh !== undefined;
-  const state = renews ? "ok" : isOver(tokens, now) ? "login_needed" : expiresAt - now < WARN_MS ? "expires_soon" : "ok";
+  const state = renews
+    ? "ok"
+    : isOver(tokens, now)
+      ? "login_needed"
+      : expiresAt - now < WARN_MS
+        ? "expires_soon"
+        : "ok";
   return { type, expiresAt: new Date(expiresAt).toISOString(), state };
 }

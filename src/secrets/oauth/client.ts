@@ -53,7 +53,9 @@ export async function clientFor(request: ClientRequest): Promise<GrantClient> {
     return {
       id: registered.client_id,
       ...(registered.client_secret === undefined ? {} : { secret: registered.client_secret }),
-      ...(registered.token_endpoint_auth_method === undefined ? {} : { authMethod: registered.token_endpoint_auth_method }),
+      ...(registered.token_endpoint_auth_method === undefined
+        ? {}
+        : { authMethod: registered.token_endpoint_auth_method }),
       origin: "registered",
       redirectUri,
     };
@@ -63,7 +65,10 @@ export async function clientFor(request: ClientRequest): Promise<GrantClient> {
 }
 
 /** In the SDK's words, with the configured secret where there is one. */
-export function clientInformation(client: GrantClient, configuredSecret: string | undefined): OAuthClientInformationMixed {
+export function clientInformation(
+  client: GrantClient,
+  configuredSecret: string | undefined,
+): OAuthClientInformationMixed {
   const secret = client.origin === "configured" ? configuredSecret : client.secret;
   return {
     client_id: client.id,

@@ -39,6 +39,9 @@ export interface Rejection {
 export class ServerCredentials {
   readonly #options: CredentialsOptions;
   #grant: Grant | undefined;
+  /** Whether the store was looked at, and whether to look again. */
+  #looked = false;
+  #stale = false;
   #loginNeeded = false;
   #renewing: Promise<Tokens> | undefined;
 
@@ -46,14 +49,16 @@ export class ServerCredentials {
     this.#options = options;
   }
 
-  get info(): AuthInfo {
+  /** Undefined before anything was asked. */
+  get info(): AuthInfo | undefined {
+    if (!this.#looked) return undefined;
     const { settings, clock } = this.#options;
     return authInfo(settings.type, this.#loginNeeded ? undefined : this.#grant, clock.now());
   }
 
   /** Rejects with `unauthorized` and the way to log in, or with `server_unavailable` where trying again may help. */
   async headers(): Promise<Record<string, string>> {
-    const held = this.#usable(this.#grant);
+    const held = this.#stale ? undefined : this.#usable(this.#grant);
     return bearer(held ?? (await this.#renew(undefined, null)));
   }
 
@@ -79,6 +84,11 @@ export class ServerCredentials {
     return true;
   }
 
+  /** The next request uses what is stored by then, which may be from another login. */
+  forget(): void {
+    this.#stale = true;
+  }
+
   /** Whether somebody has logged in since this was found to be needed. */
   async loggedInSince(): Promise<boolean> {
     if (!this.#loginNeeded) return false;
@@ -97,7 +107,8 @@ export class ServerCredentials {
   #isOurs(grant: Grant): boolean {
     const { settings } = this.#options;
     if (grant.type !== settings.type) return false;
-    if (settings.type === "client-credentials") return grant.client.id === settings.clientId && grant.asked === askedBy(settings);
+    if (settings.type === "client-credentials")
+      return grant.client.id === settings.clientId && grant.asked === askedBy(settings);
     return settings.clientId === undefined || grant.client.id === settings.clientId;
   }
 
@@ -117,6 +128,8 @@ export class ServerCredentials {
     const { store, key, settings } = this.#options;
     return store.locked(key, async () => {
       const grant = await store.read(key);
+      this.#looked = true;
+      this.#stale = false;
       this.#loginNeeded = false;
       this.#grant = grant;
       const held = this.#usable(grant);
@@ -154,7 +167,11 @@ export class ServerCredentials {
     throw loginNeeded(key, "the login was ended or has run out");
   }
 
-  async #obtain(settings: ClientCredentialsSettings, grant: Grant | undefined, challenge: Challenge | null): Promise<Tokens> {
+  async #obtain(
+    settings: ClientCredentialsSettings,
+    grant: Grant | undefined,
+    challenge: Challenge | null,
+  ): Promise<Tokens> {
     const { key, clock } = this.#options;
     const before = grant?.type === "client-credentials" && grant.client.id === settings.clientId ? grant : undefined;
     const obtained = await obtainToken({ key, settings, clock, challenge, before });
@@ -168,10 +185,16 @@ export class ServerCredentials {
   async #widen(scope: string, used: string | undefined, attempt: number): Promise<boolean> {
     const { store, key, settings } = this.#options;
     if (attempt > 1) return false;
-    await store.locked(key, async () => {
+    const isNew = await store.locked(key, async () => {
       const grant = await store.read(key);
-      if (grant !== undefined) await store.write({ ...grant, missed: unite(grant.missed, grant.tokens?.scope, scope) });
+      if (grant === undefined) return false;
+      this.#grant = grant;
+      // Somebody has logged in anew, perhaps for just this.
+      if (this.#usable(grant) !== undefined && grant.tokens?.access !== used) return true;
+      await store.write({ ...grant, missed: unite(grant.missed, grant.tokens?.scope, scope) });
+      return false;
     });
+    if (isNew) return true;
     if (settings.type === "oauth") {
       throw new ToolcribError("unauthorized", `the login lacks permissions (${scope.slice(0, 200)})`, {
         hint: `Log in again to grant them: ${loginCommand(key.server, key.user)}`,

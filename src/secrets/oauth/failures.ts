@@ -28,7 +28,10 @@ export function oauthFailure(sdk: OAuthSdk, thrown: unknown, issuer: string): To
   const refused = (text: string, hint?: string): ToolcribError =>
     new ToolcribError("unauthorized", text, { hint, details: { status: 401, sent: false } });
   if (thrown instanceof sdk.IssuerMismatchError) {
-    return refused(`the answer is not from the authorization server that was asked (${from})`, "Do not go on: try again.");
+    return refused(
+      `the answer is not from the authorization server that was asked (${from})`,
+      "Do not go on: try again.",
+    );
   }
   if (thrown instanceof sdk.RegistrationRejectedError) {
     const hint = "Register a client there by hand and set `auth.clientId`.";
@@ -51,7 +54,8 @@ export function oauthFailure(sdk: OAuthSdk, thrown: unknown, issuer: string): To
 }
 
 function hintFor(code: string): string | undefined {
-  if (code === "invalid_client" || code === "unauthorized_client") return "Check `auth.clientId` and `auth.clientSecret`.";
+  if (code === "invalid_client" || code === "unauthorized_client")
+    return "Check `auth.clientId` and `auth.clientSecret`.";
   if (code === "invalid_scope") return "Check `auth.scopes`.";
   return undefined;
 }

@@ -24,7 +24,9 @@ export class GrantStore {
   }
 
   fileOf({ server, url, user }: GrantKey): string {
-    const hash = createHash("sha256").update(JSON.stringify([server, addressOf(url), user ?? null])).digest("hex");
+    const hash = createHash("sha256")
+      .update(JSON.stringify([server, addressOf(url), user ?? null]))
+      .digest("hex");
     return join(this.#dir, `${hash.slice(0, 32)}.json`);
   }
 

@@ -18,7 +18,8 @@ export async function logout(key: GrantKey, store: GrantStore, settings?: OAuthS
   // Under the lock, so that a refresh of another process does not bring back what is being removed.
   return store.locked(key, async () => {
     const grant = await store.read(key);
-    const revoked = grant?.tokens === undefined ? "nothing" : await revoke(grant, settings).catch(() => "failed" as const);
+    const revoked =
+      grant?.tokens === undefined ? "nothing" : await revoke(grant, settings).catch(() => "failed" as const);
     await store.remove(key);
     return { removed: grant !== undefined, revoked };
   });
@@ -28,7 +29,8 @@ async function revoke(grant: Grant, settings: OAuthSettings | undefined): Promis
   const sdk = await loadOAuthSdk();
   const fetchFn = oauthFetch(new URL(grant.url));
   const metadata = await readMetadata(sdk, grant.issuer, fetchFn);
-  const endpoint = metadata !== undefined && "revocation_endpoint" in metadata ? metadata.revocation_endpoint : undefined;
+  const endpoint =
+    metadata !== undefined && "revocation_endpoint" in metadata ? metadata.revocation_endpoint : undefined;
   if (typeof endpoint !== "string" || grant.tokens === undefined) return "unsupported";
   const client = clientInformation(grant.client, settings?.clientSecret);
   const { refresh, access } = grant.tokens;

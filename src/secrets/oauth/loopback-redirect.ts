@@ -35,7 +35,8 @@ export class LoopbackRedirect {
       server.listen(port ?? 0, "127.0.0.1", resolve);
     });
     const address = server.address();
-    if (address === null || typeof address === "string") throw new ToolcribError("internal", "a TCP server has no port");
+    if (address === null || typeof address === "string")
+      throw new ToolcribError("internal", "a TCP server has no port");
     return new LoopbackRedirect(server, address.port);
   }
 
@@ -79,12 +80,22 @@ export class LoopbackRedirect {
       return send(response, 404, "Nothing here", "This address only takes the end of a login.");
     }
     if (!this.#onCallback(url.searchParams)) {
-      return send(response, 400, "Not this login", "This does not belong to a login that is under way. Start it again.");
+      return send(
+        response,
+        400,
+        "Not this login",
+        "This does not belong to a login that is under way. Start it again.",
+      );
     }
     if (url.searchParams.has("error")) {
       return send(response, 200, "Not logged in", "The login was refused. You may close this page.");
     }
-    return send(response, 200, "Almost done", "Toolcrib finishes the login; the terminal says how it went. You may close this page.");
+    return send(
+      response,
+      200,
+      "Almost done",
+      "Toolcrib finishes the login; the terminal says how it went. You may close this page.",
+    );
   }
 }
 

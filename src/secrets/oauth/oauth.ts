@@ -32,14 +32,18 @@ export class OAuth {
 
   /** For a server with `settings`, or one without on which somebody has logged in; undefined for any other. */
   async credentialsFor(key: GrantKey, settings: AuthSettings | undefined): Promise<ServerCredentials | undefined> {
-    if (!URL.canParse(key.url)) throw new ToolcribError("invalid_config", "The url is not a valid http or https address.");
+    if (!URL.canParse(key.url))
+      throw new ToolcribError("invalid_config", "The url is not a valid http or https address.");
     if (settings === undefined && (await this.store.read(key)) === undefined) return undefined;
     const used = settings ?? DEFAULT_SETTINGS;
     const id = idOf(key.server, key.user);
-    // The same ones as long as nothing changes, so that a reconnect knows what the last connection knew.
+    // The same ones as long as nothing changes, so that all links of a server renew together.
     const text = JSON.stringify([key.url, used]);
     const known = this.#credentials.get(id);
-    if (known?.settings === text) return known.credentials;
+    if (known?.settings === text) {
+      known.credentials.forget();
+      return known.credentials;
+    }
     const credentials = new ServerCredentials({ key, settings: used, store: this.store, ...this.#options });
     this.#credentials.set(id, { settings: text, credentials });
     return credentials;

@@ -29,7 +29,8 @@ export async function refresh(grant: Grant, token: string, settings: OAuthSettin
     return { kind: "renewed", tokens: tokensFrom(answer, clock, grant.tokens?.scope) };
   } catch (error) {
     if (error instanceof sdk.OAuthError) {
-      if (error.code === "invalid_client" || error.code === "unauthorized_client") return { kind: "refused", what: "client" };
+      if (error.code === "invalid_client" || error.code === "unauthorized_client")
+        return { kind: "refused", what: "client" };
       if (error.code === "invalid_grant") return { kind: "refused", what: "tokens" };
     }
     throw oauthFailure(sdk, error, grant.issuer);

@@ -86,7 +86,7 @@ function refusal(error: unknown): SecretFailure {
     return new SecretFailure("is not in Google Secret Manager", { hint: "Check project, name and version.", cause: error });
   }
   const hint = code === undefined || REFUSED.has(code) ? { hint: "Check the Google credentials, the project and the role (secretAccessor)." } : {};
-  const said = code === undefined && isUnreadable(error) ? "its answer cannot be read" : messageOf(error);
+  const said = isUnreadable(error) ? "its answer cannot be read" : messageOf(error);
   return new SecretFailure(`was not given by Google: ${said}`, { passing: code !== undefined && PASSING.has(code), ...hint, cause: error });
 }
 

@@ -23,16 +23,22 @@ function killGroups(): void {
 
 type Closer = () => Promise<void>;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-const closers = new Set<Closer>();
+/** By closer: whether it gives way to a program that listens for the signal itself. */
+const closers = new Map<Closer, boolean>();
 let closing = false;
+
+export interface SignalOptions {
+  /** Do nothing if the program has a listener of its own: how it ends is its business then. */
+  readonly unlessHandled?: boolean;
+}
 
 /**
  * From now on SIGINT, SIGTERM and SIGHUP run `close` and then end the process as that signal would have; a second
  * signal ends it at once. Several hubs may ask for it. The returned function takes it back.
  */
-export function closeOnSignals(close: Closer): () => void {
+export function closeOnSignals(close: Closer, { unlessHandled = false }: SignalOptions = {}): () => void {
   if (closers.size === 0) for (const signal of SIGNALS) process.on(signal, onSignal);
-  closers.add(close);
+  closers.set(close, unlessHandled);
   return () => {
     if (closers.delete(close) && closers.size === 0) stopListening();
   };
@@ -43,10 +49,13 @@ function stopListening(): void {
 }
 
 function onSignal(signal: NodeJS.Signals): void {
+  const isHandled = process.listenerCount(signal) > 1;
+  const due = [...closers].filter(([, unlessHandled]) => !(unlessHandled && isHandled)).map(([close]) => close);
+  if (due.length === 0) return;
   if (closing) return die(signal);
   closing = true;
   // A close that fails must not keep the process; what it left is killed on the way out.
-  void Promise.allSettled([...closers].map(async (close) => close())).then(() => die(signal));
+  void Promise.allSettled(due.map(async (close) => close())).then(() => die(signal));
 }
 
 function die(signal: NodeJS.Signals): void {

@@ -18,7 +18,10 @@ describe("logging in", () => {
       },
     });
     expect(authorization.registrations).toHaveLength(1);
-    expect(authorization.registrations[0]).toMatchObject({ application_type: "native", token_endpoint_auth_method: "none" });
+    expect(authorization.registrations[0]).toMatchObject({
+      application_type: "native",
+      token_endpoint_auth_method: "none",
+    });
     expect(shown?.searchParams.get("code_challenge_method")).toBe("S256");
     expect(shown?.searchParams.get("resource")).toBe(server.url);
     expect(shown?.searchParams.get("scope")).toBe("tools offline_access");
@@ -56,7 +59,9 @@ describe("logging in", () => {
     const redirectPort = 20_000 + Math.floor(Math.random() * 20_000);
     authorization.registers = false;
     authorization.addClient("mine", "configured-secret", [`http://127.0.0.1:${redirectPort}/callback`]);
-    const grant = await login({ settings: { ...SETTINGS, clientId: "mine", clientSecret: "configured-secret", redirectPort } });
+    const grant = await login({
+      settings: { ...SETTINGS, clientId: "mine", clientSecret: "configured-secret", redirectPort },
+    });
     expect(grant.client).toMatchObject({ id: "mine", origin: "configured" });
     expect(JSON.stringify(grant)).not.toContain("configured-secret");
   });
@@ -65,14 +70,19 @@ describe("logging in", () => {
     const { authorization, login } = await oauthBench();
     authorization.documents = true;
     const clientMetadataUrl = "https://example.com/toolcrib/client.json";
-    expect((await login({ settings: { ...SETTINGS, clientMetadataUrl } })).client).toMatchObject({ id: clientMetadataUrl });
+    expect((await login({ settings: { ...SETTINGS, clientMetadataUrl } })).client).toMatchObject({
+      id: clientMetadataUrl,
+    });
     expect(authorization.registrations).toEqual([]);
   });
 
   it("[guard-11a] says what to do where clients cannot register themselves", async () => {
     const { authorization, login } = await oauthBench();
     authorization.registers = false;
-    await expect(login()).rejects.toMatchObject({ code: "unauthorized", hint: expect.stringContaining("auth.clientId") });
+    await expect(login()).rejects.toMatchObject({
+      code: "unauthorized",
+      hint: expect.stringContaining("auth.clientId"),
+    });
   });
 
   it("says that the person did not agree", async () => {

@@ -83,7 +83,7 @@ describe("[guard-09] secret://aws with the real SDK", () => {
     double.ill = ill;
     const error = await failureOf(place.value("secret://aws/plain", env));
     expect(error.code).toBe(passing ? "server_unavailable" : "invalid_config");
-    expect(error.message).not.toContain("canary");
+    expect(error.message).not.toMatch(/cana|upstream/);
   });
 
   it("[guard-08a] is given up when the connection is", async () => {
@@ -127,8 +127,8 @@ describe("[guard-09] secret://gcp with the real library", () => {
     const { double, place, env } = await gcp();
     double.ill = ill;
     const error = await failureOf(place.value("secret://gcp/project-a/token", env));
-    console.log(name, error.code, error.message);
-    expect(error.message).not.toContain("canary");
+    if (name.startsWith("50")) expect(error.code).toBe("server_unavailable");
+    expect(error.message).not.toMatch(/cana|upstream/);
   });
 
   it("[guard-08a] is given up when the connection is", async () => {

@@ -6,6 +6,7 @@ export type CueKind =
   | "override"
   | "persona"
   | "task"
+  | "reply"
   | "secrecy"
   | "address"
   | "directive"
@@ -37,6 +38,7 @@ export const SUPPORT: Readonly<Record<CueKind, number>> = {
   override: 2.5,
   persona: 2,
   task: 1.5,
+  reply: 1.5,
   secrecy: 2.5,
   address: 2,
   directive: 0.5,

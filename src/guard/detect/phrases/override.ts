@@ -4,6 +4,8 @@ import { table } from "./cue.ts";
 const commands = table({ kind: "override", code: "instruction_override", verb: true }, [
   [10, "@cancel ~4 @prior ~3 @orders"],
   [9.5, "@cancel ~2 your ~3 @orders"],
+  [6, "@cancel ~1 my ~2 @orders|@norms"],
+  [6, "@cancel ~3 @orders|@norms ~4 @maker"],
   [8, "@cancel ~1 @all ~3 @orders"],
   [9, "@cancel ~3 @orders ~4 @given"],
   [8, "@cancel ~2 system|developer ~1 prompt|prompts|message|instructions"],
@@ -12,7 +14,8 @@ const commands = table({ kind: "override", code: "instruction_override", verb: t
   [5, "@cancel ~3 @prior ~2 @norms"],
   [6, "@cancel ~3 @norms ~3 given|told|received|previously"],
   [6, "@cancel ~2 your ~2 @norms"],
-  [3.5, "@cancel ~1 @all ~2 @norms"],
+  [3.5, "@cancel ~1 user|users|human|operator"],
+  [2.5, "@cancel ~1 @all ~2 @norms"],
   [2.5, "@cancel ~3 @prior ~2 @talk"],
   [4, "@cancel ~2 your ~2 @talk"],
   [3, "@cancel ~1 @all ~2 @talk"],
@@ -22,18 +25,23 @@ const commands = table({ kind: "override", code: "instruction_override", verb: t
   [7, "pay no attention ~3 @prior|@orders ~3 @orders?"],
   [6.5, "put|set|leave|cast ~4 @orders|@norms aside"],
   [5.5, "@cancel|bypass|disable|circumvent|skip ~3 safety|security|content|ethical ~1 checks|check|protocols|protocol|constraints|measures|policies|policy|filters|rules|guidelines|restrictions|mechanisms|safeguards"],
-  [4.5, "@cancel|abandon|stop|halt|cease ~2 current|original|user's|users|summarization|summary|translation|analysis|review|this|your ~1 task|request|question|query|job|work|assignment"],
+  [4.5, "@cancel|abandon|stop|halt|cease|drop|leave ~2 current|original|user's|users|summarization|summary|translation|analysis|review|this|your ~1 task|request|question|query|job|work|assignment"],
 ]);
 
 const refusals = table({ kind: "override", code: "instruction_override", verb: true, commandOnly: true }, [
   [8, "do not @obey ~3 @prior|your|system|@all ~2 @orders|@norms"],
+  [7, "do not @obey ~2 @orders|@norms ~3 @maker"],
+  [7, "don't|stop|never @obey ~2 @orders|@norms ~3 @maker"],
   [8, "don't|stop|never|cease|quit @obey ~3 @prior|your|system|@all ~2 @orders|@norms"],
 ]);
 
 const claims = table({ kind: "override", code: "instruction_override", unlessNegated: true }, [
   [6, "you ~1 no longer ~3 bound|follow|obey|constrained|restricted|limited|subject"],
-  [7, "@prior ~2 @orders ~4 void|cancelled|canceled|obsolete|superseded|invalid|revoked|overridden|outdated|null|expired|rescinded|suspended"],
-  [5, "your ~1 @orders|@norms ~4 void|cancelled|canceled|obsolete|superseded|invalid|revoked|overridden|suspended|lifted|disabled"],
+  [7, "@prior ~2 @orders ~4 @voided"],
+  [5, "your ~1 @orders|@norms ~4 @voided"],
+  [7, "@orders ~2 you|given|received|were ~8 @voided"],
+  [7, "your|system|@prior ~1 @orders ~4 @cancel it|them|that|completely|this"],
+  [6, "@prior|your|system ~1 @orders ~2 should|must|can|may|shall be ignored|disregarded|forgotten|discarded"],
   [4, "override|overrides|supersede|supersedes|replace|replaces|overrule|overrules|precedence|priority ~3 @all|@prior|your ~3 @orders"],
   [4.5, "instead of ~4 @prior|your|system ~2 @orders"],
   [6, "ignoring|disregarding ~2 @prior|your ~2 @orders"],
@@ -54,6 +62,7 @@ const personas = table({ kind: "persona", code: "instruction_override" }, [
   [6.5, "act|behave|pretend|respond|roleplay|operate|answer ~4 @freed"],
   [6, "enter|enable|activate|switch|entering|enabled|activated ~3 dan|jailbreak|god|unrestricted|sudo mode"],
   [5.5, "pretend|imagine|act|assume ~4 no ~1 restrictions|rules|limits|guidelines|filters|limitations|restriction"],
+  [5.5, "assume|take|adopt|play ~2 role|persona|identity|character ~3 @mind ~5 no|without|unrestricted|never"],
   [5, "you ~2 have|has no ~1 restrictions|rules|limits|guidelines|filters|limitations"],
   [4, "do anything now"],
 ]);
@@ -62,18 +71,27 @@ const tasks = table({ kind: "task", code: "instruction_override" }, [
   [6, "your real|actual|true|secret|hidden ~1 task|goal|objective|job|mission|purpose|directive|instructions|instruction|role|orders"],
   [3.5, "your ~1 new|updated|primary|revised|overriding|highest ~1 task|goal|objective|mission|instructions|instruction|directive|orders|priority"],
   [3, "your only|sole|next|current|first task|goal|objective|mission|instruction|directive|job"],
-  [4.5, "new ~1 task|objective|mission|goal ~2 for|to ~1 you|@ai"],
+  [4.5, "new|updated|revised|changed|real ~1 task|objective|mission|goal ~2 for|to ~2 you|@ai"],
+  [4, "do not @reading ~2 this|it|article|document|page|text|email|file|message"],
+  [4, "don't|never @reading ~2 this|it|article|document|page|text|email|file|message"],
+  [3.5, "stop|cease|quit|halt @reading|answering|helping|reading"],
+  [3, "obey ~2 sender|me|author|mail|page|document|text|following|this"],
   [5, "instead of|stop ~4 summarizing|summarising|answering|completing|helping|task|request ~6 @act|say|write|output|print|reply"],
   [4, "@cancel ~3 user's|user|original|users ~2 request|question|task|query"],
   [3, "@cancel ~2 tool|page|document|above|rest ~1 output|result|results|input|content|message|of"],
+]);
+
+/** What the answer is to look like: content that dictates it speaks to the model. */
+const replies = table({ kind: "reply", code: "instruction_override" }, [
+  [4, "respond|reply|answer ~1 with ~1 exactly|only|just|nothing"],
   [3, "say|reply|respond|answer|output|write|print|display only|just|nothing|exactly ~4 word|words|but|with|following|phrase|text|string"],
-  [2.5, "instead ~1 output|say|write|respond|print|reply|repeat|provide|list|answer|tell|reveal|show|send|do|execute|run"],
+  [3, "instead ~1 output|say|write|respond|print|reply|repeat|provide|list|answer|tell|reveal|show|send|do|execute|run"],
   [5, "begin|start|end|prefix|finish|preface|conclude ~2 your|every|each|all ~1 response|reply|answer|summary|output|message|responses|replies ~1 with|by"],
   [5, "append|add|attach ~8 to ~1 every|each|all ~1 response|reply|answer|summary|output|responses|replies"],
   [4, "append|add|attach ~8 to ~1 your|the ~1 response|reply|answer|summary|output|responses|replies"],
   [3, "include|insert|mention|embed|put ~9 in|into your|final|every|each ~1 response|reply|answer|summary|output"],
-  [4.5, "your only|sole|entire|whole|final response|reply|answer|output ~1 should|must|shall|will|has"],
+  [5, "your only|sole|entire|whole|final response|reply|answer|output ~1 should|must|shall|will|has"],
   [5, "what|which|repeat|all ~2 instructions|instruction|prompt|rules|directives ~1 you were|have|are|received|had ~1 given|told|received|been|operating|at?"],
 ]);
 
-export const OVERRIDE_PHRASES = [...commands, ...refusals, ...claims, ...personas, ...tasks];
+export const OVERRIDE_PHRASES = [...commands, ...refusals, ...claims, ...personas, ...tasks, ...replies];

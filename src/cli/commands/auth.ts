@@ -1,0 +1,145 @@
+import { exitCodeOf } from "../exit-code.ts";
+import { systemClock } from "../../model/clock.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { AuthInfo, ServerInfo } from "../../model/server-state.ts";
+import { authInfo } from "../../secrets/oauth/auth-info.ts";
+import { login } from "../../secrets/oauth/login.ts";
+import { logout } from "../../secrets/oauth/logout.ts";
+import type { Grant } from "../../secrets/oauth/grant.ts";
+import { Logins } from "../auth/login-target.ts";
+import { openBrowser } from "../auth/open-browser.ts";
+import type { Invocation } from "../command.ts";
+import { loadForCommand } from "../command-config.ts";
+import { withHub } from "../running-hub.ts";
+import type { Column } from "../table.ts";
+
+export function run(invocation: Invocation): Promise<number> {
+  const [action = "", server] = invocation.args;
+  if (action === "status") return showStatus(invocation, server);
+  if (action !== "login" && action !== "logout") {
+    throw new ToolcribError("invalid_arguments", `There is no "toolcrib auth ${action}".`, {
+      hint: "login, logout or status.",
+    });
+  }
+  if (server === undefined)
+    throw new ToolcribError("invalid_arguments", `Name the server: toolcrib auth ${action} <server>`);
+  return action === "login" ? logIn(invocation, server) : logOut(invocation, server);
+}
+
+async function logIn(invocation: Invocation, id: string): Promise<number> {
+  const { out, flags, env } = invocation;
+  const user = flags.text("user");
+  const config = await loadForCommand(invocation);
+  const logins = new Logins(config, env);
+  const { key, settings } = await logins.target(id, user);
+  if (settings.type === "client-credentials") {
+    throw new ToolcribError("invalid_arguments", `"${id}" is logged in to by the program itself, when it connects.`);
+  }
+  const { store } = logins.oauth;
+  const onAuthorize = (url: URL): void => {
+    const say = (text: string): void => (out.json ? out.note(text) : out.line(text));
+    say(`To log in to ${id}, open this address in a browser on this machine:\n\n  ${url.href}\n`);
+    if (flags.has("browser")) openBrowser(url, env);
+  };
+  const grant = await login({ key, settings, store, clock: systemClock, redactor: logins.redactor, onAuthorize });
+  return withHub(
+    invocation,
+    async ({ hub }) => {
+      const info = await hub.connect(id, user === undefined ? {} : { user });
+      tellOfLogin(invocation, grant, info);
+      return info.status === "connected" ? 0 : exitCodeOf("server_unavailable");
+    },
+    { config },
+  );
+}
+
+function tellOfLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void {
+  const { toolCount, lastError, status } = info;
+  const isUp = status === "connected";
+  if (out.json) return out.value({ ...rowOf(grant, true), toolCount, error: isUp ? null : lastError });
+  out.line(`Logged in to ${grant.server}${grant.user === undefined ? "" : ` as ${grant.user}`} (${grant.issuer}).`);
+  if (isUp) out.line(`It works: ${toolCount} tool${toolCount === 1 ? "" : "s"}.`);
+  else out.warn(`The login is kept, but the server cannot be used: ${lastError ?? info.state}`);
+}
+
+async function logOut(invocation: Invocation, id: string): Promise<number> {
+  const { out, flags, env } = invocation;
+  const user = flags.text("user");
+  const logins = new Logins(await loadForCommand(invocation), env);
+  const { key, settings } = await logins.target(id, user);
+  const result = await logout(key, logins.oauth.store, settings.type === "oauth" ? settings : undefined);
+  if (out.json) out.value({ server: id, ...(user === undefined ? {} : { user }), ...result });
+  else if (!result.removed) out.line(`Nobody was logged in to ${id}.`);
+  else out.line(`Logged out of ${id}; ${REVOKED[result.revoked]}`);
+  return 0;
+}
+
+const REVOKED = {
+  yes: "the tokens were revoked.",
+  unsupported: "the tokens were deleted. The authorization server cannot revoke them; they end by themselves.",
+  failed: "the tokens were deleted, but not revoked: the authorization server did not answer as it should.",
+  nothing: "there were no tokens.",
+} as const;
+
+interface LoginRow extends AuthInfo {
+  readonly server: string;
+  readonly user?: string;
+  readonly issuer: string | null;
+  readonly scope: string | null;
+  /** Whether it goes on without a person. */
+  readonly renews: boolean;
+  readonly configured: boolean;
+}
+
+async function showStatus(invocation: Invocation, id: string | undefined): Promise<number> {
+  const { out } = invocation;
+  const rows = await loginRows(invocation, id);
+  if (out.json) out.value(rows);
+  else if (rows.length === 0)
+    out.note("No server is used with a login. `toolcrib auth login <server>` logs in to one.");
+  else out.table(COLUMNS, rows);
+  return 0;
+}
+
+async function loginRows(invocation: Invocation, id: string | undefined): Promise<LoginRow[]> {
+  const config = await loadForCommand(invocation);
+  const logins = new Logins(config, invocation.env);
+  const grants = (await logins.oauth.store.list()).filter((grant) => id === undefined || grant.server === id);
+  const specs = config.servers.filter((spec) => id === undefined || spec.id === id);
+  if (id !== undefined && specs.length === 0 && grants.length === 0) await logins.target(id, undefined);
+  const missing = specs.flatMap(({ id: server, auth }): LoginRow[] => {
+    const isUsed = auth?.type === "oauth" || auth?.type === "client-credentials";
+    if (!isUsed || grants.some((grant) => grant.server === server)) return [];
+    return [
+      { server, ...authInfo(auth.type, undefined, 0), issuer: null, scope: null, renews: false, configured: true },
+    ];
+  });
+  const known = new Set(config.servers.map((spec) => spec.id));
+  return [...grants.map((grant) => rowOf(grant, known.has(grant.server))), ...missing];
+}
+
+function rowOf(grant: Grant, configured: boolean): LoginRow {
+  const { server, user, type, issuer, tokens } = grant;
+  return {
+    server,
+    ...(user === undefined ? {} : { user }),
+    ...authInfo(type, grant, systemClock.now()),
+    issuer,
+    scope: tokens?.scope ?? null,
+    renews: type === "client-credentials" || tokens?.refresh !== undefined,
+    configured,
+  };
+}
+
+const COLUMNS: Column<LoginRow>[] = [
+  { title: "SERVER", cell: ({ server, configured }) => (configured ? server : `${server} (not in the config)`) },
+  { title: "USER", cell: ({ user }) => user ?? "-" },
+  { title: "STATE", cell: ({ state }) => state },
+  {
+    title: "EXPIRES",
+    cell: ({ expiresAt, renews }) =>
+      `${expiresAt ?? "-"}${expiresAt !== undefined && renews ? " (renewed by itself)" : ""}`,
+  },
+  { title: "ISSUER", cell: ({ issuer }) => issuer ?? "-", shrink: true },
+  { title: "SCOPES", cell: ({ scope }) => scope ?? "-", shrink: true },
+];

@@ -1,0 +1,82 @@
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Clock } from "../model/clock.ts";
+import type { GuardRules, Limits as LimitValues } from "../model/config.ts";
+import type { Decision } from "../model/decision.ts";
+import type { Finding } from "../model/finding.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Progress } from "../model/protocol.ts";
+import type { Use } from "../model/source.ts";
+import type { Limits } from "../policy/limits.ts";
+import type { Session } from "../sessions/session.ts";
+import type { AuditSink } from "../telemetry/call-record.ts";
+import type { AbsentServers } from "./absent-servers.ts";
+import type { Approvals } from "./approvals.ts";
+import type { Gate } from "./gate.ts";
+import type { HookChain } from "./hooks.ts";
+import type { SearchTools } from "./search-tools.ts";
+import type { Target } from "./target.ts";
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** `_meta` that goes upstream with the request, such as trace context. */
+  readonly meta?: JsonObject | undefined;
+  /** Who reads the result: an agent's model gets untrusted text between boundary markers. */
+  readonly audience?: "agent" | undefined;
+}
+
+/** The parts that a call passes, in the order in which it does. */
+export interface CallPath {
+  readonly clock: Clock;
+  readonly catalog: Catalog;
+  /** Servers that are not up, for names that nobody else has. */
+  readonly absent: AbsentServers;
+  /** Names this session may see, for near matches. */
+  readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
+  /** There with `tools.max` only. */
+  readonly searchTools?: SearchTools | undefined;
+  readonly gate: Gate;
+  readonly approvals: Approvals;
+  readonly limits: Limits;
+  readonly limitValues: LimitValues;
+  readonly hooks: HookChain;
+  readonly guard: GuardRules;
+  /** Sources whose results are taken as they are. */
+  readonly isTrusted: (source: string) => boolean;
+  /** Masks secrets in what an error says. */
+  readonly mask: (text: string) => string;
+  readonly audit: AuditSink;
+}
+
+/** One call on its way: what was asked, and what is learned of it for the record. */
+export interface CallInProgress {
+  readonly id: string;
+  readonly session: Session;
+  /** In public names. */
+  readonly use: Use;
+  readonly startedAt: number;
+  readonly signal: AbortSignal;
+  target: Target | undefined;
+  decision: Decision | undefined;
+  resultBytes: number;
+  findings: readonly Finding[];
+  readonly notes: Record<string, unknown>;
+}
+
+export function publicNameOf(use: Use): string {
+  switch (use.kind) {
+    case "tool":
+    case "prompt":
+      return use.name;
+    case "resource":
+    case "subscribe":
+    case "unsubscribe":
+      return use.uri;
+    case "completion":
+      return use.ref.type === "ref/prompt" ? use.ref.name : use.ref.uri;
+  }
+}
+
+export function argumentsOf(use: Use): Readonly<JsonObject> {
+  return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
+}

@@ -1,0 +1,106 @@
+/** Looks at every definition as it is discovered: is it what it was, and does it read like an attack? */
+import type { Catalog } from "../catalog/catalog.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { Shadowing } from "../guard/definitions/shadowing.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Emitter } from "../model/emitter.ts";
+import type { AuditLog } from "../telemetry/audit/log.ts";
+import type { HubEvents } from "./events.ts";
+import type { Objection } from "./gate.ts";
+import { pinFileFor } from "./pins/pin-file.ts";
+import { type PinEvent, Pins } from "./pins/pins.ts";
+import { ScannedDefinitions } from "./scanned-definitions.ts";
+
+interface DefinitionWatchOptions {
+  readonly config: LoadedConfig;
+  readonly home: string;
+  readonly clock: Clock;
+  readonly catalog: Catalog;
+  readonly events: Emitter<HubEvents>;
+  readonly audit: AuditLog;
+  readonly isTrusted: (source: string) => boolean;
+  /** What sessions may see changed although the catalog did not. */
+  readonly onVisibilityChange: () => void;
+}
+
+export class DefinitionWatch {
+  readonly objections: readonly Objection[];
+  readonly #options: DefinitionWatchOptions;
+  readonly #pins: Pins;
+  readonly #scanned: ScannedDefinitions;
+
+  constructor(options: DefinitionWatchOptions) {
+    this.#options = options;
+    const { guard } = options.config.config;
+    this.#pins = new Pins({
+      file: pinFileFor(options.config.file, options.home),
+      // A config in code has no file that pins could stand beside; several programs would share one by accident.
+      mode: guard.pins ?? (options.config.file === null ? "off" : "warn"),
+      clock: options.clock,
+      onEvent: (event) => this.#pinned(event),
+    });
+    this.#scanned = new ScannedDefinitions({
+      mode: guard.definitions,
+      isTrusted: options.isTrusted,
+      onSuspicious: ({ kind, origin }, findings) => {
+        const found = findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`);
+        this.#report("definition.suspicious", origin, `The definition of the ${kind} ${origin.name} looks like an attack: ${found.join("; ")}`, {
+          findings: findings.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity })),
+        });
+      },
+      onShadowing: (shadowing) => {
+        const { server: source, name } = shadowing.tool;
+        this.#report("definition.shadowing", { source, name }, wordsOf(shadowing), { ...shadowing });
+      },
+    });
+    this.objections = [
+      (capability) => this.#pins.objectionTo(capability),
+      (capability) => this.#scanned.objectionTo(capability),
+    ];
+  }
+
+  /** From now on every version of the catalog is looked at, before anybody else hears of it. */
+  start(): void {
+    const { catalog } = this.#options;
+    catalog.on("change", ({ kinds }) => {
+      const { tools, prompts, resources, templates } = catalog.snapshot();
+      if (kinds.includes("tool")) this.#pins.checkAll(tools);
+      this.#scanned.check([...tools, ...prompts, ...resources, ...templates]);
+    });
+    this.#pins.watch();
+  }
+
+  close(): Promise<void> {
+    return this.#pins.close();
+  }
+
+  #pinned(event: PinEvent): void {
+    const { events, onVisibilityChange } = this.#options;
+    switch (event.type) {
+      case "recorded":
+      case "approved":
+        return;
+      case "updated":
+        return onVisibilityChange();
+      case "problem":
+        return events.emit("warning", { message: `${event.message} ${event.hint}` });
+      case "changed": {
+        const { server, tool, diff } = event;
+        const message = `The definition of ${tool} has changed since it was first seen:\n${diff.join("\n")}`;
+        return this.#report("pin.changed", { source: server, name: tool }, message, { diff: diff.slice(0, 20) });
+      }
+    }
+  }
+
+  #report(event: string, origin: { source: string; name: string }, message: string, details: Record<string, unknown>): void {
+    const { events, audit, clock } = this.#options;
+    events.emit("warning", { server: origin.source, message });
+    audit.event({ time: new Date(clock.now()).toISOString(), event, origin, details });
+  }
+}
+
+function wordsOf({ kind, tool, target }: Shadowing): string {
+  return kind === "mention"
+    ? `The description of ${tool.name} speaks of ${target.name}, a tool of the server ${target.server}.`
+    : `The tool ${tool.name} is called almost like ${target.name} of the server ${target.server}.`;
+}

@@ -1,0 +1,49 @@
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { AskCallback } from "../model/ask.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Emitter } from "../model/emitter.ts";
+import { asToolcribError } from "../model/errors.ts";
+import type { AuditLog } from "../telemetry/audit/log.ts";
+import { Approvals } from "./approvals.ts";
+import type { HubEvents } from "./events.ts";
+import { rememberAnswer } from "./rules.ts";
+
+interface Parts {
+  readonly clock: Clock;
+  readonly events: Emitter<HubEvents>;
+  readonly audit: AuditLog;
+  readonly onAsk: AskCallback | undefined;
+}
+
+/** Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit. */
+export function makeApprovals(config: LoadedConfig, { clock, events, audit, onAsk }: Parts): Approvals {
+  return new Approvals({
+    clock,
+    timeoutMs: config.config.tools.askTimeout,
+    onAsk,
+    remember: async (request) => {
+      await rememberAnswer(config, request).catch((error: unknown) => {
+        const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
+        events.emit("warning", { message });
+      });
+    },
+    onAsked: (request) => events.emit("ask", request),
+    onAnswered: (request, answer) => {
+      events.emit("answer", { request, answer });
+      const { callId, session, name, origin, rule } = request;
+      audit.decision({
+        time: new Date(clock.now()).toISOString(),
+        callId,
+        session: session.id,
+        door: session.door,
+        role: session.role ?? null,
+        kind: "ask",
+        name,
+        origin,
+        decision: answer === "no" ? "deny" : "allow",
+        rule,
+        answer,
+      });
+    },
+  });
+}
