@@ -106,7 +106,7 @@ async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk
     request.onAuthorize(authorizationUrl);
     const params = await waiting;
     const iss = params.get("iss") ?? undefined;
-    void ({
+    sdk.validateAuthorizationResponseIssuer({
       iss,
       expectedIssuer: at.metadata?.issuer,
       issParameterSupported: at.metadata?.authorization_response_iss_parameter_supported === true,

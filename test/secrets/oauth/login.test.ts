@@ -130,6 +130,13 @@ describe("[guard-11d] what comes back is checked", () => {
     }
   });
 
+  it("believes no refusal that another issuer claims", async () => {
+    const { authorization, login } = await oauthBench();
+    authorization.iss = "https://evil.example";
+    authorization.denies = true;
+    await expect(login()).rejects.toThrow(/not from the authorization server that was asked/);
+  });
+
   it("takes no metadata that are another issuer's", async () => {
     const { authorization, login } = await oauthBench();
     authorization.issuer = "https://evil.example";
