@@ -13,6 +13,7 @@ import { ToolClasses } from "../policy/classes.ts";
 import { Limits } from "../policy/limits.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
+import { Secrets } from "../secrets/secrets.ts";
 import { Session } from "../sessions/session.ts";
 import { AuditLog } from "../telemetry/audit/log.ts";
 import { loadPlugins } from "../tools/plugins.ts";
@@ -107,6 +108,7 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     eras: new FileEraMemory(join(home, "cache", "eras.json")),
     pids,
     redactor,
+    secrets: new Secrets({ env, home, clock, redactor, ...config.config.secrets }),
     oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
     hubSession: session,
     logLevel: options.logLevel ?? "info",

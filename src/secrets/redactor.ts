@@ -1,7 +1,7 @@
 /** Masks secrets in text that is shown, logged or recorded: known values in all their forms, and what looks like a token. */
+import { KnownValues } from "./known-values.ts";
 import { MASK } from "./mask.ts";
 import { maskTokens } from "./token-shapes.ts";
-import { formsOf } from "./value-forms.ts";
 
 /** Values under this length are not masked: they would blot out ordinary text and protect nothing. */
 const SHORTEST = 4;
@@ -11,8 +11,8 @@ const SHORTEST_IN_CONTENT = 8;
 const DEEPEST = 256;
 
 export class Redactor {
-  readonly #known = new Patterns(SHORTEST);
-  readonly #credentials = new Patterns(SHORTEST_IN_CONTENT);
+  readonly #known = new KnownValues(SHORTEST);
+  readonly #credentials = new KnownValues(SHORTEST_IN_CONTENT);
 
   /** A value to mask in messages: it may be a secret. */
   add(value: string): void {
@@ -26,7 +26,7 @@ export class Redactor {
   }
 
   /** For messages, logs, events and records. */
-  readonly mask = (text: string): string => maskTokens(this.#known.replace(text));
+  readonly mask = (text: string): string => maskTokens(this.#known.maskCut(this.#known.mask(text)));
 
   /** `mask` for every string of a value, such as the details of an error. The value itself if there is nothing to mask. */
   readonly maskAll = <Value>(value: Value): Value => walk(value, this.mask);
@@ -36,51 +36,7 @@ export class Redactor {
    * itself if there is nothing to mask.
    */
   readonly maskContent = <Value>(value: Value): Value =>
-    this.#credentials.empty ? value : walk(value, (text) => this.#credentials.replace(text));
-}
-
-/** A pattern of such a form would be larger than the engine takes. */
-const LONG = 1024;
-
-/** The forms of all values as one pattern, made anew only after a new value. */
-class Patterns {
-  readonly #shortest: number;
-  readonly #values = new Set<string>();
-  readonly #forms = new Set<string>();
-  readonly #longForms = new Set<string>();
-  #pattern: RegExp | undefined;
-
-  constructor(shortest: number) {
-    this.#shortest = shortest;
-  }
-
-  get empty(): boolean {
-    return this.#values.size === 0;
-  }
-
-  add(value: string): void {
-    if (value.length < this.#shortest || this.#values.has(value)) return;
-    this.#values.add(value);
-    for (const form of formsOf(value)) {
-      if (form.length >= this.#shortest) (form.length < LONG ? this.#forms : this.#longForms).add(form);
-    }
-    this.#pattern = undefined;
-  }
-
-  replace(text: string): string {
-    if (this.empty || text.length < this.#shortest) return text;
-    let masked = text;
-    for (const form of this.#longForms) if (text.length >= form.length) masked = masked.replaceAll(form, MASK);
-    if (this.#forms.size === 0) return masked;
-    this.#pattern ??= alternation(this.#forms);
-    return masked.replace(this.#pattern, MASK);
-  }
-}
-
-/** Longest first, so that a secret that holds another one is masked whole. */
-function alternation(forms: ReadonlySet<string>): RegExp {
-  const longestFirst = [...forms].toSorted((a, b) => b.length - a.length);
-  return new RegExp(longestFirst.map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
+    this.#credentials.empty ? value : walk(value, (text) => this.#credentials.mask(text));
 }
 
 /** Copies only what changes. */

@@ -5,7 +5,7 @@
  * the engine run out of stack on a text of some megabytes, and may read the same characters again and again.
  */
 import { looksLikeCredential } from "./looks-like-secret.ts";
-import { MASK } from "./mask.ts";
+import { maskEach } from "./mask.ts";
 
 /** Prefixes that makers of tokens put there so that tokens can be recognised, with the least that follows. */
 const PREFIXED = [
@@ -67,25 +67,6 @@ export function maskTokens(text: string): string {
     const end = runFrom(from, start, VALUE);
     return isNamedSecret(name, sign, from.slice(start, end)) ? [start, end] : undefined;
   });
-}
-
-/** Replaces the span that `spanOf` gives for each match; where it gives none, the search goes on behind the match. */
-function maskEach(
-  text: string,
-  pattern: RegExp,
-  spanOf: (match: RegExpExecArray, text: string) => readonly [start: number, end: number] | undefined,
-): string {
-  let masked = "";
-  let position = 0;
-  pattern.lastIndex = 0;
-  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-    const span = spanOf(match, text);
-    if (span === undefined) continue;
-    masked += text.slice(position, span[0]) + MASK;
-    position = span[1];
-    pattern.lastIndex = position;
-  }
-  return position === 0 ? text : masked + text.slice(position);
 }
 
 /** Which characters belong, by code: asking a pattern for each one of millions takes long. */

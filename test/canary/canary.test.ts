@@ -30,23 +30,26 @@ describe("[guard-10b] no secret comes out", () => {
     const { canaries, env, config } = await leakySetup(place.dir);
     const { mcpServers, ...rest } = config;
     place.configure(mcpServers, rest);
-    const commands = [
-      ...["dump", "fails", "refuses", "tells", "dies", "nosuch"].flatMap((tool) => [["call", `serve__${tool}`], ["call", `serve__${tool}`, "--json"]]),
+    const both = (...commands: string[]): string[][] => commands.flatMap((command) => [command.split(" "), [...command.split(" "), "--json"]]);
+    const uses = [
+      ...both(...["dump", "fails", "refuses", "tells", "dies", "nosuch"].map((tool) => `call serve__${tool}`)),
+      ...both("read leak://all", "prompt serve__ask", "call unauthorized__x", "call crash__x"),
       ["call", "serve__dump", `password=${canaries.make("an argument of a call", "plain")}`],
-      ["call", "unauthorized__x", "--json"],
-      ["call", "crash__x"],
-      ["read", "leak://all"],
-      ["read", "leak://all", "--json"],
-      ["prompt", "serve__ask", "--json"],
-      ...["list", "status", "doctor", "secrets check", "audit", "pins list", "policy explain serve__dump"].flatMap((command) => [command.split(" "), [...command.split(" "), "--json"]]),
-      ["list", "--all"],
+    ];
+    const looks = [
+      ...both("list", "list --all", "status", "doctor", "secrets check", "pins list", "policy explain serve__dump"),
       ["add", "new", "--dry-run", "--env", `MY_TOKEN=${canaries.make("an argument of add", "plain")}`, "--", "x"],
     ];
-    for (const args of commands) {
-      const { code, stdout, stderr } = await place.run(args, { env });
-      const said = `${stdout}\n${stderr}`;
-      expect(said.trim(), args.join(" ")).not.toBe("");
-      expect({ args, code, found: canaries.foundIn(said) }).toEqual({ args, code, found: [] });
+    for (const commands of [uses, looks, both("audit", "audit verify")]) {
+      for (let first = 0; first < commands.length; first += 4) {
+        const some = commands.slice(first, first + 4);
+        const finished = await Promise.all(some.map((args) => place.run(args, { env })));
+        for (const [index, { code, stdout, stderr }] of finished.entries()) {
+          const said = `${stdout}\n${stderr}`;
+          expect(said.trim(), some[index]?.join(" ")).not.toBe("");
+          expect({ args: some[index], code, found: canaries.foundIn(said) }).toEqual({ args: some[index], code, found: [] });
+        }
+      }
     }
     expect(canaries.foundIn(filesUnder(place.home))).toEqual([]);
   });

@@ -41,7 +41,7 @@ export async function leakySetup(dir: string): Promise<LeakySetup> {
     VAULT_ADDR: vault.url,
     VAULT_TOKEN: token,
     FROM_ENV: canaries.make("secret://env"),
-    A_VARIABLE: canaries.make("${VAR}"),
+    VARIABLE_SECRET: canaries.make("${VAR}"),
     // Nobody's business but the hub's.
     UNRELATED_TOKEN: canaries.make("the hub's own environment"),
   };
@@ -50,7 +50,7 @@ export async function leakySetup(dir: string): Promise<LeakySetup> {
     args: [SERVER, mode, secretFile(`arg-${mode}`, canaries.make(`secret://file in args of ${mode}`)), "--api-key", canaries.make(`plain text in args of ${mode}`)],
     env: {
       CANARY_1: "secret://env/FROM_ENV",
-      CANARY_2: "${A_VARIABLE}",
+      CANARY_2: "${VARIABLE_SECRET}",
       CANARY_3: "before ${secret://vault/kv/app#env} after",
       CANARY_4: "secret://exec/keeper",
       CANARY_5: "secret://keychain/some/body",

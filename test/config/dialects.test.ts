@@ -197,14 +197,12 @@ describe("[spine-05d] OpenClaw", () => {
       { id: "home", command: "uvx", env: { LEVEL: "9", TOKEN: "secret://env/HOME_TOKEN" } },
       { id: "pager", command: "pager-mcp" },
     ]);
-    expect(warnings.find(({ code }) => code === "per_agent")?.message).toBe(
-      'servers of the agent "ops" are read but not used yet: home, pager',
-    );
   });
 
   it("is loaded as a main config, JSON5 and all, while JSON5 in Toolcrib's own file is a syntax error", async () => {
     const { servers } = await new Workplace().load({ file: join(FIXTURES, "openclaw.json") });
-    expect(servers).toHaveLength(3);
+    expect(servers.map(({ id }) => id).slice(3)).toEqual(["home@ops", "pager@ops"]);
+    expect(servers[3]).toMatchObject({ roles: ["ops"], replaces: "home" });
     const place = new Workplace();
     const problems = await place.problems({ file: place.write("toolcrib.json", "{ mcpServers: {} }") });
     expect(problems[0]?.code).toBe("syntax");

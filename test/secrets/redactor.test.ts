@@ -56,6 +56,16 @@ describe("[guard-10a] known values", () => {
     }
   });
 
+  it("are masked where a text was cut off in the middle of one", () => {
+    const redactor = redactorOf("canary-secret-value", "canary-other-value");
+    for (const cut of ["canary-secr…", 'canary-secret-val"…', "canary-other...", Buffer.from("canary-secret-value").toString("base64").slice(0, 15), "canary-s"]) {
+      expect(redactor.mask(`failed: ${cut}`), cut).toMatch(/^failed: \[redacted\]["….]*$/);
+    }
+    expect(redactor.mask("canary-s is a bird, canary-… too")).toBe("canary-s is a bird, canary-… too");
+    const many = "canary-s".repeat(100_000);
+    expect(redactor.mask(many)).toHaveLength(many.length - 8 + "[redacted]".length);
+  });
+
   it("that are short are left alone, in content even more so", () => {
     const redactor = redactorOf("abc", "", "main", "12345678");
     expect(redactor.mask("abc main 12345678")).toBe("abc [redacted] [redacted]");

@@ -23,12 +23,12 @@ export function shapeOf(text: string): TextShape {
   return { fences, json: looksLikeJson(text), code: isCode(text.slice(0, 20_000)) };
 }
 
-/** At least three lines, and one in eight, begin like code. */
+/** At least two lines, and one in eight, begin like code. */
 function isCode(text: string): boolean {
   const lines = text.split("\n").length;
   let codeLines = 0;
   for (const _ of text.matchAll(CODE_LINE)) codeLines += 1;
-  return codeLines >= 3 && codeLines * 8 >= lines;
+  return codeLines >= 2 && codeLines * 8 >= lines;
 }
 
 export function isFenced(shape: TextShape, offset: number): boolean {
@@ -52,6 +52,8 @@ export function isQuoted(text: string, start: number, end: number): boolean {
   const after = text.slice(end, end + LINE_SCAN).split("\n", 1)[0] ?? "";
   if (count(line, '"') % 2 === 1 && after.includes('"')) return true;
   if (count(line, "`") % 2 === 1 && after.includes("`")) return true;
+  // A pattern between slashes.
+  if (/(?:^|[\s(=,:[])\/[^/\n]{0,120}$/.test(line.slice(-130)) && /^[^/\n]{0,120}\/[a-z]{0,6}\s{0,2}[,;).\]]/.test(after)) return true;
   return /(?:^|[\s(=,:[])'(?:[^']|\w'\w){0,80}$/.test(line.slice(-100)) && /'(?:$|[\s).,;:!?\]])/.test(after);
 }
 

@@ -17,6 +17,8 @@ const DUTY = set("must should shall need");
 const READER = set("you assistant ai model agent agents assistants models llm llms");
 const OWING = set("you have need required are instructed ordered obligated obliged necessary important want supposed");
 
+const TELLING = set("ask asks asked asking tell tells told telling trick tricks urge urges require requires request requests prompt prompts get gets make makes");
+
 const LOOK_BACK = 5;
 
 /** `first` is the index of the verb. Reads a few words back, in the same sentence. */
@@ -31,6 +33,8 @@ export function moodOf(tokens: Tokens, first: number): Mood {
     // Emphasis does not end a clause; a colon, a bracket or a quotation does.
     const gap = tokens.gapBefore(at);
     const sign = gap.replace(/[\s*_~`)\]]+/g, "");
+    // A compound: the second half of "ts-ignore" commands nobody.
+    if (gap === "-") return "plain";
     if (sign === ",") return moodOfClause(tokens, before);
     if (sign !== "") return "command";
     const word = tokens.word(before);
@@ -81,7 +85,7 @@ function moodOfInfinitive(tokens: Tokens, to: number): Mood {
   for (let at = to - 1; at >= to - 4 && at >= 0; at -= 1) {
     const word = tokens.word(at);
     if (NEGATIONS.has(word)) return "negation";
-    if (owed && word === "you") return "command";
+    if (owed && word === "you") return TELLING.has(tokens.word(at - 1)) ? "description" : "command";
   }
   return "description";
 }

@@ -22,7 +22,8 @@ const FORGERIES: readonly Forgery[] = [
   { pattern: /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g, weight: 5, hostileWeight: 9 },
   { pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/g, weight: 3.5, hostileWeight: 8.5 },
   { pattern: /<start_of_turn>\s{0,3}(?:system|model|user|developer)/g, weight: 4, hostileWeight: 9 },
-  { pattern: /\[\/?inst\]|<<\/?sys>>|<\/?s>\s{0,3}\[inst\]/g, weight: 3.5, hostileWeight: 8.5 },
+  { pattern: /^[ \t>*_#/-]{0,8}(?:ai|llm|agent|copilot|chatgpt|claude|assistant)\s?[:,]/gm, weight: 0, hostileWeight: 5.5 },
+  { pattern: /\[\/?inst\]|<<\/?sys>>|<\/?s>\s{0,3}\[inst\]/g, weight: 5, hostileWeight: 8.5 },
   // A result that closes what holds it and opens something with more authority.
   {
     pattern:
@@ -93,5 +94,6 @@ function score(reading: Reading, forgery: Weights, start: number, end: number): 
   if (spanAt(reading.hidden, start) !== undefined) return base;
   // Chat templates in the documents of models: shown as code, or in a text about them.
   if (isShown(reading, start, end)) return base - (hostile && reading.topic < 2 && !reading.shape.code ? 2.5 : 6);
-  return reading.topic >= 4 ? base - 3.5 : base;
+  if (reading.topic >= 4) return base - 3.5;
+  return reading.topic >= 1 && !hostile ? base - 1.5 : base;
 }

@@ -15,7 +15,7 @@ const SAME_KIND = 1.5;
 const TALK = 4;
 const CITED_WITHIN = 12;
 const MAIL = /[\w.+-]@[\w-]{1,60}\.[a-z]{2}/;
-const DROP = /\b(?:evil|attacker|exfil|webhook\.site|requestbin|ngrok|burpcollaborator|pastebin)\b|:\/\/\d{1,3}\.\d{1,3}\./;
+const DROP = /\b(?:evil|attacker|exfil|webhook\.site|requestbin|ngrok|burpcollaborator|pastebin)\b|\b\d{1,3}(?:\.\d{1,3}){3}\b/;
 
 /** Kinds that say by themselves that something is wanted of the reader. Manner and address alone are no attack. */
 const HOSTILE = new Set<CueKind>(["override", "persona", "task", "reply", "secrecy", "send", "credential", "destruction", "encoded"]);
@@ -51,7 +51,7 @@ function weigh(reading: Reading, cue: Cue): Weighing {
   if (cue.label.verb === true) {
     if (cue.mood === "command") score += 1;
     else if (cue.mood === "description" || cue.label.commandOnly === true) score = Math.min(score, TALK);
-    else if (cue.label.weight < 9) score -= 1.5;
+    else if (cue.label.weight < 9) score -= cue.label.kind === "override" ? 4 : 1.5;
   }
   if (cue.label.kind === "send" || cue.label.kind === "credential") score += destinationWeight(reading, start, end);
   return { score: inContext(reading, cue, score), start, end };
@@ -106,7 +106,8 @@ function inContext(reading: Reading, cue: Cue, score: number): number {
   const shown = isShown(reading, start, end);
   const cited = isCited(wordsBefore(reading, cue.first));
   if (shown && (cited || reading.topic >= 2)) return Math.min(score, TALK);
-  if (shown) return score - (reading.shape.code ? 4 : 2);
+  // A literal of a program; what its comments say is not shown but said.
+  if (shown) return reading.shape.code ? Math.min(score, TALK) : score - 2;
   if (reading.topic >= 4 && cited) return Math.min(score, TALK);
   return reading.topic >= 6 ? score - 3 : score;
 }

@@ -82,7 +82,7 @@ describe("[guard-11c] renewing", () => {
     await bench.login();
     bench.authorization.accessSeconds = 3600;
     bench.authorization.tokenDelayMs = 300;
-    const script = join(import.meta.dirname, "token-user.ts");
+    const script = join(import.meta.dirname, "../../fixtures/token-user.ts");
     const run = () => promisify(execFile)(process.execPath, [script, bench.dir, bench.server.url, "25"]);
     const outputs = await Promise.all([run(), run()]);
     const tokens = outputs.flatMap(({ stdout }) => JSON.parse(stdout) as string[]);

@@ -17,6 +17,7 @@ export const LEXICON: Lexicon = {
     "void cancelled canceled obsolete superseded invalid revoked overridden outdated null expired rescinded suspended lifted disabled withdrawn replaced deprecated",
   maker: "developer developers operator operators system owner creator creators admin administrator vendor openai anthropic google author",
   reading: "summarize summarise translate analyze analyse review process parse summarizing summarising translating analyzing analysing reviewing processing parsing",
+  limits: "restrictions restriction rules limits guidelines filters limitations ethics morals boundaries constraints safeguards censorship",
   given: "above before earlier previously given received prior told far",
   obey: "follow following obey obeying heed listen adhere comply complying",
   ai: "ai assistant assistants llm llms chatbot chatbots gpt chatgpt claude gemini copilot agent agents bot bots ais",

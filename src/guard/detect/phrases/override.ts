@@ -23,8 +23,11 @@ const commands = table({ kind: "override", code: "instruction_override", verb: t
   [6, "@cancelMild ~1 your ~2 @orders|@norms"],
   [3, "@cancelMild ~2 @all ~2 @norms"],
   [7, "pay no attention ~3 @prior|@orders ~3 @orders?"],
+  [7, "throw|toss|get|put ~1 away|out|rid|aside ~3 @prior|your ~2 @orders"],
+  [4, "@cancel ~4 user gave|said|asked|told|wants|set|requested"],
   [6.5, "put|set|leave|cast ~4 @orders|@norms aside"],
-  [5.5, "@cancel|bypass|disable|circumvent|skip ~3 safety|security|content|ethical ~1 checks|check|protocols|protocol|constraints|measures|policies|policy|filters|rules|guidelines|restrictions|mechanisms|safeguards"],
+  [4, "disable|skip ~2 safety|security|content|ethical ~1 checks|check|protocols|filters|guidelines|restrictions|safeguards"],
+  [5.5, "@cancel|bypass|circumvent ~3 safety|security|content|ethical ~1 checks|check|protocols|protocol|constraints|measures|policies|policy|filters|rules|guidelines|restrictions|mechanisms|safeguards"],
   [4.5, "@cancel|abandon|stop|halt|cease|drop|leave ~2 current|original|user's|users|summarization|summary|translation|analysis|review|this|your ~1 task|request|question|query|job|work|assignment"],
 ]);
 
@@ -36,6 +39,8 @@ const refusals = table({ kind: "override", code: "instruction_override", verb: t
 ]);
 
 const claims = table({ kind: "override", code: "instruction_override", unlessNegated: true }, [
+  [6, "you ~1 not have|need|required to follow|obey|heed ~4 @orders|@norms"],
+  [6, "you don't|needn't ~3 follow|obey|heed ~4 @orders|@norms"],
   [6, "you ~1 no longer ~3 bound|follow|obey|constrained|restricted|limited|subject"],
   [7, "@prior ~2 @orders ~4 @voided"],
   [5, "your ~1 @orders|@norms ~4 @voided"],
@@ -45,6 +50,7 @@ const claims = table({ kind: "override", code: "instruction_override", unlessNeg
   [4, "override|overrides|supersede|supersedes|replace|replaces|overrule|overrules|precedence|priority ~3 @all|@prior|your ~3 @orders"],
   [4.5, "instead of ~4 @prior|your|system ~2 @orders"],
   [6, "ignoring|disregarding ~2 @prior|your ~2 @orders"],
+  [5, "ignoring|disregarding|bypassing|forgetting|breaking ~1 your ~1 @norms"],
   [2.5, "new|updated|revised|real|actual|true|hidden|secret|emergency @orders"],
   [2.5, "@orders ~1 for|to ~2 @ai"],
 ]);
@@ -62,12 +68,14 @@ const personas = table({ kind: "persona", code: "instruction_override" }, [
   [6.5, "act|behave|pretend|respond|roleplay|operate|answer ~4 @freed"],
   [6, "enter|enable|activate|switch|entering|enabled|activated ~3 dan|jailbreak|god|unrestricted|sudo mode"],
   [5.5, "pretend|imagine|act|assume ~4 no ~1 restrictions|rules|limits|guidelines|filters|limitations|restriction"],
+  [6, "act|behave|respond|speak|operate ~1 like|as ~3 @mind ~3 without|no ~3 @limits"],
   [5.5, "assume|take|adopt|play ~2 role|persona|identity|character ~3 @mind ~5 no|without|unrestricted|never"],
   [5, "you ~2 have|has no ~1 restrictions|rules|limits|guidelines|filters|limitations"],
   [4, "do anything now"],
 ]);
 
 const tasks = table({ kind: "task", code: "instruction_override" }, [
+  [3, "whatever|regardless ~3 user ~1 asks|asked|says|wants|said"],
   [6, "your real|actual|true|secret|hidden ~1 task|goal|objective|job|mission|purpose|directive|instructions|instruction|role|orders"],
   [3.5, "your ~1 new|updated|primary|revised|overriding|highest ~1 task|goal|objective|mission|instructions|instruction|directive|orders|priority"],
   [3, "your only|sole|next|current|first task|goal|objective|mission|instruction|directive|job"],
@@ -83,6 +91,9 @@ const tasks = table({ kind: "task", code: "instruction_override" }, [
 
 /** What the answer is to look like: content that dictates it speaks to the model. */
 const replies = table({ kind: "reply", code: "instruction_override" }, [
+  [5, "summary|answer|response|reply|report|review you write|give|produce|generate|return ~1 must|should|has"],
+  [2.5, "reply|respond|answer with ~2 contents|content|text|list"],
+  [5, "what ~3 you told|given|instructed ~3 system|prompt|instructions"],
   [4, "respond|reply|answer ~1 with ~1 exactly|only|just|nothing"],
   [3, "say|reply|respond|answer|output|write|print|display only|just|nothing|exactly ~4 word|words|but|with|following|phrase|text|string"],
   [3, "instead ~1 output|say|write|respond|print|reply|repeat|provide|list|answer|tell|reveal|show|send|do|execute|run"],

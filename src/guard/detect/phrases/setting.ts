@@ -8,6 +8,7 @@ const address = table({ kind: "address", code: "agent_directive" }, [
   [3.5, "if you|you're are? ~3 ai|llm|language|assistant|agent|chatbot|model|bot"],
   [3.5, "@mind ~2 reading|processing|summarizing|summarising|parsing|analyzing|analysing|viewing|handling|accessing|ingesting|crawling|indexing ~1 this"],
   [2, "as ~1 ai|assistant|llm|language|agent ~2 you"],
+  [3.5, "to all|any|every ~1 ai|llm|language|chatbots|assistants|llms models|agents|assistants|systems|bots?"],
   [3.5, "to the? ai|assistant|llm|model|agent|chatbot that|who|which|reading|processing"],
   [3, "@ai please ~2 @act|@send|@destroy|@take"],
   [3.5, "you the assistant|ai|agent|llm|model|chatbot"],

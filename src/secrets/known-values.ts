@@ -1,0 +1,81 @@
+/** Values to mask, in all their forms, as one pattern that is made anew only after a new value. */
+import { MASK, maskEach } from "./mask.ts";
+import { formsOf } from "./value-forms.ts";
+
+/** A pattern of a longer form would be larger than the engine takes. */
+const LONG = 1024;
+/** So much of a form's beginning is recognised where a text was cut off. */
+const BEGINNING = 8;
+/** What stands where somebody cut a text, or nothing at all. */
+const CUT = /["'`)\]]{0,2}(?:…|\.\.\.|$)/y;
+
+export class KnownValues {
+  readonly #shortest: number;
+  readonly #values = new Set<string>();
+  readonly #forms = new Set<string>();
+  readonly #longForms = new Set<string>();
+  /** Forms by their beginning. */
+  readonly #beginnings = new Map<string, string[]>();
+  #pattern: RegExp | undefined;
+  #beginningPattern: RegExp | undefined;
+
+  /** @param shortest Shorter values are not masked. */
+  constructor(shortest: number) {
+    this.#shortest = shortest;
+  }
+
+  get empty(): boolean {
+    return this.#values.size === 0;
+  }
+
+  add(value: string): void {
+    if (value.length < this.#shortest || this.#values.has(value)) return;
+    this.#values.add(value);
+    for (const form of new Set(formsOf(value))) {
+      if (form.length >= this.#shortest) (form.length < LONG ? this.#forms : this.#longForms).add(form);
+      if (form.length <= BEGINNING) continue;
+      const beginning = form.slice(0, BEGINNING);
+      const others = this.#beginnings.get(beginning);
+      if (others === undefined) this.#beginnings.set(beginning, [form]);
+      else others.push(form);
+    }
+    this.#pattern = undefined;
+    this.#beginningPattern = undefined;
+  }
+
+  mask(text: string): string {
+    if (this.empty || text.length < this.#shortest) return text;
+    let masked = text;
+    for (const form of this.#longForms) if (text.length >= form.length) masked = masked.replaceAll(form, MASK);
+    if (this.#forms.size === 0) return masked;
+    this.#pattern ??= alternation(this.#forms);
+    return masked.replace(this.#pattern, MASK);
+  }
+
+  /** Masks the beginning of a value at a place where the text was cut off: who shortens a text may not know its secrets. */
+  maskCut(text: string): string {
+    if (this.#beginnings.size === 0 || text.length < BEGINNING) return text;
+    this.#beginningPattern ??= alternation(this.#beginnings.keys());
+    return maskEach(text, this.#beginningPattern, ({ index, 0: beginning }) => {
+      for (const form of this.#beginnings.get(beginning) ?? []) {
+        const end = index + commonLength(form, text, index);
+        CUT.lastIndex = end;
+        if (CUT.test(text)) return [index, end];
+      }
+      return undefined;
+    });
+  }
+}
+
+/** How much of the form stands in the text at this place. */
+function commonLength(form: string, text: string, at: number): number {
+  let length = BEGINNING;
+  while (length < form.length && form.charCodeAt(length) === text.charCodeAt(at + length)) length++;
+  return length;
+}
+
+/** Longest first, so that a secret that holds another one is masked whole. */
+function alternation(forms: Iterable<string>): RegExp {
+  const longestFirst = [...forms].toSorted((a, b) => b.length - a.length);
+  return new RegExp(longestFirst.map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
+}
