@@ -130,6 +130,7 @@ export async function withHub(
       connect: "none",
       door: "cli",
       env: invocation.env,
+      redactor: invocation.out.redactor,
       ...(role === undefined ? {} : { role }),
       ...(onAsk === undefined ? {} : { onAsk }),
     });

@@ -1,5 +1,5 @@
 /** What stands between a located capability and its run: the decision, the answer of a person, the limits. */
-import type { Decision, Rule } from "../model/decision.ts";
+import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Session } from "../sessions/session.ts";
 import { argumentsOf, type CallInProgress, type CallPath, publicNameOf } from "./call-path.ts";
@@ -8,29 +8,27 @@ import { isSearchTool } from "./search-definitions.ts";
 import type { Target } from "./target.ts";
 
 /** Resolves if the call may go on. An operator learns which rule denied; to anyone else what is denied does not exist. */
-export async function admit(path: CallPath, call: CallInProgress, target: Target, decision: Decision): Promise<void> {
-  if (decision.verdict === "allow") return;
+export async function admit(path: CallPath, call: CallInProgress, target: Target): Promise<void> {
   const { session, use } = call;
   const name = publicNameOf(use);
-  const { rule } = decision;
-  if (decision.verdict === "ask") {
-    const question = {
-      callId: call.id,
-      name,
-      origin: target.capability.origin,
-      arguments: argumentsOf(use),
-      rule,
-      reason: `${name} needs a yes first: ${wordsOf(rule)}.`,
-    };
-    return path.approvals.ask(session, question, call.signal);
+  const verdicts = path.gate.verdicts(session, target.capability);
+  for (const { verdict, rule } of verdicts) {
+    if (verdict !== "deny") continue;
+    if (!session.owner && !path.gate.shows(session, target.capability)) {
+      throw notFound(use, path.visibleNames(session, use.kind));
+    }
+    throw new ToolcribError("denied", `Policy denies ${name}: ${wordsOf(rule)}.`, {
+      hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
+      details: { rule },
+    });
   }
-  if (!session.owner && !path.gate.shows(session, target.capability)) {
-    throw notFound(use, path.visibleNames(session, use.kind));
+  const { origin } = target.capability;
+  for (const { verdict, rule } of verdicts) {
+    if (verdict !== "ask") continue;
+    const reason = `${name} needs a yes first: ${wordsOf(rule)}.`;
+    const question = { callId: call.id, kind: use.kind, name, origin, arguments: argumentsOf(use), rule, reason };
+    await path.approvals.ask(session, question, call.signal);
   }
-  throw new ToolcribError("denied", `Policy denies ${name}: ${wordsOf(rule)}.`, {
-    hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
-    details: { rule },
-  });
 }
 
 function wordsOf({ list, pattern, where }: Rule): string {

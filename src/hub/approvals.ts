@@ -47,18 +47,21 @@ export class Approvals {
 
   /** Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. */
   async ask(session: Session, question: Question, signal: AbortSignal): Promise<void> {
-    const lasts = question.rule.level !== "taint";
-    if (session.granted.has(question.name) || (lasts && this.#always.has(question.name))) return;
+    // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
+    const grant = `${question.rule.list} ${question.name}`;
+    const lasts = question.rule.list === "ask";
+    if (session.granted.has(grant) || (lasts && this.#always.has(question.name))) return;
     const callback = session.onAsk ?? this.#options.onAsk;
     if (callback === undefined) throw nobodyToAsk(question);
 
     const request = this.#request(session, question);
+    const answered = this.#wait(request, callback, signal);
     this.#options.onAsked(request);
-    const answer = await this.#wait(request, callback, signal);
+    const answer = await answered;
     this.#options.onAnswered(request, answer);
     if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
     if (answer === "no") throw refused(request);
-    if (answer === "session" || (answer === "always" && !lasts)) session.granted.add(request.name);
+    if (answer === "session" || (answer === "always" && !lasts)) session.granted.add(grant);
     else if (answer === "always") {
       this.#always.add(request.name);
       await this.#options.remember(request);
@@ -97,11 +100,13 @@ export class Approvals {
   }
 }
 
-function nobodyToAsk({ name, rule, reason }: Question): ToolcribError {
+const COMMANDS: Readonly<Record<string, string>> = { tool: "call", prompt: "prompt", resource: "read" };
+
+function nobodyToAsk({ kind, name, rule, reason }: Question): ToolcribError {
   const exception =
     rule.list === "ask" ? ` To allow it for good, add "!${name}" to the ask list in ${rule.where}.` : "";
   return new ToolcribError("denied", `${reason} There is nobody to ask.`, {
-    hint: `Run \`toolcrib call ${name}\` on a terminal to be asked, or give the hub an onAsk callback.${exception}`,
+    hint: `Run \`toolcrib ${COMMANDS[kind] ?? "call"} ${name}\` on a terminal to be asked, or give the hub an onAsk callback.${exception}`,
     details: { rule },
   });
 }

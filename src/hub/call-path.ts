@@ -43,8 +43,10 @@ export interface CallPath {
   readonly guard: GuardRules;
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
-  /** Masks secrets in what an error says. */
-  readonly mask: (text: string) => string;
+  /** Masks secrets in what an error or a progress report says. */
+  readonly mask: <Value>(value: Value) => Value;
+  /** Masks values of secrets in what a source returns, unless the config says otherwise. */
+  readonly maskResult: <Value>(value: Value) => Value;
   readonly audit: AuditSink;
 }
 

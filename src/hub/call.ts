@@ -10,12 +10,11 @@ import type { Use } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import { linkSignals } from "./abort.ts";
 import { admit, takeSlot } from "./admit.ts";
-import type { CallInProgress, CallOptions, CallPath } from "./call-path.ts";
+import { argumentsOf, type CallInProgress, type CallOptions, type CallPath } from "./call-path.ts";
 import { recordOf } from "./call-records.ts";
 import { describeCall, narrowUse } from "./hook-call.ts";
 import { locate, locateAbsent } from "./locate.ts";
 import { conclude, examine, failed } from "./result.ts";
-import { argumentsOf } from "./call-path.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
   const link = linkSignals([options.signal, session.closing]);
@@ -37,24 +36,25 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     checkRequest(call);
     const target = (call.target = locate(path, session, use) ?? (await locateAbsent(path, session, use)));
     call.decision = path.gate.decide(session, target.capability);
-    if (call.decision.verdict !== "allow") await admit(path, call, target, call.decision);
+    if (call.decision.verdict !== "allow") await admit(path, call, target);
     const slot = takeSlot(path, session, target);
     try {
       const seen = describeCall(call, target);
+      const { onProgress } = options;
       const raw = await target.source.run(await narrowUse(path, seen, target.use, call.notes), {
         callId: call.id,
         session,
         signal: link.signal,
-        ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+        ...(onProgress === undefined ? {} : { onProgress: (progress) => onProgress(path.mask(progress)) }),
         ...(options.meta === undefined ? {} : { meta: options.meta }),
         ...(options.audience === undefined ? {} : { audience: options.audience }),
       });
-      outcome = conclude(call, await examine(path, call, target, seen, raw, options.audience));
+      outcome = conclude(call, await examine(path, call, target, seen, path.maskResult(raw), options.audience));
     } finally {
       slot.release();
     }
   } catch (thrown) {
-    outcome = failed(path, call, asToolcribError(thrown));
+    outcome = failed(path, call, asToolcribError(thrown), options.audience);
   } finally {
     link.dispose();
   }

@@ -5,7 +5,7 @@ import { toolcribHome } from "../config/find-config.ts";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { systemClock, type Clock } from "../model/clock.ts";
 import type { ConfigInput } from "../model/config.ts";
-import { Emitter } from "../model/emitter.ts";
+import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
 import type { AskCallback } from "../model/ask.ts";
@@ -32,8 +32,9 @@ import { Gate } from "./gate.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
 import { makeApprovals } from "./make-approvals.ts";
+import { MaskedEvents } from "./masked-events.ts";
 import { OfferedTools } from "./offered-tools.ts";
-import { policyOf } from "./rules.ts";
+import { aliases, policyOf } from "./rules.ts";
 import { SEARCH_SOURCE } from "./search-definitions.ts";
 import { SearchTools } from "./search-tools.ts";
 import { ToolSearch } from "./tool-search.ts";
@@ -72,6 +73,8 @@ export interface HubOptions {
   readonly logLevel?: string;
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
+  /** Learns the hub's secrets, for a program that masks its own output too. */
+  readonly redactor?: Redactor;
 }
 
 /**
@@ -90,14 +93,14 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
   const config = await load(source, env, home);
   const { limits: limitValues, tools: hubRules } = config.config;
 
-  const events = new Emitter<HubEvents>();
+  const redactor = options.redactor ?? new Redactor();
+  const events = new MaskedEvents(redactor);
   const warnings = keepWarnings(events);
   const warn = (message: string): void => events.emit("warning", { message });
   const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
   const session = hubSession(config, options);
-  const redactor = new Redactor();
   const pids = new PidRecords(join(home, "run"));
   for (const orphan of await pids.reapOrphans()) {
     warn(`A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`);
@@ -131,6 +134,7 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     classes: new ToolClasses(config.config.guard.classes),
     taint: config.config.guard.taint,
     tagsOf,
+    aliasOf: aliases(config),
     isOwnerOnly: (name) => registry.isOwnerOnly(name),
     objections: watch.objections,
   });
@@ -153,7 +157,8 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     hooks: new HookChain(),
     guard: config.config.guard,
     isTrusted,
-    mask: (text) => redactor.mask(text),
+    mask: redactor.maskAll,
+    maskResult: config.config.secrets.maskResults ? redactor.maskContent : (result) => result,
     audit: {
       write(record, sent) {
         events.emit("call", record);
@@ -190,6 +195,11 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
 
   watch.start();
   relayEvents(catalog, connections, events);
+  for (const [server, connection] of connections) {
+    connection.on("state", ({ state }) => {
+      if (state.kind === "ready") watch.checkInstructions(server, connection.instructions?.());
+    });
+  }
   for (const message of catalog.namingWarnings()) warn(message);
   catalog.addSource(registry.source());
   for (const connection of connections.values()) catalog.addSource(connection);

@@ -1,9 +1,11 @@
 /** Looks at every definition as it is discovered: is it what it was, and does it read like an attack? */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { scanInstructions } from "../guard/definitions/scan-definition.ts";
 import type { Shadowing } from "../guard/definitions/shadowing.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
+import { isAtLeast } from "../model/finding.ts";
 import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { HubEvents } from "./events.ts";
 import type { Objection } from "./gate.ts";
@@ -68,6 +70,18 @@ export class DefinitionWatch {
       this.#scanned.check([...tools, ...prompts, ...resources, ...templates]);
     });
     this.#pins.watch();
+  }
+
+  /** A server's advice for its use is read by models too. */
+  checkInstructions(server: string, text: string | null | undefined): void {
+    if (text === null || text === undefined || this.#options.isTrusted(server)) return;
+    if (this.#options.config.config.guard.definitions === "ignore") return;
+    const serious = scanInstructions(text).filter(({ severity }) => isAtLeast(severity, "medium"));
+    if (serious.length === 0) return;
+    const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
+    this.#report("instructions.suspicious", { source: server, name: "instructions" }, `The server's instructions look like an attack: ${found}`, {
+      findings: serious.map(({ code, severity }) => ({ code, severity })),
+    });
   }
 
   close(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Capability } from "../model/capability.ts";
 import type { Decision } from "../model/decision.ts";
 import type { ToolClasses } from "../policy/classes.ts";
 import type { Explanation, Policy, Subject } from "../policy/decide.ts";
+import type { Matchable } from "../policy/pattern.ts";
 import type { Session } from "../sessions/session.ts";
 import { isSearchTool } from "./search-definitions.ts";
 
@@ -15,6 +16,8 @@ export interface GateOptions {
   readonly taint: "off" | "ask" | "deny";
   /** Tags of a source, for rules like `tag:finance`. */
   readonly tagsOf: (source: string) => readonly string[];
+  /** For a role's own server: the name that the tool would have at the hub's server whose place it takes. */
+  readonly aliasOf: (source: string, originName: string) => string | undefined;
   readonly isOwnerOnly: (toolName: string) => boolean;
   /** Pins and scanned definitions. They narrow, like everything after the rules. */
   readonly objections: readonly Objection[];
@@ -29,12 +32,18 @@ export class Gate {
 
   /** Whether the session sees it in lists. What must be asked for is seen. */
   shows(session: Session, capability: Capability): boolean {
-    return this.#standing(session, capability).verdict !== "deny";
+    return this.#standing(session, capability).every(({ verdict }) => verdict !== "deny");
   }
 
+  /** The strictest of what everybody says. */
   decide(session: Session, capability: Capability): Decision {
-    const standing = this.#standing(session, capability);
-    return strictest(standing, this.#taintVerdict(session, capability));
+    return this.verdicts(session, capability).reduce(strictest);
+  }
+
+  /** What everybody says: rules first, then objections, then taint. A yes to one question is no yes to another. */
+  verdicts(session: Session, capability: Capability): Decision[] {
+    const taint = this.#taintVerdict(session, capability);
+    return [...this.#standing(session, capability), ...(taint === undefined ? [] : [taint])];
   }
 
   /** The rules' part of the decision, step by step, and the decision as a whole. */
@@ -55,6 +64,7 @@ export class Gate {
     return {
       kind: capability.kind,
       publicName: capability.name,
+      alias: this.#options.aliasOf(capability.origin.source, capability.origin.name),
       originName: capability.origin.name,
       server: local ? null : capability.origin.source,
       annotations: isTool ? capability.definition.annotations : undefined,
@@ -63,10 +73,11 @@ export class Gate {
     };
   }
 
-  #standing(session: Session, capability: Capability): Decision {
-    if (isSearchTool(capability)) return this.#searchVerdict(session, capability);
+  #standing(session: Session, capability: Capability): Decision[] {
+    if (isSearchTool(capability)) return [this.#searchVerdict(session, capability)];
     const byRules = this.#options.policy.decide(this.subject(capability), session);
-    return this.#options.objections.reduce((decision, objects) => strictest(decision, objects(capability)), byRules);
+    const objections = this.#options.objections.map((objects) => objects(capability));
+    return [byRules, ...objections.filter((decision) => decision !== undefined)];
   }
 
   /**
@@ -91,14 +102,14 @@ export class Gate {
     return { verdict: mode, rule: { level: "taint", list: "taint", pattern: risk, where } };
   }
 
-  #matchable(capability: Capability): { names: string[]; annotations: Subject["annotations"]; tags: Subject["tags"] } {
-    const { publicName, originName, annotations, tags } = this.subject(capability);
-    return { names: [publicName, originName], annotations, tags };
+  #matchable(capability: Capability): Matchable {
+    const { kind, publicName, alias, originName, annotations, tags } = this.subject(capability);
+    return { kind, names: [publicName, originName, ...(alias === undefined ? [] : [alias])], annotations, tags };
   }
 }
 
 const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
 
-function strictest(first: Decision, second: Decision | undefined): Decision {
-  return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
+function strictest(first: Decision, second: Decision): Decision {
+  return STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
 }

@@ -22,6 +22,7 @@ import { runCall } from "./call.ts";
 import type { CallOptions, CallPath } from "./call-path.ts";
 import type { HubEvents } from "./events.ts";
 import type { Hooks } from "./hooks.ts";
+import { notFound } from "./locate.ts";
 import type { OfferedTools } from "./offered-tools.ts";
 import { CALL_TOOL, isSearchTool } from "./search-definitions.ts";
 import type { View, Views } from "./view.ts";
@@ -178,6 +179,13 @@ export class Hub {
   explain(session: Session, toolName: string): Explanation | undefined {
     const capability = this.#parts.catalog.find(toolName);
     return capability && this.#parts.path.gate.explain(session, capability);
+  }
+
+  /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
+  missing(session: Session, toolName: string): ToolcribError {
+    const use: Use = { kind: "tool", name: toolName, arguments: {} };
+    const { absent, visibleNames } = this.#parts.path;
+    return absent.explain(session, use) ?? notFound(use, visibleNames(session, "tool"));
   }
 
   /** Calls that wait for a yes. */

@@ -1,8 +1,9 @@
 /** What becomes of a source's result on its way out: the guard, hooks, taint, and the Outcome. */
 import { randomUUID } from "node:crypto";
-import { inspectResult } from "../guard/inspect-result.ts";
+import { inspectResult, type InspectionOptions } from "../guard/inspect-result.ts";
+import { mapStrings } from "../guard/result-texts.ts";
 import { resultText } from "../model/content.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { type ErrorObject, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, Result } from "../model/protocol.ts";
@@ -19,14 +20,7 @@ export async function examine(
   raw: Result,
   audience: CallOptions["audience"],
 ): Promise<Result> {
-  const { source, name } = target.capability.origin;
-  const { wrap, onSuspicious } = path.guard;
-  const isTrusted = path.isTrusted(source);
-  const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
-  const inspection = inspectResult(raw, {
-    resultBytes: path.limitValues.resultBytes,
-    untrusted: isTrusted ? undefined : { server: source, tool: name, boundary: randomUUID(), wrap: wraps, onSuspicious },
-  });
+  const inspection = inspectResult(raw, optionsFor(path, target, audience));
   call.findings = inspection.findings;
   if (inspection.verdict === "rejected") {
     const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
@@ -34,14 +28,14 @@ export async function examine(
     throw new ToolcribError(inspection.code, inspection.message, { hint: inspection.hint, details });
   }
   call.resultBytes = inspection.bytes;
-  if (!isTrusted) taint(path, call, target);
+  taint(path, call, target);
   const passed = inspection.verdict === "changed" ? inspection.result : raw;
   return path.hooks.empty ? passed : annotated(await path.hooks.after(seen, passed, call.notes), call.notes);
 }
 
 /** From now on the session holds content that anyone may have written. */
 function taint(path: CallPath, { id, session, startedAt }: CallInProgress, { capability }: Target): void {
-  if (session.taint !== null || !path.gate.isOpenWorld(capability)) return;
+  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.gate.isOpenWorld(capability)) return;
   session.markTainted({ callId: id, name: capability.name, at: startedAt });
 }
 
@@ -68,7 +62,33 @@ function withContent(result: Result): CallToolResult {
   return { ...result, content: Array.isArray(content) ? content.filter(isJsonObject) : [] } as CallToolResult;
 }
 
-export function failed(path: CallPath, { id }: CallInProgress, error: ToolcribError): Outcome {
-  const plain = error.toObject();
-  return { ok: false, callId: id, error: { ...plain, message: path.mask(plain.message) } };
+/**
+ * An error that a server worded is as untrusted as a result: it is scanned, and wrapped for agents, like one. Secrets are
+ * masked in every error, whoever worded it.
+ */
+export function failed(path: CallPath, call: CallInProgress, error: ToolcribError, audience: CallOptions["audience"]): Outcome {
+  const { id: callId, target } = call;
+  // Strings become strings and nothing else changes, so it is an ErrorObject still.
+  const plain = mapStrings(error.toObject(), path.mask) as ErrorObject;
+  if (target === undefined || plain.details?.["rpc"] === undefined || path.isTrusted(target.capability.origin.source)) {
+    return { ok: false, callId, error: plain };
+  }
+  taint(path, call, target);
+  const inspection = inspectResult({ content: [{ type: "text", text: plain.message }] }, optionsFor(path, target, audience));
+  call.findings = inspection.findings;
+  if (inspection.verdict === "rejected") {
+    const { code, message, hint } = inspection;
+    return { ok: false, callId, error: { code, message, hint } };
+  }
+  const { content } = inspection.verdict === "changed" ? withContent(inspection.result) : { content: [] };
+  const message = content[0]?.["text"];
+  return { ok: false, callId, error: { ...plain, message: typeof message === "string" ? message : plain.message } };
+}
+
+function optionsFor(path: CallPath, { capability }: Target, audience: CallOptions["audience"]): InspectionOptions {
+  const { source: server, name: tool } = capability.origin;
+  const { wrap, onSuspicious } = path.guard;
+  const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
+  const untrusted = { server, tool, boundary: randomUUID(), wrap: wraps, onSuspicious };
+  return { resultBytes: path.limitValues.resultBytes, untrusted: path.isTrusted(server) ? undefined : untrusted };
 }

@@ -1,8 +1,11 @@
 /** The config's rules as a Policy, and the way back: an answer "always" written where the rule stands. */
 import { allowAsked } from "../config/edit-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { NamePattern } from "../catalog/name-pattern.ts";
+import { cleanCharacters } from "../catalog/provider-name.ts";
 import type { AskRequest } from "../model/ask.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../policy/decide.ts";
 
 export function policyOf({ config, file, servers }: LoadedConfig): Policy {
@@ -42,11 +45,28 @@ export async function rememberAnswer({ file, servers }: LoadedConfig, { name, or
   if (file === null || !isFromFile) {
     throw new ToolcribError("conflict", `the rule stands in ${rule.where}, which is not edited`);
   }
-  await allowAsked(file, pathOf(rule.level, origin.source, session.role), name);
+  await allowAsked(file, [...holderOf(rule.level, spec, session.role), "tools", "ask"], name);
 }
 
-function pathOf(level: string, server: string, role: string | undefined): string[] {
-  if (level === "server") return ["mcpServers", server, "tools", "ask"];
-  if (level === "role" && role !== undefined) return ["roles", role, "tools", "ask"];
-  return ["tools", "ask"];
+/** Where in the file the rules of a level stand. */
+function holderOf(level: string, spec: ServerSpec | undefined, role: string | undefined): string[] {
+  if (level === "server" && spec !== undefined) {
+    const [owner] = spec.roles ?? [];
+    const isRoles = spec.replaces !== undefined && owner !== undefined;
+    return isRoles ? ["roles", owner, "mcpServers", spec.replaces ?? spec.id] : ["mcpServers", spec.id];
+  }
+  return level === "role" && role !== undefined ? ["roles", role] : [];
+}
+
+/** The public name that a tool of a role's own server would have at the server whose place it takes. */
+export function aliases({ config, servers }: LoadedConfig): (source: string, originName: string) => string | undefined {
+  const patterns = new Map(
+    servers.flatMap((spec) =>
+      spec.replaces === undefined ? [] : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, spec.toolPrefix)] as const],
+    ),
+  );
+  return (source, originName) => {
+    const pattern = patterns.get(source);
+    return pattern && cleanCharacters(pattern.render(originName));
+  };
 }

@@ -10,6 +10,8 @@ export interface AskRequest {
   readonly id: string;
   readonly callId: string;
   readonly session: { readonly id: string; readonly door: string; readonly role?: string };
+  /** `tool`, `resource`, `prompt` … */
+  readonly kind: string;
   /** Public name or URI. */
   readonly name: string;
   readonly origin: CapabilityOrigin;

@@ -33,6 +33,8 @@ export class ToolClasses {
   has(subject: Matchable, name: ToolClass): boolean {
     const list = this.#lists[name];
     if (list.match(subject) !== undefined) return true;
-    return CLAIMED[name](subject) && !list.excepts(subject);
+    // What a resource or a prompt brings in was written by anybody, too.
+    const claimed = subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name](subject) : name === "openWorld";
+    return claimed && !list.excepts(subject);
   }
 }

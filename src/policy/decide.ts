@@ -37,6 +37,8 @@ export interface Subject {
   readonly kind: Capability["kind"];
   /** Public name, or public URI of a resource or template. */
   readonly publicName: string;
+  /** For a role's own server: the public name at the hub's server that it replaces. Rules on that name hold here too. */
+  readonly alias?: string | undefined;
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
@@ -116,10 +118,11 @@ export class Policy {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
     const session = who.rules === undefined ? undefined : this.#compileSession(who.rules);
-    const { annotations, tags } = subject;
-    const byPublicName: Matchable = { names: [subject.publicName], annotations, tags };
+    const { kind, annotations, tags } = subject;
+    const publicNames = subject.alias === undefined ? [subject.publicName] : [subject.publicName, subject.alias];
+    const byPublicName: Matchable = { kind, names: publicNames, annotations, tags };
     // A server's rules may also use the names that the server itself gives.
-    const byEitherName: Matchable = { names: [subject.originName, subject.publicName], annotations, tags };
+    const byEitherName: Matchable = { kind, names: [subject.originName, ...publicNames], annotations, tags };
     const isTool = subject.kind === "tool";
 
     const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];

@@ -19,6 +19,7 @@ export function copyJson(value: unknown, path: string, depth = 0): unknown {
     const entries = Object.entries(value).map(([key, inner]) => [key, copyJson(inner, path, depth + 1)] as const);
     return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
   }
+  if (typeof value === "number" && !Number.isFinite(value)) return undefined;
   return typeof value === "function" || typeof value === "symbol" || typeof value === "bigint" ? undefined : value;
 }
 

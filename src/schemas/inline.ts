@@ -6,9 +6,11 @@
  * would turn "more" into "less" (`not`, `oneOf`, `if`, `unevaluated…`) gives way when something inside it was widened.
  */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { copyJson, MAX_DEPTH, tooDeep } from "./copy.ts";
+import { copyJson, distinct, MAX_DEPTH, tooDeep } from "./copy.ts";
+import { isEmptyList, isSound, isUnknownObject, namesByName, namesOf } from "./keyword-values.ts";
 import { modernize } from "./modernize.ts";
 import type { Notes } from "./notes.ts";
+import { isRegex } from "./patterns.ts";
 import {
   ANNOTATIONS,
   BOOLEAN_KEYWORDS,
@@ -17,7 +19,7 @@ import {
   SCHEMA_LIST_KEYWORDS,
   SCHEMA_MAP_KEYWORDS,
   schemaList,
-  stringList,
+  schemaMap,
 } from "./positions.ts";
 import { References } from "./references.ts";
 
@@ -37,13 +39,25 @@ const DOCUMENT_KEYWORDS: ReadonlySet<string> = new Set([
   "$ref",
   "$dynamicRef",
   "$recursiveRef",
+  "id",
   "__proto__",
 ]);
 
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"] as const;
+
 const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-export function inlineReferences(root: JsonObject, notes: Notes): JsonObject {
-  return new Inliner(root, notes).schema(root, { path: "", depth: 0, base: root });
+/** How providers differ before anything else is done for them. */
+export interface Dialect {
+  readonly takesPattern: (source: string) => boolean;
+  /** Keywords that cannot be sent. */
+  readonly unknown: ReadonlySet<string>;
+}
+
+export const PLAIN: Dialect = { takesPattern: isRegex, unknown: new Set() };
+
+export function inlineReferences(root: JsonObject, notes: Notes, dialect: Dialect = PLAIN): JsonObject {
+  return new Inliner(root, notes, dialect).schema(root, { path: "", depth: 0, base: root });
 }
 
 interface Place {
@@ -55,6 +69,7 @@ interface Place {
 
 class Inliner {
   readonly #notes: Notes;
+  readonly #dialect: Dialect;
   readonly #references: References;
   /** Up to draft-07 whatever stands beside a `$ref` counts for nothing. */
   readonly #legacy: boolean;
@@ -62,8 +77,9 @@ class Inliner {
   #nodes = 0;
   #widenings = 0;
 
-  constructor(root: JsonObject, notes: Notes) {
+  constructor(root: JsonObject, notes: Notes, dialect: Dialect) {
     this.#notes = notes;
+    this.#dialect = dialect;
     this.#references = new References(root);
     this.#legacy = typeof root["$schema"] === "string" && /draft-0[3-7]/.test(root["$schema"]);
   }
@@ -77,9 +93,14 @@ class Inliner {
     const inside =
       typeof value["$id"] === "string" && !value["$id"].startsWith("#") ? { ...place, base: value } : place;
     this.#ancestors.add(value);
-    const own = this.#keywords(modernize(value, this.#legacy), inside);
-    const reference = value["$ref"] ?? value["$dynamicRef"] ?? value["$recursiveRef"];
-    const schema = typeof reference === "string" ? this.#combine(this.#follow(reference, inside), own) : own;
+    const before = this.#widenings;
+    const node = modernize(value, this.#legacy);
+    const own = this.#keywords(node, inside);
+    const reference = REFERENCES.map((keyword) => value[keyword]).find((target) => target !== undefined);
+    const target = typeof reference === "string" ? this.#follow(reference, inside) : undefined;
+    if (reference !== undefined && target === undefined) this.#widen({}, "a malformed reference is dropped", inside);
+    if (this.#widenings > before) withoutDependents(own, node);
+    const schema = target === undefined ? own : this.#combine(target, own);
     this.#ancestors.delete(value);
     return schema;
   }
@@ -113,61 +134,90 @@ class Inliner {
   }
 
   #keywords(node: JsonObject, place: Place): JsonObject {
-    const before = this.#widenings;
     const copy: JsonObject = {};
     for (const [keyword, value] of Object.entries(node)) {
-      if (DOCUMENT_KEYWORDS.has(keyword) || keyword.startsWith("x-")) continue;
-      if (keyword === "id" && typeof value === "string") continue;
-      const path = `${place.path}/${escapePointer(keyword)}`;
-      this.#keyword(copy, node, keyword, value, { ...place, path });
+      if (DOCUMENT_KEYWORDS.has(keyword) || keyword.startsWith("x-") || value === undefined) continue;
+      const at = { ...place, path: `${place.path}/${escapePointer(keyword)}` };
+      if (this.#dialect.unknown.has(keyword)) this.#widen({}, `${keyword} is not known there and is dropped`, at);
+      else if (SCHEMA_KEYWORDS.has(keyword)) this.#one(copy, keyword, value, at);
+      else if (SCHEMA_LIST_KEYWORDS.has(keyword)) this.#list(copy, node, keyword, value, at);
+      else if (SCHEMA_MAP_KEYWORDS.has(keyword)) this.#map(copy, keyword, value, at);
+      else this.#value(copy, keyword, value, at);
     }
     if (!("if" in copy)) {
       delete copy["then"];
       delete copy["else"];
     }
-    if (this.#widenings > before) {
-      delete copy["unevaluatedProperties"];
-      delete copy["unevaluatedItems"];
-    }
     return copy;
   }
 
-  /** Copies one keyword of `node` into `copy`. */
-  #keyword(copy: JsonObject, node: JsonObject, keyword: string, value: unknown, place: Place): void {
-    const { path } = place;
+  #inner(schema: unknown, place: Place, step = ""): JsonObject {
+    return this.schema(schema, { ...place, path: place.path + step, depth: place.depth + 1 });
+  }
+
+  #one(copy: JsonObject, keyword: string, value: unknown, place: Place): void {
     const before = this.#widenings;
-    const inner = (schema: unknown, step = ""): JsonObject =>
-      this.schema(schema, { ...place, path: path + step, depth: place.depth + 1 });
-    if (SCHEMA_KEYWORDS.has(keyword)) {
-      const schema = typeof value === "boolean" && BOOLEAN_KEYWORDS.has(keyword) ? value : inner(value);
-      const giveWay = keyword === "not" || keyword === "if" || keyword === "contains";
-      if (giveWay && this.#widenings > before) {
-        this.#widen({}, `${keyword} is dropped, because something in it could not be kept`, place);
-      } else copy[keyword] = schema;
-    } else if (SCHEMA_LIST_KEYWORDS.has(keyword)) {
-      const schemas = Array.isArray(value) ? value.map((schema, index) => inner(schema, `/${index}`)) : [];
-      if (schemas.length === 0) this.#widen({}, `${keyword} is not a list of schemas and is dropped`, place);
-      else if (keyword === "oneOf" && this.#widenings > before) {
-        // One of the branches may now allow what another does.
-        if (node["anyOf"] === undefined) copy["anyOf"] = schemas;
-        else copy["allOf"] = [...schemaList(copy["allOf"]), { anyOf: schemas }];
-      } else copy[keyword] = keyword === "allOf" ? [...schemaList(copy["allOf"]), ...schemas] : schemas;
-    } else if (SCHEMA_MAP_KEYWORDS.has(keyword)) {
-      if (!isJsonObject(value)) return void this.#widen({}, `${keyword} is not an object and is dropped`, place);
-      const entries = Object.entries(value);
-      copy[keyword] = Object.fromEntries(
-        entries.map(([name, schema]) => [name, inner(schema, `/${escapePointer(name)}`)]),
-      );
-    } else if (keyword === "type") {
+    const schema = typeof value === "boolean" && BOOLEAN_KEYWORDS.has(keyword) ? value : this.#inner(value, place);
+    const giveWay = keyword === "not" || keyword === "if" || keyword === "contains";
+    if (giveWay && this.#widenings > before) {
+      this.#widen({}, `${keyword} is dropped, because something in it could not be kept`, place);
+    } else copy[keyword] = schema;
+  }
+
+  #list(copy: JsonObject, node: JsonObject, keyword: string, value: unknown, place: Place): void {
+    const before = this.#widenings;
+    if (keyword === "prefixItems" && isEmptyList(value)) return;
+    const schemas = Array.isArray(value) ? value.map((schema, index) => this.#inner(schema, place, `/${index}`)) : [];
+    if (schemas.length === 0) this.#widen({}, `${keyword} is not a list of schemas and is dropped`, place);
+    else if (keyword === "oneOf" && this.#widenings > before) {
+      // One of the branches may now allow what another does.
+      if (node["anyOf"] === undefined) copy["anyOf"] = schemas;
+      else copy["allOf"] = [...schemaList(copy["allOf"]), { anyOf: schemas }];
+    } else copy[keyword] = keyword === "allOf" ? [...schemaList(copy["allOf"]), ...schemas] : schemas;
+  }
+
+  #map(copy: JsonObject, keyword: string, value: unknown, place: Place): void {
+    if (isEmptyList(value)) return;
+    if (!isJsonObject(value)) return void this.#widen({}, `${keyword} is not an object and is dropped`, place);
+    const entries = Object.entries(value).filter(
+      ([name]) => keyword !== "patternProperties" || this.#takesPattern(name, place),
+    );
+    if (entries.length === 0 && Object.keys(value).length > 0) return;
+    copy[keyword] = Object.fromEntries(
+      entries.map(([name, schema]) => [name, this.#inner(schema, place, `/${escapePointer(name)}`)]),
+    );
+  }
+
+  #value(copy: JsonObject, keyword: string, value: unknown, place: Place): void {
+    const malformed = (): JsonObject => this.#widen({}, `a malformed ${keyword} is dropped`, place);
+    if (keyword === "type") {
       const type = knownTypes(value);
-      if (type === undefined) this.#widen({}, `the type ${JSON.stringify(value)} is unknown and is dropped`, place);
-      else copy["type"] = type;
+      if (type !== undefined) copy["type"] = type;
+      else if (typeof value === "string") this.#widen({}, `the type ${value} is unknown and is dropped`, place);
+      else malformed();
     } else if (keyword === "required") {
-      const names = [...new Set(stringList(value))];
+      const { names, whole } = namesOf(value);
       if (names.length > 0) copy["required"] = names;
-    } else if (value !== undefined) {
-      copy[keyword] = copyJson(value, path, place.depth);
-    }
+      if (!whole) malformed();
+    } else if (keyword === "dependentRequired") {
+      const found = namesByName(value);
+      if (found !== undefined) copy["dependentRequired"] = found.lists;
+      if (found?.whole !== true && !isEmptyList(value)) malformed();
+    } else if (keyword === "pattern") {
+      if (this.#takesPattern(value, place)) copy["pattern"] = value;
+    } else if (isUnknownObject(keyword, value)) {
+      this.#notes.add(`${keyword} is no keyword of JSON Schema and is dropped`, place.path);
+    } else if (isSound(keyword, value)) {
+      const copied = copyJson(value, place.path, place.depth);
+      if (copied !== undefined) copy[keyword] = keyword === "enum" && Array.isArray(copied) ? distinct(copied) : copied;
+    } else if (ANNOTATIONS.has(keyword)) this.#notes.add(`a malformed ${keyword} is dropped`, place.path);
+    else malformed();
+  }
+
+  #takesPattern(source: unknown, place: Place): boolean {
+    if (typeof source === "string" && this.#dialect.takesPattern(source)) return true;
+    this.#widen({}, "a regular expression that cannot be read there is dropped", place);
+    return false;
   }
 
   #widen(schema: JsonObject, note: string, place: Place): JsonObject {
@@ -175,6 +225,19 @@ class Inliner {
     this.#notes.add(note, place.path);
     return schema;
   }
+}
+
+/** Takes from the copy of a node in which something was widened what would now allow less than it did. */
+function withoutDependents(copy: JsonObject, node: JsonObject): void {
+  const lost = (keyword: string): boolean =>
+    node[keyword] !== undefined && copy[keyword] === undefined && !isEmptyList(node[keyword]);
+  const names = (value: unknown): number => Object.keys(schemaMap(value)).length;
+  const fewerPatterns = names(copy["patternProperties"]) < Object.keys(Object(node["patternProperties"])).length;
+  delete copy["unevaluatedProperties"];
+  delete copy["unevaluatedItems"];
+  if (lost("properties") || lost("patternProperties") || fewerPatterns) delete copy["additionalProperties"];
+  if (lost("prefixItems")) delete copy["items"];
+  if (lost("minContains")) delete copy["contains"];
 }
 
 function knownTypes(value: unknown): unknown {

@@ -28,7 +28,9 @@ function mergeTwo(first: JsonObject, second: JsonObject, notes: Notes, path: str
   }
   for (const [keyword, value] of Object.entries(second)) {
     if (dropped.has(keyword)) continue;
-    merged[keyword] = keyword in merged ? mergeKeyword(keyword, merged[keyword], value, notes, path) : value;
+    merged[keyword] = Object.hasOwn(merged, keyword)
+      ? mergeKeyword(keyword, merged[keyword], value, notes, path)
+      : value;
   }
   return merged;
 }

@@ -7,6 +7,7 @@ export function modernize(schema: JsonObject, legacy: boolean): JsonObject {
   exclusiveBound(node, "exclusiveMinimum", "minimum");
   exclusiveBound(node, "exclusiveMaximum", "maximum");
   nullable(node);
+  example(node);
   if (legacy) dependencies(node);
   // Means nothing in 2020-12.
   delete node["dependencies"];
@@ -38,6 +39,11 @@ function nullable(node: JsonObject): void {
     if (Array.isArray(node["enum"]) && !node["enum"].includes(null)) node["enum"] = [...node["enum"], null];
   }
   delete node["nullable"];
+}
+
+function example(node: JsonObject): void {
+  if (node["example"] !== undefined) node["examples"] ??= [node["example"]];
+  delete node["example"];
 }
 
 function dependencies(node: JsonObject): void {

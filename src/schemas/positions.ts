@@ -43,7 +43,6 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   "description",
   "default",
   "examples",
-  "example",
   "deprecated",
   "readOnly",
   "writeOnly",

@@ -81,7 +81,8 @@ function charactersOf(pattern: RegExp, others: boolean): Characters {
 
 function runFrom(text: string, start: number, { ascii, others }: Characters): number {
   let end = start;
-  while (end < text.length && (ascii[text.charCodeAt(end)] ?? others)) end++;
+  const belongs = (code: number): boolean => ascii[code] ?? others;
+  while (end < text.length && belongs(text.charCodeAt(end))) end++;
   return end;
 }
 

@@ -48,7 +48,7 @@ export class Session implements SessionContext {
   declare readonly onAsk?: AskCallback;
   readonly roots: readonly Root[];
   readonly results = new KeptResults();
-  /** Public names that were answered with "session". */
+  /** What was answered with "session": the list that asked, and the public name. */
   readonly granted = new Set<string>();
   #taint: Taint | null = null;
   readonly #closed = new AbortController();

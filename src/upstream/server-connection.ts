@@ -12,6 +12,8 @@ export interface ServerConnection extends Source {
   readonly spec: ServerSpec;
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void;
   info(): ServerInfo;
+  /** The server's advice on how to use it, once it is connected. */
+  instructions?(): string | null;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   close(): Promise<void>;

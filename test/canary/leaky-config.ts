@@ -5,7 +5,7 @@ import { HttpDouble } from "../doubles/http-double.ts";
 import { VaultDouble } from "../doubles/vault.ts";
 import { Canaries } from "./canaries.ts";
 
-const SERVER = join(import.meta.dirname, "leaky-server.mjs");
+const SERVER = join(import.meta.dirname, "../fixtures/leaky-server.mjs");
 
 export interface LeakySetup {
   readonly canaries: Canaries;
@@ -65,7 +65,7 @@ export async function leakySetup(dir: string): Promise<LeakySetup> {
   const echo = (status: number, contentType = "text/plain"): Promise<HttpDouble> =>
     new HttpDouble(({ path, headers, body }) => ({
       status,
-      headers: { "Content-Type": contentType, "X-Echo": String(headers["authorization"] ?? "none"), ...(status === 302 ? { Location: `https://127.0.0.1:1${path}` } : {}) },
+      headers: { "Content-Type": contentType, "X-Echo": headers["authorization"] ?? "none", ...(status === 302 ? { Location: `https://127.0.0.1:1${path}` } : {}) },
       body: contentType === "application/json" ? { jsonrpc: "2.0", id: null, error: { code: -32000, message: `${path} ${JSON.stringify(headers)} ${body}` } } : `${path} ${JSON.stringify(headers)} ${body}`,
     })).start();
   const [unauthorized, forbidden, broken, html, json, moved, mute] = await Promise.all([

@@ -184,7 +184,7 @@ describe("[spine-05c] the list form", () => {
 
 describe("[spine-05d] OpenClaw", () => {
   it("reads JSON5 with shared servers, defaults and per-agent overrides", () => {
-    const { dialect, servers, roleServers, warnings, problems } = read("openclaw.json");
+    const { dialect, servers, roleServers, problems } = read("openclaw.json");
     expect(dialect).toBe("openclaw");
     expect(problems).toEqual([]);
     const { docs, home, notes } = byId(servers);

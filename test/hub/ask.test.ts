@@ -7,6 +7,7 @@ import type { Hub } from "../../src/hub/hub.ts";
 import type { AskRequest } from "../../src/model/ask.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import { ToolRegistry } from "../../src/tools/registry.ts";
+import { misbehaving } from "../support/servers.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-ask-"));
@@ -98,6 +99,18 @@ describe("[guard-03a] a call that a rule asks about", () => {
     expect(await second.call(second.session, { name: "wipe" })).toMatchObject({ ok: true });
   });
 
+  it("[guard-03b] writes always into a role's own server, where that is whose rule it is", async () => {
+    const file = join(dir, "toolcrib-role.json");
+    const entry = { ...misbehaving("ok"), tools: { ask: ["change"] } };
+    writeFileSync(file, JSON.stringify({ roles: { bot: { mcpServers: { notes: entry } } } }));
+    const hub = await start(file, { onAsk: () => "always" });
+    const bot = hub.openSession({ role: "bot" });
+    expect(await hub.call(bot, { name: "notes-bot__change" })).toMatchObject({ ok: true });
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+      roles: { bot: { mcpServers: { notes: { tools: { ask: ["change", "!notes-bot__change"] } } } } },
+    });
+  });
+
   it("[guard-03c] is a no when the time is up", async () => {
     const clock = new FakeClock();
     const hub = await start({ tools: { ask: ["wipe"], askTimeout: 1000 } }, { clock, onAsk: () => new Promise(() => {}) });
@@ -111,7 +124,10 @@ describe("[guard-03a] a call that a rule asks about", () => {
   it("can be answered from outside, and cancelled by the caller", async () => {
     const hub = await start(ASK, { onAsk: () => new Promise(() => {}) });
     const asked: AskRequest[] = [];
-    hub.on("ask", (request) => asked.push(request));
+    hub.on("ask", (request) => {
+      asked.push(request);
+      expect(hub.asked()).toContainEqual(request);
+    });
     const first = hub.call(hub.session, { name: "wipe" });
     await expect.poll(() => asked).toHaveLength(1);
     expect(hub.answer(asked[0]?.id ?? "", "once")).toBe(true);

@@ -93,10 +93,33 @@ describe("[guard-13d] suspicious content", () => {
   });
 });
 
+describe("[guard-13d] an error that a server words", () => {
+  const refuse = (hub: Hub, text: string, audience?: "agent") =>
+    hub.call(hub.session, { name: "web__refuse", arguments: { text }, audience });
+
+  it("is wrapped for agents, keeps its code and taints like a result", async () => {
+    const hub = await start({});
+    const plain = await refuse(hub, "no such page");
+    expect(plain).toMatchObject({ ok: false, error: { code: "tool_error", message: "no such page", details: { rpc: { code: -32000 } } } });
+    expect(hub.session.taint).toMatchObject({ name: "web__refuse" });
+    const forAgent = await refuse(hub, "no such page", "agent");
+    expect(forAgent.ok ? "" : forAgent.error.message).toMatch(/^<<<UNTRUSTED_TOOL_RESULT [^]*no such page/);
+  });
+
+  it("is withheld with block", async () => {
+    const hub = await start({ onSuspicious: "block" });
+    const outcome = await refuse(hub, ATTACK);
+    expect(outcome).toMatchObject({ ok: false, error: { code: "blocked" } });
+    expect(JSON.stringify(outcome)).not.toContain("evil.example");
+  });
+});
+
 describe("[guard-14] a tool whose description gives orders", () => {
   it("is warned about", async () => {
     const hub = await start({}, "poisoned");
-    expect(hub.warnings().map(({ message }) => message).join("\n")).toMatch(/definition of the tool echo looks like an attack/);
+    const told = hub.warnings().map(({ message }) => message).join("\n");
+    expect(told).toMatch(/definition of the tool echo looks like an attack/);
+    expect(told).toMatch(/The server's instructions look like an attack/);
     expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("web__echo");
   });
 

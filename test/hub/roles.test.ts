@@ -4,7 +4,7 @@ import type { Hub } from "../../src/hub/hub.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import { ToolRegistry } from "../../src/tools/registry.ts";
-import { misbehaving } from "../support/servers.ts";
+import { everything, misbehaving } from "../support/servers.ts";
 
 let hub: Hub | undefined;
 afterEach(async () => {
@@ -48,6 +48,23 @@ describe("[guard-04b] roles of the config", () => {
     expect(JSON.stringify(outcome)).toContain('\\"WHO\\":\\"bot\\"');
     const guest = hub.openSession({ owner: false });
     expect(names(hub, guest).filter((name) => name.includes("bot"))).toEqual([]);
+  });
+
+  it("[guard-01b] cannot regain through a server of their own what the hub denies by name", async () => {
+    const hub = await start({
+      mcpServers: { github: misbehaving("ok") },
+      tools: { deny: ["github__exit"] },
+      roles: { bot: { mcpServers: { github: misbehaving("ok") } } },
+    });
+    const bot = hub.openSession({ role: "bot", owner: false });
+    expect(names(hub, bot)).toContain("github-bot__echo");
+    expect(names(hub, bot)).not.toContain("github-bot__exit");
+  });
+
+  it("[guard-01c] rules by class are about tools and hide no resources", async () => {
+    const hub = await start({ mcpServers: { all: everything() }, tools: { deny: ["destructive"] } });
+    expect(hub.view(hub.session).resources.length).toBeGreaterThan(0);
+    expect(hub.view(hub.session).prompts.length).toBeGreaterThan(0);
   });
 
   it("[guard-04c] ownerOnly tools need an owner's session", async () => {

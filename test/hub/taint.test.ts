@@ -3,6 +3,7 @@ import { createHub, type HubOptions } from "../../src/hub/create.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
+import { ToolRegistry } from "../../src/tools/registry.ts";
 import { misbehaving } from "../support/servers.ts";
 
 let hub: Hub | undefined;
@@ -46,6 +47,20 @@ describe("[guard-17a] a session that has read untrusted open-world content", () 
     expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
     expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
     expect(asked).toBe(1);
+  });
+
+  it("is asked although the tool itself was granted for the session before", async () => {
+    const reasons: string[] = [];
+    const registry = new ToolRegistry();
+    hub = await createHub(
+      { mcpServers: { web: misbehaving("ok"), notes: { ...misbehaving("ok"), trust: "trusted" } }, tools: { ask: ["notes__change"] }, guard: { taint: "ask" } },
+      { registry, onAsk: ({ rule }) => (reasons.push(rule.list), "session") },
+    );
+    await hub.call(hub.session, { name: "notes__change" });
+    await hub.call(hub.session, { name: "web__echo", ...echo });
+    await hub.call(hub.session, { name: "notes__change" });
+    await hub.call(hub.session, { name: "notes__change" });
+    expect(reasons).toEqual(["ask", "taint"]);
   });
 
   it("still uses what the config says is harmless", async () => {

@@ -59,9 +59,10 @@ describe("the files", () => {
     expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$/.test(name))).toEqual([]);
   });
 
-  it("[spine-03] installs neither the development packages nor the MCP SDK", () => {
+  it("[spine-03] installs no development packages, and of the MCP SDK only what OAuth needs", () => {
     const packages = readdirSync(join(consumer, "node_modules"));
-    for (const name of ["@modelcontextprotocol", "vitest", "typescript"]) expect(packages).not.toContain(name);
+    for (const name of ["@aws-sdk", "@google-cloud", "vitest", "typescript"]) expect(packages).not.toContain(name);
+    expect(readdirSync(join(consumer, "node_modules", "@modelcontextprotocol"))).toEqual(["client", "core"]);
   });
 
   it("[spine-03] has every file that the manifest's exports and bin name", () => {

@@ -57,6 +57,8 @@ const { schema } = fc.letrec<{
         type: fc.constant("array"),
         prefixItems: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
         items: tie("schema"),
+        unevaluatedItems: tie("schema"),
+        maxItems: fc.integer({ min: 0, max: 2 }),
       },
       { requiredKeys: ["prefixItems"] },
     ),
@@ -76,13 +78,60 @@ const { schema } = fc.letrec<{
         .map((entries) => Object.fromEntries(entries)),
       required: fc.uniqueArray(name, { maxLength: 2 }),
       additionalProperties: fc.oneof(fc.boolean(), tie("schema")),
-      patternProperties: tie("schema").map((inner) => ({ "^p": inner })),
+      patternProperties: fc
+        .tuple(fc.constantFrom("^p", "^(?!a)", "^\\p{L}"), tie("schema"))
+        .map(([pattern, inner]) => ({ [pattern]: inner })),
       not: tie("schema"),
       description: fc.constant("an object"),
     },
     { requiredKeys: [] },
   ),
 }));
+
+const KEYWORDS = [
+  ...["type", "enum", "const", "required", "dependentRequired", "dependencies", "pattern", "format", "multipleOf"],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems"],
+  ...["uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties", "title", "description", "default"],
+  ...["examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema"],
+  ...["properties", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "prefixItems", "items"],
+  ...["additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems", "propertyNames"],
+  ...["contains", "not", "if", "then", "else", "nullable", "discriminator", "id", "$id", "$ref", "$dynamicRef"],
+  ...["$schema", "$anchor", "$comment", "$defs", "definitions", "$vocabulary", "__proto__", "a", "toString"],
+];
+
+/** An object whose keys are keywords and whose values are anything, now and then the right thing. */
+export function anyJunk(): fc.Arbitrary<JsonObject> {
+  const scalar = fc.constantFrom<unknown>(
+    ...["", "x", "(", "[]", "^(?=a)", "^\\p{L}+$", "\\-", "string", "array", "object", "#", "#/properties/a", "a"],
+    ...[7, -1, 0, 2.5, Number.NaN, Infinity, true, false, null, undefined],
+  );
+  const { junk } = fc.letrec<{ junk: JsonObject; value: unknown }>((tie) => ({
+    junk: fc.dictionary(fc.constantFrom(...KEYWORDS), tie("value"), { maxKeys: 5, noNullPrototype: true }),
+    value: fc.oneof(
+      { maxDepth: 4, depthSize: "small" },
+      scalar,
+      fc.array(scalar, { maxLength: 3 }),
+      fc.array(tie("value"), { maxLength: 3 }),
+      tie("junk"),
+      schema,
+    ),
+  }));
+  return junk;
+}
+
+/** A keyword with a value that it must not have. */
+export function anyMalformed(): fc.Arbitrary<JsonObject> {
+  return fc.constantFrom<JsonObject>(
+    { minLength: "3" },
+    { enum: "x" },
+    { required: "a" },
+    { pattern: "(" },
+    { dependentRequired: { a: "b" } },
+    { multipleOf: 0 },
+    { title: 7 },
+    { uniqueItems: "yes" },
+  );
+}
 
 /** Arguments of which some fit some schemas. */
 export function anyArguments(): fc.Arbitrary<JsonObject> {

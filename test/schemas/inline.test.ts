@@ -4,7 +4,7 @@ import { normalizeSchema } from "../../src/schemas/normalize.ts";
 
 /** The one property `p` of a schema, normalised; `defs` become `$defs`. */
 function property(p: unknown, defs: JsonObject = {}, more: JsonObject = {}): unknown {
-  const { schema } = normalizeSchema({ ...more, type: "object", properties: { p }, $defs: defs }, "openai");
+  const { schema } = normalizeSchema({ ...more, type: "object", properties: { p }, $defs: defs }, "anthropic");
   return (schema["properties"] as JsonObject)["p"];
 }
 

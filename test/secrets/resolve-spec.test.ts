@@ -101,7 +101,7 @@ it("says what is unwise about how a secret is kept", async () => {
 it("resolves the strings of a login and leaves it to others", async () => {
   const auth = { type: "client-credentials", clientId: "${REGION}", clientSecret: "secret://env/TOKEN" };
   const given = { ...spec({ url: "https://h" }), auth: auth as ServerSpec["auth"] };
-  const resolved = await resolveSpec(given as ServerSpec, env);
+  const resolved = await resolveSpec(given, env);
   expect(resolved.auth).toEqual({ type: "client-credentials", clientId: "eu-west", clientSecret: "tok-12345" });
   expect(resolved.headers).toEqual({});
 });

@@ -1,5 +1,4 @@
 import { text as readAll } from "node:stream/consumers";
-import { notFound } from "../../hub/locate.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { resultText } from "../../model/content.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -21,10 +20,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const { hub, signal } = running;
     const tool = await findCapability(running, name, (view) => view.tools);
     if (invocation.flags.has("schema")) {
-      if (tool === undefined) {
-        const visible = hub.view(hub.session).tools.map((each) => each.name);
-        throw notFound({ kind: "tool", name, arguments: {} }, visible);
-      }
+      if (tool === undefined) throw hub.missing(hub.session, name);
       return showSchema(invocation, tool);
     }
     const outcome = await hub.call(hub.session, {

@@ -1,4 +1,3 @@
-import { notFound } from "../../hub/locate.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Explanation, Step } from "../../policy/decide.ts";
 import type { Invocation } from "../command.ts";
@@ -19,9 +18,7 @@ export async function run(invocation: Invocation): Promise<number> {
     // A denied tool is in no view, so the servers are waited for and the catalog is asked itself.
     await findCapability(running, name, (view) => view.tools);
     const explanation = hub.explain(hub.session, name);
-    if (explanation === undefined) {
-      throw notFound({ kind: "tool", name, arguments: {} }, hub.view(hub.session).tools.map((tool) => tool.name));
-    }
+    if (explanation === undefined) throw hub.missing(hub.session, name);
     const role = invocation.flags.text("role") ?? null;
     if (invocation.out.json) invocation.out.value({ tool: name, role, ...explanation });
     else show(invocation, name, role, explanation);

@@ -56,7 +56,9 @@ export async function choose(running: RunningHub, pins: Pins, name: string): Pro
   }
   const found = await findCapability(running, name, (view) => view.tools);
   if (found === undefined) {
-    throw new ToolcribError("not_found", `There is no tool "${name}".`, {
+    const why = hub.missing(hub.session, name);
+    if (why.code !== "not_found") throw why;
+    throw new ToolcribError("not_found", why.message, {
       hint: "toolcrib pins list shows what is pinned. A tool that is gone is named server/tool.",
     });
   }

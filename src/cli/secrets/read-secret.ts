@@ -12,7 +12,7 @@ export async function readSecret(
   stdin: NodeJS.ReadStream,
   options: { readonly fromPipe: boolean; readonly prompt: string; readonly prompts: Sink },
 ): Promise<string> {
-  if (!options.fromPipe && stdin.isTTY !== true) {
+  if (!options.fromPipe && !stdin.isTTY) {
     throw new ToolcribError("invalid_arguments", "There is no terminal to ask for the value on.", {
       hint: "Give it on stdin with --stdin.",
     });

@@ -16,7 +16,7 @@ export interface DefinitionFinding {
 const HIDDEN_IN_NAME = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Variation_Selector}\u115f\u1160\u2800\u3164\uffa0]/u;
 const NAME_KEYS = new Set(["name", "property"]);
 
-/** Deeper definitions than any real one; what is below is not offered to a model in a readable form. */
+/** Deeper and larger than any real definition. */
 const DEEPEST = 64;
 const MOST_TEXTS = 20_000;
 
@@ -26,11 +26,22 @@ const MOST_TEXTS = 20_000;
  */
 export function scanDefinition(definition: JsonObject): DefinitionFinding[] {
   const findings: DefinitionFinding[] = [];
-  for (const { path, text, isName } of textsOf(definition)) {
+  const { texts, isWhole } = textsOf(definition);
+  for (const { path, text, isName } of texts) {
     for (const finding of isName ? scanName(text) : scanText(text)) findings.push({ path, finding });
   }
+  if (!isWhole) findings.push({ path: "", finding: UNREADABLE });
   return findings;
 }
+
+/** What cannot be read to its end is not called clean. */
+const UNREADABLE: Finding = {
+  code: "hidden_text",
+  severity: "medium",
+  start: 0,
+  end: 0,
+  excerpt: "The definition is nested too deeply or has too many texts to be read.",
+};
 
 /** The `instructions` that a server gives for itself. */
 export function scanInstructions(text: string): Finding[] {
@@ -56,9 +67,15 @@ function lowered(finding: Finding): Finding {
 
 function scanName(name: string): Finding[] {
   const hidden = HIDDEN_IN_NAME.exec(name);
-  const findings = detect(name.replaceAll(/[_.-]+/g, " ")).map((finding) => ({ ...finding, excerpt: showHidden(name).slice(0, 160) }));
+  const findings = detect(name.replaceAll(/[_.-]+/g, " ")).map((finding) => ({
+    ...finding,
+    excerpt: showHidden(name).slice(0, 160),
+  }));
   if (hidden === null || findings.some(({ code }) => code === "hidden_text")) return findings;
-  return [...findings, { code: "hidden_text", severity: "medium", start: 0, end: name.length, excerpt: showHidden(name).slice(0, 160) }];
+  return [
+    ...findings,
+    { code: "hidden_text", severity: "medium", start: 0, end: name.length, excerpt: showHidden(name).slice(0, 160) },
+  ];
 }
 
 interface Text {
@@ -67,20 +84,22 @@ interface Text {
   readonly isName: boolean;
 }
 
-function* textsOf(definition: JsonObject): Generator<Text> {
+function textsOf(definition: JsonObject): { texts: Text[]; isWhole: boolean } {
+  const texts: Text[] = [];
   // A stack of its own, since the depth is the server's choice.
-  const pending: { value: unknown; path: string; key: string; depth: number }[] = [{ value: definition, path: "", key: "", depth: 0 }];
-  let left = MOST_TEXTS;
-  while (pending.length > 0 && left > 0) {
-    const { value, path, key, depth } = pending.pop() ?? { value: null, path: "", key: "", depth: 0 };
+  const pending: { value: unknown; path: string; key: string; depth: number }[] = [
+    { value: definition, path: "", key: "", depth: 0 },
+  ];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, path, key, depth } = next;
+    if (depth > DEEPEST || texts.length > MOST_TEXTS) return { texts, isWhole: false };
     if (typeof value === "string") {
-      left -= 1;
-      yield { path, text: value, isName: NAME_KEYS.has(key) };
-    } else if (depth < DEEPEST && Array.isArray(value)) {
+      texts.push({ path, text: value, isName: NAME_KEYS.has(key) });
+    } else if (Array.isArray(value)) {
       for (const [index, element] of value.entries()) {
         pending.push({ value: element, path: `${path}[${index}]`, key: "", depth: depth + 1 });
       }
-    } else if (depth < DEEPEST && isJsonObject(value)) {
+    } else if (isJsonObject(value)) {
       for (const [name, member] of Object.entries(value)) {
         const memberPath = path === "" ? name : `${path}.${name}`;
         // Keys of a schema's properties are the parameters' names.
@@ -89,4 +108,5 @@ function* textsOf(definition: JsonObject): Generator<Text> {
       }
     }
   }
+  return { texts, isWhole: true };
 }

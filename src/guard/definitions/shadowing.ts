@@ -28,7 +28,8 @@ export type Shadowing =
 /** Shorter or plainer names are words of the language: "search" in a description names nothing. */
 const RAREST_PLAIN = 8;
 const SHORTEST_SIMILAR = 6;
-const ORDERING = /\b(?:must|always|never|instead|before|first|do not|don't|not use|rather than|prefer|only use|override|replace[sd]?|deprecated|ignore|whenever|when using|any time|required|important|also call|after)\b/;
+const ORDERING =
+  /\b(?:must|always|never|instead|before|first|do not|don't|not use|rather than|prefer|only use|override|replace[sd]?|deprecated|ignore|whenever|when using|any time|required|important|also call|after)\b/;
 const ORDERING_NEAR = 120;
 const MOST_PER_TOOL = 50;
 
@@ -99,7 +100,11 @@ function similarNames(tools: readonly ListedTool[]): Shadowing[] {
         const pair = `${other}\n${plain}`;
         if (reported.has(pair) || !isOneApart(other, plain)) continue;
         reported.add(pair);
-        found.push(...acrossServers([...(byPlain.get(other) ?? []), ...(byPlain.get(plain) ?? [])], (a, b) => (plainName(a) === plainName(b) ? undefined : "low")));
+        found.push(
+          ...acrossServers([...(byPlain.get(other) ?? []), ...(byPlain.get(plain) ?? [])], (a, b) =>
+            plainName(a) === plainName(b) ? undefined : "low",
+          ),
+        );
       }
       others.push(plain);
     }
@@ -108,7 +113,10 @@ function similarNames(tools: readonly ListedTool[]): Shadowing[] {
 }
 
 /** The first tool of the group against those of other servers. */
-function acrossServers(group: readonly ListedTool[], severity: (a: string, b: string) => Severity | undefined): Shadowing[] {
+function acrossServers(
+  group: readonly ListedTool[],
+  severity: (a: string, b: string) => Severity | undefined,
+): Shadowing[] {
   const found: Shadowing[] = [];
   const [first] = group;
   if (first === undefined) return found;
@@ -128,7 +136,10 @@ function acrossServers(group: readonly ListedTool[], severity: (a: string, b: st
 
 /** Look-alikes, case and separators folded away. */
 function plainName(name: string): string {
-  return normalise(name).text.replace(/[^\p{L}\p{N}]+/gu, "").replaceAll("0", "o").replaceAll("1", "l");
+  return normalise(name)
+    .text.replace(/[^\p{L}\p{N}]+/gu, "")
+    .replaceAll("0", "o")
+    .replaceAll("1", "l");
 }
 
 function* holesOf(name: string): Generator<string> {

@@ -49,11 +49,18 @@ export function isFenced(shape: TextShape, offset: number): boolean {
 export function isQuoted(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - LINE_SCAN), start);
   const line = before.slice(before.lastIndexOf("\n") + 1);
+  // A documentation string speaks for itself; it is not a literal that somebody tests against.
+  if (line.includes('"""') || line.includes("'''")) return false;
   const after = text.slice(end, end + LINE_SCAN).split("\n", 1)[0] ?? "";
-  if (count(line, '"') % 2 === 1 && after.includes('"')) return true;
+  // A quote straight after a separator is how a table of values is written, not how somebody is quoted.
+  if (count(line, '"') % 2 === 1 && after.includes('"')) return !/(?:^|[,;\t])"[^"]*$/.test(line);
   if (count(line, "`") % 2 === 1 && after.includes("`")) return true;
   // A pattern between slashes.
-  if (/(?:^|[\s(=,:[])\/[^/\n]{0,120}$/.test(line.slice(-130)) && /^[^/\n]{0,120}\/[a-z]{0,6}\s{0,2}[,;).\]]/.test(after)) return true;
+  if (
+    /(?:^|[\s(=,:[])\/[^/\n]{0,120}$/.test(line.slice(-130)) &&
+    /^[^/\n]{0,120}\/[a-z]{0,6}\s{0,2}[,;).\]]/.test(after)
+  )
+    return true;
   return /(?:^|[\s(=,:[])'(?:[^']|\w'\w){0,80}$/.test(line.slice(-100)) && /'(?:$|[\s).,;:!?\]])/.test(after);
 }
 

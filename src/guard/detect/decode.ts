@@ -9,17 +9,24 @@ export interface Encoded {
 
 interface Form {
   readonly pattern: RegExp;
+  /** What belongs to the match although it stands before it. */
+  readonly lead?: RegExp;
   decode(found: string): string | undefined;
 }
 
 const FORMS: readonly Form[] = [
   // Blocks of base64, also in lines as mails have them, and in its URL alphabet.
-  { pattern: /[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*={0,2}/g, decode: fromBase64 },
-  { pattern: /(?:[0-9A-Fa-f]{2}){16,}/g, decode: fromHex },
-  { pattern: /(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g, decode: fromHex },
+  { pattern: /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*={0,2}/g, decode: fromBase64 },
+  { pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}/g, decode: fromHex },
+  { pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g, decode: fromHex },
   { pattern: /(?:(?:\\x|0x)[0-9A-Fa-f]{2}[ ,]{0,2}){12,}/g, decode: (found) => fromHex(found.replace(/\\x|0x/g, "")) },
   { pattern: /(?:\\u[0-9A-Fa-f]{4}){12,}/g, decode: fromUnicodeEscapes },
-  { pattern: /(?:[\w.~!*'()-]{0,40}%[0-9A-Fa-f]{2}){8,}[\w.~!*'()-]{0,40}/g, decode: fromPercent },
+  {
+    // From the first percent sign on; the word that stands before it is looked at backwards, which is cheaper.
+    pattern: /%[0-9A-Fa-f]{2}(?:[\w.~!*'()-]{0,40}%[0-9A-Fa-f]{2}){2,}[\w.~!*'()-]{0,40}/g,
+    lead: /[\w.~!*'()-]{0,40}$/,
+    decode: fromPercent,
+  },
   { pattern: /(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g, decode: fromEntities },
   { pattern: /(?:[01]{8}[ ]){11,}[01]{8}/g, decode: fromBinary },
   { pattern: /(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g, decode: fromDecimal },
@@ -27,11 +34,12 @@ const FORMS: readonly Form[] = [
 
 /** The encoded parts of a text that decode to text. */
 export function* encodedParts(text: string): Generator<Encoded> {
-  for (const { pattern, decode } of FORMS) {
+  for (const { pattern, lead, decode } of FORMS) {
     for (const found of text.matchAll(pattern)) {
-      const decoded = decode(found[0]);
+      const before = lead?.exec(text.slice(Math.max(0, found.index - 40), found.index))?.[0] ?? "";
+      const decoded = decode(before + found[0]);
       if (decoded === undefined || !looksLikeText(decoded)) continue;
-      yield { start: found.index, end: found.index + found[0].length, text: decoded };
+      yield { start: found.index - before.length, end: found.index + found[0].length, text: decoded };
     }
   }
 }
@@ -75,7 +83,9 @@ function fromUnicodeEscapes(found: string): string {
 }
 
 function fromPercent(found: string): string | undefined {
-  const bytes = found.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+  const bytes = found.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
   return Buffer.from(bytes, "latin1").toString("utf8");
 }
 

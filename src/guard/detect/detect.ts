@@ -92,7 +92,8 @@ function merged(suspicions: readonly Suspicion[]): Suspicion[] {
     kept[index] = {
       ...last,
       end: Math.max(last.end, suspicion.end),
-      severity: SEVERITIES[Math.max(SEVERITIES.indexOf(last.severity), SEVERITIES.indexOf(suspicion.severity))] ?? "high",
+      severity:
+        SEVERITIES[Math.max(SEVERITIES.indexOf(last.severity), SEVERITIES.indexOf(suspicion.severity))] ?? "high",
     };
   }
   return kept;

@@ -16,7 +16,11 @@ export function encodedPayload(isSuspicious: Judge): Detector {
       for (const part of encodedParts(reading.original)) {
         if (isSuspicious(part.text)) suspicions.add("encoded_payload", "high", part);
       }
-      return [...suspicions.all(), ...turned(reading, isSuspicious), ...suspicionsOf(reading, new Set(["encoded_payload"]))];
+      return [
+        ...suspicions.all(),
+        ...turned(reading, isSuspicious),
+        ...suspicionsOf(reading, new Set(["encoded_payload"])),
+      ];
     },
   };
 }
@@ -30,7 +34,8 @@ function turned(reading: Reading, isSuspicious: Judge): Suspicion[] {
     let start = 0;
     for (const line of reading.normal.text.split("\n")) {
       const plain = line.length > 3 ? turn(line) : undefined;
-      if (plain !== undefined) suspicions.add("encoded_payload", "high", originalSpan(reading, start, start + line.length));
+      if (plain !== undefined)
+        suspicions.add("encoded_payload", "high", originalSpan(reading, start, start + line.length));
       start += line.length + 1;
     }
   }

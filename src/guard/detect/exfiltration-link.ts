@@ -5,12 +5,25 @@ import { hostilityBetween } from "./weigh.ts";
 
 /** Images are fetched without a click, so the same address is worse in one. */
 const FORMS: readonly { readonly code: FindingCode; readonly pattern: RegExp }[] = [
-  { code: "exfiltration_image", pattern: /!\[[^\][\n]{0,200}\]\(\s{0,3}<?((?:https?:)?\/\/[^\s)>]{4,2000}(?: [^\s)>]{1,200}){0,4})/g },
-  { code: "exfiltration_image", pattern: /<img\b[^<>]{0,300}?\bsrc\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/g },
+  {
+    code: "exfiltration_image",
+    pattern: /!\[[^\][\n]{0,200}\]\(\s{0,3}<?((?:https?:)?\/\/[^\s)>]{4,2000}(?: [^\s)>]{1,200}){0,4})/g,
+  },
+  {
+    code: "exfiltration_image",
+    pattern: /<img\b[^<>]{0,300}?\bsrc\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/g,
+  },
   { code: "exfiltration_image", pattern: /^\s{0,3}\[[^\]\n]{1,60}\]:\s{0,3}((?:https?:)?\/\/[^\s]{4,2000})/gm },
   { code: "exfiltration_image", pattern: /url\(\s{0,3}["']?((?:https?:)?\/\/[^\s"')]{4,2000})/g },
-  { code: "exfiltration_link", pattern: /(?<!!)\[[^\][\n]{0,200}\]\(\s{0,3}<?((?:https?:)?\/\/[^\s)>]{4,2000}(?: [^\s)>]{1,200}){0,4})/g },
-  { code: "exfiltration_link", pattern: /<(?:a|iframe|form|script|link|object|embed|video|audio|source)\b[^<>]{0,300}?\b(?:href|src|action|data)\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/g },
+  {
+    code: "exfiltration_link",
+    pattern: /(?<!!)\[[^\][\n]{0,200}\]\(\s{0,3}<?((?:https?:)?\/\/[^\s)>]{4,2000}(?: [^\s)>]{1,200}){0,4})/g,
+  },
+  {
+    code: "exfiltration_link",
+    pattern:
+      /<(?:a|iframe|form|script|link|object|embed|video|audio|source)\b[^<>]{0,300}?\b(?:href|src|action|data)\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/g,
+  },
   { code: "exfiltration_link", pattern: /(?<![("'=\w\]])(https?:\/\/[^\s"'<>)\]]{4,2000}(?:<[a-z _]{2,40}>)?)/g },
 ];
 
@@ -21,7 +34,8 @@ const PRIVATE =
   "memory|memories|file[_ -]?contents?|env(?:ironment)?(?:[_ -]?vars?|[_ -]?variables)?|credit[_ -]?card|ssn|last[_ -]?message|" +
   "previous[_ -]?messages?|transcript|leak|exfil\\w{0,12}|stolen|inbox|emails";
 /** Names that templates of honest addresses use as well. */
-const ORDINARY = "token|key|api[_ -]?key|apikey|session\\w{0,6}|data|info|messages?|summary|response|answer|contents?|base64|encoded|output|results?|document|email|chat";
+const ORDINARY =
+  "token|key|api[_ -]?key|apikey|session\\w{0,6}|data|info|messages?|summary|response|answer|contents?|base64|encoded|output|results?|document|email|chat";
 const blank = (names: string): RegExp =>
   new RegExp(
     `(?:\\$?\\{{1,2}|\\[{1,2}|<|%7b|%5b|\\$\\(|%3c)\\s{0,3}(?:(?:the|insert|your|user'?s?|full|all|url|b64|base64|encoded?|encode|put|current|entire|here|btoa\\(|encodeuricomponent\\()[_ -]{0,2}){0,4}(?:${names})(?![a-z])(?:[_ -](?:here|goes|data|value|text|encoded|base64|b64|contents?)){0,3}`,
@@ -34,7 +48,8 @@ const CAPITALS =
 const QUERY = /[?&#;]([\w.%-]{1,40})=([^&#\s]{1,2000})/g;
 const CARRIER =
   /^(?:q|d|c|s|x|p|m|data|info|payload|exfil|leak|secret|secrets|token|key|api_?key|conversation|chat|history|context|prompt|msg|message|text|content|contents|body|memory|session|cookies?|password|pwd|email|user_?data|stolen|dump|log|out|output|result|b64|base64|env|creds?|credentials|ssn|card|note|summary)$/;
-const SUSPECT_HOST = /^(?:https?:)?\/\/(?:[^/?#@]{0,80}[.@-])?(?:evil|attacker|exfil|malicious|hacker|steal|leak|webhook\.site|requestbin|pipedream|ngrok|burpcollaborator|oast|interact\.sh|beeceptor|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})/;
+const SUSPECT_HOST =
+  /^(?:https?:)?\/\/(?:[^/?#@]{0,80}[.@-])?(?:evil|attacker|exfil|malicious|hacker|steal|leak|webhook\.site|requestbin|pipedream|ngrok|burpcollaborator|oast|interact\.sh|beeceptor|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})/;
 
 /** Addresses that would carry data out when somebody fetches them. */
 export const exfiltrationLink: Detector = {
@@ -60,7 +75,8 @@ function score(reading: Reading, code: FindingCode, url: string, start: number, 
   if (score < 2) return 0;
   if (code === "exfiltration_image") score += 1.5;
   score += Math.min(3, hostilityBetween(reading, Math.max(0, start - 400), end + 300));
-  const shown = isShown(reading, start, end) && !/=\s{0,3}["']$/.test(reading.normal.text.slice(Math.max(0, start - 5), start));
+  const shown =
+    isShown(reading, start, end) && !/=\s{0,3}["']$/.test(reading.normal.text.slice(Math.max(0, start - 5), start));
   if (shown) return score - (reading.topic >= 2 || reading.shape.code ? 6 : 3.5);
   return reading.topic >= 4 ? score - 3.5 : score;
 }

@@ -3,7 +3,8 @@ import { type Detector, type Suspicion, SuspicionList } from "./detector.ts";
 import { originalSpan, type Reading } from "./reading.ts";
 import { hostilityBetween } from "./weigh.ts";
 
-const INVISIBLE = "\\u00ad\\u034f\\u115f\\u1160\\u180e\\u200b-\\u200d\\u2060-\\u2064\\u206a-\\u206f\\u3164\\ufeff\\uffa0";
+const INVISIBLE =
+  "\\u00ad\\u034f\\u115f\\u1160\\u180e\\u200b-\\u200d\\u2060-\\u2064\\u206a-\\u206f\\u3164\\ufeff\\uffa0";
 const ANY_INVISIBLE = new RegExp(`[${INVISIBLE}\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]`, "u");
 /** A run of invisible characters spells bits. Two may meet in honest text (a joiner after a selector). */
 const RUN = new RegExp(`[${INVISIBLE}]{4,}`, "g");
@@ -16,7 +17,8 @@ export const hiddenText: Detector = {
   name: "hidden text",
   find(reading) {
     const suspicions = hiddenMarkup(reading);
-    if (reading.normal.folded && ANY_INVISIBLE.test(reading.original)) suspicions.push(...invisibleCharacters(reading.original));
+    if (reading.normal.folded && ANY_INVISIBLE.test(reading.original))
+      suspicions.push(...invisibleCharacters(reading.original));
     return suspicions;
   },
 };
@@ -28,7 +30,11 @@ function invisibleCharacters(text: string): Suspicion[] {
   for (const { 0: run, index } of text.matchAll(RUN)) {
     const distinct = new Set(run).size;
     // Many of one kind is layout of bad taste; several kinds in turn is a message.
-    add(run.length >= 8 && distinct >= 2 ? "high" : run.length >= 16 || distinct >= 2 ? "medium" : "low", index, index + run.length);
+    add(
+      run.length >= 8 && distinct >= 2 ? "high" : run.length >= 16 || distinct >= 2 ? "medium" : "low",
+      index,
+      index + run.length,
+    );
   }
   for (const { 0: run, index } of text.matchAll(SELECTOR_RUN)) {
     const count = [...run].length;

@@ -8,7 +8,10 @@ const set = (words: string): ReadonlySet<string> => new Set(words.split(" "));
 const FILLERS = set("please now also so just kindly immediately simply instead first next always");
 const JOINING = set("and then or but");
 const LEVELS = set("info warn warning error debug notice trace fatal critical");
-const NEGATIONS = set("not never don't doesn't didn't cannot can't won't shouldn't mustn't wouldn't without refuse refuses no");
+/** With the commonest ones of other languages: none of them is an English word that matters here. */
+const NEGATIONS = set(
+  "nicht niemals ne n'ignorez non nao nunca niet nie не not never don't doesn't didn't cannot can't won't shouldn't mustn't wouldn't without refuse refuses no",
+);
 const DESCRIBING = set(
   "can could may might would will they it that which who users attackers we i he she did does do how when what they'll someone people anyone " +
     "models model llm attacker user prompts instructions helps let lets makes make made making causes trying tries try attempt attempts",
@@ -17,7 +20,9 @@ const DUTY = set("must should shall need");
 const READER = set("you assistant ai model agent agents assistants models llm llms");
 const OWING = set("you have need required are instructed ordered obligated obliged necessary important want supposed");
 
-const TELLING = set("ask asks asked asking tell tells told telling trick tricks urge urges require requires request requests prompt prompts get gets make makes");
+const TELLING = set(
+  "ask asks asked asking tell tells told telling trick tricks urge urges require requires request requests prompt prompts get gets make makes",
+);
 
 const LOOK_BACK = 5;
 
@@ -42,7 +47,9 @@ export function moodOf(tokens: Tokens, first: number): Mood {
     if (word === "to") return moodOfInfinitive(tokens, before);
     if (DUTY.has(word)) return READER.has(tokens.word(before - 1)) ? "command" : "plain";
     if (DESCRIBING.has(word)) {
-      return (word === "can" || word === "will" || word === "may") && tokens.word(before - 1) === "you" ? "plain" : "description";
+      return (word === "can" || word === "will" || word === "may") && tokens.word(before - 1) === "you"
+        ? "plain"
+        : "description";
     }
     if (READER.has(word)) return "command";
     if (JOINING.has(word)) return moodOfClause(tokens, before);
@@ -60,7 +67,10 @@ function moodOfClause(tokens: Tokens, last: number): Mood {
   for (let at = last; at >= 0 && at > last - 12 && tokens.sentenceOf(at) === sentence; at -= 1) {
     const word = tokens.word(at);
     if (NEGATIONS.has(word)) return "plain";
-    if (DESCRIBING.has(word) || (word === "to" && moodOfInfinitive(tokens, at) === "description" && at === last)) return "plain";
+    // "Make the transfer and …" starts with a verb of its own.
+    if (tokens.sentenceOf(at - 1) !== sentence) return "command";
+    if (DESCRIBING.has(word) || (word === "to" && moodOfInfinitive(tokens, at) === "description" && at === last))
+      return "plain";
   }
   return "command";
 }

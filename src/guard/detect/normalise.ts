@@ -65,7 +65,8 @@ export function foldWord(word: string): string {
 }
 
 function fold(codePoint: number): string {
-  if (codePoint < 0x20 || codePoint === 0x7f || codePoint === 0x85) return codePoint === 0 || codePoint === 0x08 ? "" : " ";
+  if (codePoint < 0x20 || codePoint === 0x7f || codePoint === 0x85)
+    return codePoint === 0 || codePoint === 0x08 ? "" : " ";
   if (codePoint === 0x2028 || codePoint === 0x2029) return "\n";
   const symbol = symbolLetter(codePoint);
   if (symbol !== undefined) return symbol;

@@ -47,7 +47,8 @@ export function read(original: string): Reading {
     if (cue.label.kind !== "topic") {
       const mood = cue.label.verb === true ? moodOf(tokens, cue.first) : "plain";
       const forbidden = cue.label.unlessNegated === true && isForbidden(tokens, cue.first);
-      const excepted = (cue.label.kind === "credential" || cue.label.kind === "send") && isNegatedWithin(tokens, cue.first, cue.last);
+      const excepted =
+        (cue.label.kind === "credential" || cue.label.kind === "send") && isNegatedWithin(tokens, cue.first, cue.last);
       if (mood !== "negation" && !forbidden && !excepted) cues.push({ ...cue, mood });
       return;
     }

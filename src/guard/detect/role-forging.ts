@@ -18,11 +18,28 @@ interface Forgery extends Weights {
 const FORGERIES: readonly Forgery[] = [
   // ChatML and its kin, with a role. The end of a turn before the start of another one is a break-out.
   { pattern: /<\|\s?im_start\s?\|>\s{0,3}(?:system|assistant|user|developer|tool)/g, weight: 5, hostileWeight: 9 },
-  { pattern: /<\|\s?im_end\s?\|>\s{0,4}<\|\s?im_start\s?\|>\s{0,3}(?:system|developer)/g, weight: 5.5, hostileWeight: 9 },
-  { pattern: /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g, weight: 5, hostileWeight: 9 },
-  { pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/g, weight: 3.5, hostileWeight: 8.5 },
+  {
+    pattern: /<\|\s?im_end\s?\|>\s{0,4}<\|\s?im_start\s?\|>\s{0,3}(?:system|developer)/g,
+    weight: 5.5,
+    hostileWeight: 9,
+  },
+  {
+    pattern:
+      /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g,
+    weight: 5,
+    hostileWeight: 9,
+  },
+  {
+    pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/g,
+    weight: 3.5,
+    hostileWeight: 8.5,
+  },
   { pattern: /<start_of_turn>\s{0,3}(?:system|model|user|developer)/g, weight: 4, hostileWeight: 9 },
-  { pattern: /^[ \t>*_#/-]{0,8}(?:ai|llm|agent|copilot|chatgpt|claude|assistant)\s?[:,]/gm, weight: 0, hostileWeight: 5.5 },
+  {
+    pattern: /^[ \t>*_#/-]{0,8}(?:ai|llm|agent|copilot|chatgpt|claude|assistant)\s?[:,]/gm,
+    weight: 0,
+    hostileWeight: 5.5,
+  },
   { pattern: /\[\/?inst\]|<<\/?sys>>|<\/?s>\s{0,3}\[inst\]/g, weight: 5, hostileWeight: 8.5 },
   // A result that closes what holds it and opens something with more authority.
   {
@@ -31,25 +48,68 @@ const FORGERIES: readonly Forgery[] = [
     weight: 6.5,
     hostileWeight: 9.5,
   },
-  { pattern: /<\s?(?:system|system[-_](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|important|developer[-_]message|hidden|secret)\b[^<>]{0,60}>/g, weight: 0, hostileWeight: 7.5 },
+  {
+    pattern:
+      /<\s?(?:system|system[-_](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|important|developer[-_]message|hidden|secret)\b[^<>]{0,60}>/g,
+    weight: 0,
+    hostileWeight: 7.5,
+  },
   // Headings and labels at the start of a line.
-  { pattern: /^[ \t>*_-]{0,6}#{1,6}\s{0,2}(?:system|assistant|developer|instruction|new instructions?)(?: (?:prompt|message|instructions?|override|update))?\s{0,2}:?\s{0,2}$/gm, weight: 0, hostileWeight: 7 },
-  { pattern: /^[ \t>*_#-]{0,8}#{1,6}\s{0,2}(?:system|developer|instruction|assistant|human|user)(?: (?:prompt|message|instructions?|override|update))?\s?:/gm, weight: 0, hostileWeight: 7 },
-  { pattern: /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert)){0,2}[\])}*_]{0,4}\s?:/gm, weight: 0, hostileWeight: 7 },
-  { pattern: /^[ \t]{0,6}[[({]{1,2}\s?(?:system|developer|admin(?:istrator)?|root)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive))?\s?[\])}]{1,2}/gm, weight: 0, hostileWeight: 7 },
-  { pattern: /^[ \t>*_-]{0,6}(?:human|user)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:/gm, weight: 0, hostileWeight: 6.5 },
-  { pattern: /^[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:human|user|system)[*_]{0,2}\s?:/gm, weight: 0, hostileWeight: 6.5 },
-  { pattern: /^[ \t=*#-]{1,12}\s?(?:end|begin|start) of (?:tool |function |user |system |untrusted |external )?(?:result|output|response|input|content|message|prompt|instructions?|document|data|context)s?\b/gm, weight: 1.5, hostileWeight: 7 },
+  {
+    pattern:
+      /^[ \t>*_-]{0,6}#{1,6}\s{0,2}(?:system|assistant|developer|instruction|new instructions?)(?: (?:prompt|message|instructions?|override|update))?\s{0,2}:?\s{0,2}$/gm,
+    weight: 0,
+    hostileWeight: 7,
+  },
+  {
+    pattern:
+      /^[ \t>*_#-]{0,8}#{1,6}\s{0,2}(?:system|developer|instruction|assistant|human|user)(?: (?:prompt|message|instructions?|override|update))?\s?:/gm,
+    weight: 0,
+    hostileWeight: 7,
+  },
+  {
+    pattern:
+      /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert)){0,2}[\])}*_]{0,4}\s?:/gm,
+    weight: 0,
+    hostileWeight: 7,
+  },
+  {
+    pattern:
+      /^[ \t]{0,6}[[({]{1,2}\s?(?:system|developer|admin(?:istrator)?|root)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive))?\s?[\])}]{1,2}/gm,
+    weight: 0,
+    hostileWeight: 7,
+  },
+  {
+    pattern:
+      /^[ \t>*_-]{0,6}(?:human|user)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:/gm,
+    weight: 0,
+    hostileWeight: 6.5,
+  },
+  {
+    pattern:
+      /^[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:human|user|system)[*_]{0,2}\s?:/gm,
+    weight: 0,
+    hostileWeight: 6.5,
+  },
+  {
+    pattern:
+      /^[ \t=*#-]{1,12}\s?(?:end|begin|start) of (?:tool |function |user |system |untrusted |external )?(?:result|output|response|input|content|message|prompt|instructions?|document|data|context)s?\b/gm,
+    weight: 1.5,
+    hostileWeight: 7,
+  },
 ];
 
 /**
  * Labels in brackets, dashes or tags that name the model or claim authority, with an order word: "[AI INSTRUCTION]",
  * "---SYSTEM---", "<hidden>". The more of both a label has, the less honest use it has.
  */
-const LABEL = /(?:\[{1,2}|<|\{\{#?|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\({2}|\/{2}\s|\/\*\s|#\s|!{2,4})\s?([a-z][a-z _:'-]{1,60}?)\s?(?:\]{1,2}|>|\}\}|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\){2}|:|!{2,4})/g;
+const LABEL =
+  /(?:\[{1,2}|<|\{\{#?|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\({2}|\/{2}\s|\/\*\s|#\s|!{2,4})\s?([a-z][a-z _:'-]{1,60}?)\s?(?:\]{1,2}|>|\}\}|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\){2}|:|!{2,4})/g;
 const MODEL_WORDS = /\b(?:ai|assistant|llm|model|agent|gpt|chatbot|claude|copilot|bot)s?\b/;
-const POWER_WORDS = /\b(?:system|admin|administrator|root|developer|priority|hidden|secret|override|maintenance|debug|internal|confidential|urgent|critical|security|privileged|new|important)\b/;
-const ORDER_WORDS = /\b(?:instructions?|directives?|override|command|note|notice|message|prompt|update|orders?|task|request|policy|alert)\b/;
+const POWER_WORDS =
+  /\b(?:system|admin|administrator|root|developer|priority|hidden|secret|override|maintenance|debug|internal|confidential|urgent|critical|security|privileged|new|important)\b/;
+const ORDER_WORDS =
+  /\b(?:instructions?|directives?|override|command|note|notice|message|prompt|update|orders?|task|request|policy|alert)\b/;
 
 function labelWeights(label: string, enclosed: boolean): Weights | undefined {
   const words = label.replace(/[_:-]+/g, " ");
@@ -82,7 +142,11 @@ export const roleForging: Detector = {
       const weights = labelWeights(found[1] ?? "", /^[[<{]/.test(found[0]));
       if (weights === undefined) continue;
       const end = found.index + found[0].length;
-      suspicions.add("role_forging", severityOf(score(reading, weights, found.index, end)), originalSpan(reading, found.index, end));
+      suspicions.add(
+        "role_forging",
+        severityOf(score(reading, weights, found.index, end)),
+        originalSpan(reading, found.index, end),
+      );
     }
     return suspicions.all();
   },

@@ -19,13 +19,3 @@ export const tagCharacters: Detector = {
     return suspicions.all();
   },
 };
-
-/** What the tag characters of a text spell. */
-export function spelledByTags(text: string): string {
-  let spelled = "";
-  for (const character of text) {
-    const codePoint = character.codePointAt(0) ?? 0;
-    if (codePoint >= 0xe0020 && codePoint <= 0xe007e) spelled += String.fromCharCode(codePoint - 0xe0000);
-  }
-  return spelled;
-}

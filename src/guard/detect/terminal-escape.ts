@@ -24,14 +24,20 @@ const FORMS: readonly Form[] = [
   },
   // Letters in the colour of their background.
   {
-    pattern: new RegExp(`${INTRODUCER}(?:\\d;)?(?:(3|9)([0-7]);(?:\\d;)?(4|10)\\2|(4|10)([0-7]);(?:\\d;)?(3|9)\\5)m([^\\u001b\\u009b]{3,400})`, "g"),
+    pattern: new RegExp(
+      `${INTRODUCER}(?:\\d;)?(?:(3|9)([0-7]);(?:\\d;)?(4|10)\\2|(4|10)([0-7]);(?:\\d;)?(3|9)\\5)m([^\\u001b\\u009b]{3,400})`,
+      "g",
+    ),
     severity: () => "medium",
   },
   // The clipboard.
   { pattern: new RegExp(`${SYSTEM}52;[a-z0-7]{0,8};`, "g"), severity: () => "high" },
   // A link that shows one address and opens another.
   {
-    pattern: new RegExp(`${SYSTEM}8;[^;\\u0007\\u001b]{0,80};([^\\u0007\\u001b]{1,600})${END}([^\\u001b\\u009d]{1,200})`, "g"),
+    pattern: new RegExp(
+      `${SYSTEM}8;[^;\\u0007\\u001b]{0,80};([^\\u0007\\u001b]{1,600})${END}([^\\u001b\\u009d]{1,200})`,
+      "g",
+    ),
     severity: (found) => (showsOtherHost(found[1] ?? "", found[2] ?? "") ? "high" : undefined),
   },
   // Files, notifications and profile changes by terminal-specific commands; strings for the terminal's own programs.
@@ -82,9 +88,13 @@ function isColourNumber(sequence: string): boolean {
 
 function showsOtherHost(url: string, shown: string): boolean {
   const real = hostOf(url);
-  const claimed = /(?:https?:\/\/)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24})(?:[/:\s]|$)/i.exec(shown)?.[1]?.toLowerCase();
+  const claimed = /(?:https?:\/\/)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24})(?:[/:\s]|$)/i
+    .exec(shown)?.[1]
+    ?.toLowerCase();
   if (real === undefined || claimed === undefined) return false;
-  return !/^https?:/i.test(shown.trim()) && !shown.includes("/") ? false : real !== claimed && !real.endsWith(`.${claimed}`);
+  return !/^https?:/i.test(shown.trim()) && !shown.includes("/")
+    ? false
+    : real !== claimed && !real.endsWith(`.${claimed}`);
 }
 
 function hostOf(url: string): string | undefined {

@@ -83,7 +83,7 @@ function copied<Kind extends Int32Array | Uint16Array>(from: Kind, to: Kind): Ki
 
 export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
   const tokens = new Tokens(text);
-  const kinds = new Uint8Array(0x10000);
+  const kinds = KINDS;
   let sentence = 0;
   let at = 0;
   while (at < text.length) {
@@ -95,13 +95,18 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
     let end = at;
     while (start < end - 1 && text[start] === "_") start += 1;
     while (end > start + 1 && text[end - 1] === "_") end -= 1;
-    const dotted = isDotted(text, start) ? vocabulary.get(text.slice(start - 1, Math.min(end, start + LONGEST_WORD))) : undefined;
+    const dotted = isDotted(text, start)
+      ? vocabulary.get(text.slice(start - 1, Math.min(end, start + LONGEST_WORD)))
+      : undefined;
     tokens.add(start, end, dotted ?? lookUp(text, start, end, vocabulary), sentence);
     const length = end - start;
     if (length >= SHORTEST_GLUED && length <= LONGEST_GLUED) tokens.glued.push(tokens.count - 1);
   }
   return tokens;
 }
+
+/** What is known of each UTF-16 unit; filled as units are met. */
+const KINDS = new Uint8Array(0x10000);
 
 const OTHER = 1;
 const LETTER = 2;
@@ -177,7 +182,16 @@ function isDotted(text: string, start: number): boolean {
   return text[start - 1] === "." && !/[\p{L}\p{N}_)\]]/u.test(text[start - 2] ?? " ");
 }
 
-const LEET: Readonly<Record<string, string>> = { "0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", $: "s" };
+const LEET: Readonly<Record<string, string>> = {
+  "0": "o",
+  "1": "i",
+  "3": "e",
+  "4": "a",
+  "5": "s",
+  "7": "t",
+  "@": "a",
+  $: "s",
+};
 
 function lookUp(text: string, start: number, end: number, vocabulary: Vocabulary): number {
   if (end - start > LONGEST_WORD) return 0;
@@ -186,5 +200,9 @@ function lookUp(text: string, start: number, end: number, vocabulary: Vocabulary
   if (known !== undefined) return known;
   if (!/[a-z]/.test(word) || !/[013457@$]/.test(word)) return 0;
   const plain = word.replace(/[013457@$]/g, (sign) => LEET[sign] ?? sign);
-  return vocabulary.get(plain) ?? vocabulary.get(word.replaceAll("1", "l").replace(/[03457@$]/g, (sign) => LEET[sign] ?? sign)) ?? 0;
+  return (
+    vocabulary.get(plain) ??
+    vocabulary.get(word.replaceAll("1", "l").replace(/[03457@$]/g, (sign) => LEET[sign] ?? sign)) ??
+    0
+  );
 }

@@ -13,12 +13,21 @@ interface CallForm {
 const FORMS: readonly CallForm[] = [
   { pattern: /<\s?(?:antml:|\w{1,12}:)?function_calls?\s?>/g, weight: 7 },
   { pattern: /<\s?(?:antml:|\w{1,12}:)?invoke\s{1,3}name\s?=/g, weight: 7 },
-  { pattern: /<\s?\|?\s?(?:tool_calls?|tool_use|tool_code|tool_call_begin|tool▁calls▁begin|python_tag|functioncall)\s?\|?\s?>/g, weight: 7 },
+  {
+    pattern:
+      /<\s?\|?\s?(?:tool_calls?|tool_use|tool_code|tool_call_begin|tool▁calls▁begin|python_tag|functioncall)\s?\|?\s?>/g,
+    weight: 7,
+  },
   { pattern: /<function=\w{1,60}>/g, weight: 7 },
   { pattern: /\[\s?tool_calls?\s?\]/g, weight: 7 },
   { pattern: /"(?:tool_calls?|function_call|tool_use|tool_uses)"\s{0,4}:\s{0,4}[[{]/g, weight: 3 },
   { pattern: /"type"\s{0,4}:\s{0,4}"(?:tool_use|tool_call|function_call)"/g, weight: 3 },
-  { pattern: /"(?:tool|tool_name|function|recipient_name|action|name)"\s{0,4}:\s{0,4}"[\w.:-]{1,80}"\s{0,4},\s{0,4}"(?:arguments|parameters|args|input|tool_input|action_input|kwargs|params)"\s{0,4}:\s{0,4}["{]/g, weight: 2.5, inProse: 1 },
+  {
+    pattern:
+      /"(?:tool|tool_name|function|recipient_name|action|name)"\s{0,4}:\s{0,4}"[\w.:-]{1,80}"\s{0,4},\s{0,4}"(?:arguments|parameters|args|input|tool_input|action_input|kwargs|params)"\s{0,4}:\s{0,4}["{]/g,
+    weight: 2.5,
+    inProse: 1,
+  },
   { pattern: /(?:^|[\s.>*])action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}action input:/gm, weight: 5.5 },
 ];
 

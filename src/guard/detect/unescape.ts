@@ -5,7 +5,16 @@ export interface Unescaped {
   originalAt(index: number): number;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", '"': '"', "/": "/", "\\": "\\" };
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  b: "\b",
+  f: "\f",
+  '"': '"',
+  "/": "/",
+  "\\": "\\",
+};
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|([ntrbf"/\\]))/g;
 
 /** The text with its JSON escapes resolved; undefined where it is no JSON document or has none. */

@@ -15,15 +15,30 @@ const SAME_KIND = 1.5;
 const TALK = 4;
 const CITED_WITHIN = 12;
 const MAIL = /[\w.+-]@[\w-]{1,60}\.[a-z]{2}/;
-const DROP = /\b(?:evil|attacker|exfil|webhook\.site|requestbin|ngrok|burpcollaborator|pastebin)\b|\b\d{1,3}(?:\.\d{1,3}){3}\b/;
+const DROP =
+  /\b(?:evil|attacker|exfil|webhook\.site|requestbin|ngrok|burpcollaborator|pastebin)\b|\b\d{1,3}(?:\.\d{1,3}){3}\b/;
+
+/** People take back what they wrote themselves, and say on what condition a step can be left out. */
+const OWN_MESSAGE =
+  /^\W{0,3}(?:in|from|of) (?:my|our|the|that|last) (?:\w{1,20} )?(?:(?:e-?)?mail|message|letter|note|call|ticket)|^\W{0,3}(?:if|unless) (?:you|your)(?! are an? | are reading)/;
 
 /** Kinds that say by themselves that something is wanted of the reader. Manner and address alone are no attack. */
-const HOSTILE = new Set<CueKind>(["override", "persona", "task", "reply", "secrecy", "send", "credential", "destruction", "encoded"]);
+const HOSTILE = new Set<CueKind>([
+  "override",
+  "persona",
+  "task",
+  "reply",
+  "secrecy",
+  "send",
+  "credential",
+  "destruction",
+  "encoded",
+]);
 
 /** Reading a secret and passing it on are two steps of one kind. */
 const GATHERING = new Set<CueKind>(["credential", "send"]);
 
-export interface Weighing {
+interface Weighing {
   readonly score: number;
   readonly start: number;
   readonly end: number;
@@ -47,7 +62,8 @@ function weigh(reading: Reading, cue: Cue): Weighing {
   const { support, hostile } = supportFor(reading, cue);
   let score = cue.label.weight + support;
   // Spoken to the model and hostile is enough; spoken to the model alone is what every guide for agents does.
-  if (cue.label.kind === "address") score = hostile ? Math.max(score, cue.label.weight >= 3 ? 5 : 0) : Math.min(score, TALK);
+  if (cue.label.kind === "address")
+    score = hostile ? Math.max(score, cue.label.weight >= 3 ? 5 : 0) : Math.min(score, TALK);
   if (cue.label.verb === true) {
     if (cue.mood === "command") score += 1;
     else if (cue.mood === "description" || cue.label.commandOnly === true) score = Math.min(score, TALK);
@@ -102,6 +118,8 @@ function inContext(reading: Reading, cue: Cue, score: number): number {
   const start = tokens.startOf(cue.first);
   const end = tokens.endOf(cue.last);
   // Comments tell developers what to do all day, so only a phrase that is suspicious anywhere gains by hiding.
+  if (cue.label.kind === "override" && OWN_MESSAGE.test(reading.normal.text.slice(end, end + 60)))
+    return Math.min(score, TALK);
   if (spanAt(reading.hidden, start) !== undefined) return cue.label.weight >= 4 ? score + 2 : score;
   const shown = isShown(reading, start, end);
   const cited = isCited(wordsBefore(reading, cue.first));

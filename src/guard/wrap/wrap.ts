@@ -34,7 +34,8 @@ const LONGEST_NAME = 120;
  */
 export function wrapUntrusted(text: string, options: WrapOptions): string {
   const { id, findings = [] } = options;
-  if (!/^[A-Za-z0-9_-]{8,64}$/.test(id)) throw new RangeError("The id of a boundary needs 8 to 64 letters, digits, - or _.");
+  if (!/^[A-Za-z0-9_-]{8,64}$/.test(id))
+    throw new RangeError("The id of a boundary needs 8 to 64 letters, digits, - or _.");
   const lines = [
     `<<<${MARKER} id="${id}" server="${safeName(options.server)}" tool="${safeName(options.tool)}">>>`,
     NOTICE,

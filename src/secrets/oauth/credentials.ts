@@ -213,8 +213,8 @@ export class ServerCredentials {
   /** From here on the token is used, so from here on it is masked. */
   #hold(tokens: Tokens): Tokens {
     const { redactor } = this.#options;
-    redactor.add(tokens.access);
-    if (tokens.refresh !== undefined) redactor.add(tokens.refresh);
+    redactor.addCredential(tokens.access);
+    if (tokens.refresh !== undefined) redactor.addCredential(tokens.refresh);
     return tokens;
   }
 }

@@ -55,7 +55,7 @@ export async function login(request: LoginRequest): Promise<Grant> {
     const common = { sdk, at, settings, fetchFn, scope, redirectUri: redirect.uri };
     const client = await clientFor({ ...common, known: known?.client });
     const answer = await authorize(request, { ...common, client, redirect });
-    for (const secret of [answer.access_token, answer.refresh_token]) if (secret) request.redactor.add(secret);
+    for (const secret of [answer.access_token, answer.refresh_token]) if (secret) request.redactor.addCredential(secret);
     const grant: Grant = {
       version: 1,
       type: "oauth",
@@ -113,7 +113,7 @@ async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk
     });
     const code = params.get("code");
     if (code === null) throw refusal(params.get("error"));
-    request.redactor.add(code);
+    request.redactor.addCredential(code);
     return await sdk.exchangeAuthorization(at.issuer, {
       ...metadata,
       clientInformation: information,

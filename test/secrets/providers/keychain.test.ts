@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { keychainProvider, storeInKeychain } from "../../../src/secrets/providers/keychain.ts";
 import { failureOf, Place } from "../support.ts";
 
+const LIBSECRET = "secret-tool";
 const signal = new AbortController().signal;
 const REFERENCE = "secret://keychain/https://github.com/ana";
 const entry = { service: "https://github.com", account: "ana", value: "p \"q\" 'r' \\ 1" };
@@ -87,7 +88,7 @@ it.skipIf(!works)("[guard-09] works with the real keychain of this machine", asy
     expect(await place.value(`secret://keychain/toolcrib-test/${account}`, env)).toBe(entry.value);
   } finally {
     if (process.platform === "darwin") execFileSync("security", ["delete-generic-password", "-s", "toolcrib-test", "-a", account], { env });
-    else execFileSync("secret-tool", ["clear", "service", "toolcrib-test", "account", account], { env });
+    else execFileSync(LIBSECRET, ["clear", "service", "toolcrib-test", "account", account], { env });
   }
 });
 
@@ -100,8 +101,8 @@ function realKeychain(): string | undefined {
     if (process.platform === "darwin") execFileSync("security", ["default-keychain"], { env, stdio: "pipe", timeout: 5000 });
     else {
       const probe = ["service", "toolcrib-test", "account", "probe"];
-      execFileSync("secret-tool", ["store", "--label=toolcrib test", ...probe], { env, input: "x", stdio: "pipe", timeout: 5000 });
-      execFileSync("secret-tool", ["clear", ...probe], { env, stdio: "pipe", timeout: 5000 });
+      execFileSync(LIBSECRET, ["store", "--label=toolcrib test", ...probe], { env, input: "x", stdio: "pipe", timeout: 5000 });
+      execFileSync(LIBSECRET, ["clear", ...probe], { env, stdio: "pipe", timeout: 5000 });
     }
     return home;
   } catch (error) {

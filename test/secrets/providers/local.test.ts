@@ -6,6 +6,8 @@ import { describe, expect, it } from "vitest";
 import { userSecretFile } from "../../../src/secrets/providers/user.ts";
 import { failureOf, Place } from "../support.ts";
 
+const PIPE_MAKER = "mkfifo";
+
 describe("[guard-07a] secret://file", () => {
   it("reads a path beside the config, from the root, and in the home", async () => {
     const place = new Place();
@@ -44,7 +46,7 @@ describe("[guard-07a] secret://file", () => {
     place.write("binary", Buffer.from([0x61, 0xff, 0xfe]));
     place.write("large", "x".repeat(64 * 1024 + 1));
     place.write("largest", "x".repeat(64 * 1024));
-    execFileSync("mkfifo", [join(place.dir, "pipe")]);
+    execFileSync(PIPE_MAKER, [join(place.dir, "pipe")]);
     const message = async (name: string): Promise<string> => (await failureOf(place.value(`secret://file/./${name}`))).message;
     expect(await message("empty")).toContain("is empty");
     expect(await message("binary")).toContain("is not UTF-8 text");

@@ -2,8 +2,9 @@
  * Phrases as sequences of words with small gaps. Matching starts only at a known word and looks at most a few words
  * ahead, so the whole is linear in the text whatever it holds.
  *
- * A phrase: `@class` or `word` or `a|b|@c`; `~3` allows up to three words in between; a trailing `?` makes a part
- * optional. All parts stand in one sentence.
+ * A phrase: `@class` or `word` or `a|b|@c`; `~3` allows up to three words in between and `~~3` also
+ * the end of a sentence; a trailing `?` makes a part
+ * optional. Otherwise all parts stand in one sentence.
  */
 import { foldWord } from "../normalise.ts";
 import type { Tokens, Vocabulary } from "../tokens.ts";
@@ -16,6 +17,7 @@ export interface PhraseSpec<Label> {
 interface Part {
   readonly members: Uint8Array;
   readonly gap: number;
+  readonly crosses: boolean;
   readonly optional: boolean;
 }
 
@@ -64,7 +66,12 @@ export function phraseBook<Label>(lexicon: Lexicon, specs: readonly PhraseSpec<L
   for (const { label, parts } of parsed) {
     const phrase: Phrase<Label> = {
       label,
-      parts: parts.map((part) => ({ members: membership(part.words, size), gap: part.gap, optional: part.optional })),
+      parts: parts.map((part) => ({
+        members: membership(part.words, size),
+        gap: part.gap,
+        crosses: part.crosses,
+        optional: part.optional,
+      })),
     };
     for (const word of new Set(parts[0]?.words)) byFirst[word]?.push(phrase);
   }
@@ -86,20 +93,24 @@ export function phraseBook<Label>(lexicon: Lexicon, specs: readonly PhraseSpec<L
 interface ParsedPart {
   readonly words: readonly number[];
   readonly gap: number;
+  readonly crosses: boolean;
   readonly optional: boolean;
 }
 
 function parse(phrase: string, wordsOf: (alternatives: string) => number[]): ParsedPart[] {
   const parts: ParsedPart[] = [];
   let gap = 0;
+  let crosses = false;
   for (const piece of phrase.split(" ")) {
     if (piece.startsWith("~")) {
-      gap = Number(piece.slice(1));
+      crosses = piece.startsWith("~~");
+      gap = Number(piece.slice(crosses ? 2 : 1));
       continue;
     }
     const optional = piece.endsWith("?");
-    parts.push({ words: wordsOf(optional ? piece.slice(0, -1) : piece), gap, optional });
+    parts.push({ words: wordsOf(optional ? piece.slice(0, -1) : piece), gap, crosses, optional });
     gap = 0;
+    crosses = false;
   }
   return parts;
 }
@@ -115,9 +126,9 @@ function matchFrom(tokens: Tokens, parts: readonly Part[], index: number, previo
   const part = parts[index];
   if (part === undefined) return previous;
   for (let at = previous + 1; at <= previous + 1 + part.gap && at < tokens.count; at += 1) {
-    if (tokens.sentenceOf(at) !== sentence) break;
+    if (!part.crosses && tokens.sentenceOf(at) !== sentence) break;
     if (part.members[tokens.words[at] ?? 0] !== 1) continue;
-    const last = matchFrom(tokens, parts, index + 1, at, sentence);
+    const last = matchFrom(tokens, parts, index + 1, at, tokens.sentenceOf(at));
     if (last >= 0) return last;
   }
   return part.optional ? matchFrom(tokens, parts, index + 1, previous, sentence) : -1;

@@ -4,7 +4,8 @@ import { table } from "./cue.ts";
 
 export const LANGUAGE_LEXICON: Lexicon = {
   deCancel: "ignoriere ignorier ignorieren vergiss vergesse vergessen missachte missachten verwerfe verwirf",
-  dePrior: "vorherigen vorherige bisherigen bisherige obigen obige früheren frühere vorigen vorangegangenen vorausgehenden deine deinen ihre alle allen sämtliche",
+  dePrior:
+    "vorherigen vorherige bisherigen bisherige obigen obige früheren frühere vorigen vorangegangenen vorausgehenden deine deinen ihre alle allen sämtliche",
   deOrders: "anweisungen anweisung instruktionen befehle vorgaben regeln richtlinien systemprompt aufforderungen",
   frCancel: "ignore ignorez ignorer oublie oubliez oublier néglige négligez",
   frOrders: "instructions instruction consignes consigne directives règles ordres",
@@ -31,7 +32,7 @@ export const LANGUAGE_LEXICON: Lexicon = {
   trOrders: "talimatları talimatlari komutları yönergeleri",
 };
 
-const overrides = table({ kind: "override", code: "instruction_override" }, [
+const overrides = table({ kind: "override", code: "instruction_override", unlessNegated: true }, [
   [9, "@deCancel ~3 @dePrior ~3 @deOrders"],
   [9, "@frCancel ~4 @frOrders ~3 @frPrior"],
   [9, "@frCancel ~3 tes|vos|toutes ~2 @frOrders"],

@@ -19,7 +19,8 @@ const CJK: readonly RegExp[] = [
 
 const CJK_SCRIPT = /[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]/;
 
-const GLUED = /(?:ignore|disregard|forget)(?:all|any|the|your|my|of|every|these){0,4}(?:previous|prior|above|earlier|preceding|system)(?:instruction|directive|prompt|guideline|order|rule|command)/;
+const GLUED =
+  /(?:ignore|disregard|forget)(?:all|any|the|your|my|of|every|these){0,4}(?:previous|prior|above|earlier|preceding|system)(?:instruction|directive|prompt|guideline|order|rule|command)/;
 
 /** `i g n o r e` and `i.g.n.o.r.e`: single letters with one separator each. Two separators end a word. */
 const SPELLED = /(?<![a-z0-9])[a-z](?:[ ._*-]{1,3}[a-z]){9,120}(?![a-z0-9])/g;
@@ -28,7 +29,8 @@ export function unspacedMatches(tokens: Tokens): UnspacedMatch[] {
   const { text } = tokens;
   const matches: UnspacedMatch[] = [];
   for (const index of tokens.glued) {
-    if (GLUED.test(tokens.word(index))) matches.push({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 });
+    if (GLUED.test(tokens.word(index)))
+      matches.push({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 });
   }
   for (const found of text.matchAll(SPELLED)) {
     if (GLUED.test(found[0].replace(/[^a-z]/g, ""))) {
