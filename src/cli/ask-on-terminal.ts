@@ -1,8 +1,9 @@
 /** Asks the person at the terminal whether a held-back call may go on. */
 import { createInterface } from "node:readline/promises";
+import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { AskAnswer, AskCallback, AskRequest } from "../model/ask.ts";
 import type { Invocation } from "./command.ts";
-import { withoutControls } from "./text-width.ts";
+
 
 const ANSWERS: Readonly<Record<string, AskAnswer>> = {
   o: "once", once: "once", y: "once", yes: "once",
@@ -10,6 +11,8 @@ const ANSWERS: Readonly<Record<string, AskAnswer>> = {
   a: "always", always: "always",
   n: "no", no: "no", "": "no",
 };
+
+const LONGEST = 2000;
 
 /** Undefined where nobody can be asked: stdin is not a terminal. */
 export function askOnTerminal({ stdin, out, flags }: Invocation): AskCallback | undefined {
@@ -32,6 +35,8 @@ export function askOnTerminal({ stdin, out, flags }: Invocation): AskCallback | 
 }
 
 function describe({ reason, arguments: args, origin }: AskRequest): string[] {
-  const shown = withoutControls(JSON.stringify(args)).slice(0, 2000);
+  const whole = showHidden(JSON.stringify(args));
+  const more = whole.length > LONGEST ? ` … and ${whole.length - LONGEST} more characters` : "";
+  const shown = whole.slice(0, LONGEST) + more;
   return [reason, `  server: ${origin.source}`, `  arguments: ${shown}`];
 }

@@ -167,10 +167,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "policy",
-    summary: "explain what policy decides for a tool, and which rule said so",
+    summary: "explain what policy decides for a tool, prompt or resource, and which rule said so",
     arguments: [
       { syntax: "<action>", summary: "explain" },
-      { syntax: "<tool>", summary: "public name" },
+      { syntax: "<name>", summary: "public name, or URI of a resource" },
     ],
     options: [role, timeout],
     examples: ["toolcrib policy explain files__write_file --role reviewer"],

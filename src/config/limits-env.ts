@@ -28,8 +28,6 @@ export function limitsFromEnv(env: NodeJS.ProcessEnv): LimitsFromEnv {
       const names = Object.keys(known).map(variableFor);
       const meant = nearest(name, names) ?? names.join(", ");
       warnings.push(about(name, "warning", "unknown_key", "unknown limit is ignored", `did you mean ${meant}?`));
-    } else if (node.notBuilt !== undefined) {
-      problems.push(about(name, "error", "not_built", `${key} is not built in this version: ${node.notBuilt}`));
     } else if (!/^\d{1,15}$/.test(text.trim()) || Number(text) === 0) {
       const found = text.length > 40 ? "a text" : JSON.stringify(text);
       problems.push(about(name, "error", "wrong_value", `found ${found}; allowed is ${allowedBy(node)}`));

@@ -3,32 +3,57 @@ import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Session } from "../sessions/session.ts";
 import { argumentsOf, type CallInProgress, type CallPath, publicNameOf } from "./call-path.ts";
-import { notFound } from "./locate.ts";
+import type { Question } from "./approvals.ts";
+import { frozenCopy } from "./frozen-copy.ts";
+import { locate, notFound } from "./locate.ts";
 import { isSearchTool } from "./search-definitions.ts";
 import type { Target } from "./target.ts";
 
-/** Resolves if the call may go on. An operator learns which rule denied; to anyone else what is denied does not exist. */
-export async function admit(path: CallPath, call: CallInProgress, target: Target): Promise<void> {
+/**
+ * Resolves with what may be run. An operator learns which rule denied; to anyone else what is denied does not exist.
+ * Questions take time, so after each everything is looked up and decided anew: what runs is what was shown.
+ */
+export async function admit(path: CallPath, call: CallInProgress, found: Target): Promise<Target> {
+  call.use = frozenCopy(call.use);
   const { session, use } = call;
   const name = publicNameOf(use);
-  const verdicts = path.gate.verdicts(session, target.capability);
-  for (const { verdict, rule } of verdicts) {
-    if (verdict !== "deny") continue;
-    if (!session.owner && !path.gate.shows(session, target.capability)) {
-      throw notFound(use, path.visibleNames(session, use.kind));
-    }
-    throw new ToolcribError("denied", `Policy denies ${name}: ${wordsOf(rule)}.`, {
-      hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
-      details: { rule },
-    });
+  const answered = new Set<string>();
+  for (;;) {
+    const target = locate(path, session, use);
+    if (target?.capability.fingerprint !== found.capability.fingerprint) throw changedMeanwhile(name);
+    const verdicts = path.gate.verdicts(session, target.capability, name);
+    const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
+    if (denial) throw refusal(path, call, target, denial);
+    const open = verdicts.flatMap(({ verdict, rule }) => (verdict === "ask" && !answered.has(rule.list) ? [rule] : []));
+    const [rule] = open;
+    if (rule === undefined) return target;
+    answered.add(rule.list);
+    await path.approvals.ask(session, question(path, call, target, rule), call.signal);
   }
-  const { origin } = target.capability;
-  for (const { verdict, rule } of verdicts) {
-    if (verdict !== "ask") continue;
-    const reason = `${name} needs a yes first: ${wordsOf(rule)}.`;
-    const question = { callId: call.id, kind: use.kind, name, origin, arguments: argumentsOf(use), rule, reason };
-    await path.approvals.ask(session, question, call.signal);
+}
+
+function question(path: CallPath, { id, session, use }: CallInProgress, { capability }: Target, rule: Rule): Question {
+  const name = publicNameOf(use);
+  const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, name) : [rule];
+  const reason = `${name} needs a yes first: ${wordsOf(rule)}.`;
+  return { callId: id, kind: use.kind, name, origin: capability.origin, arguments: argumentsOf(use), rule, rules, reason };
+}
+
+function refusal(path: CallPath, { session, use }: CallInProgress, { capability }: Target, rule: Rule): ToolcribError {
+  const name = publicNameOf(use);
+  if (!session.owner && !path.gate.shows(session, capability, name)) {
+    return path.absent.explain(session, use) ?? notFound(use, path.visibleNames(session, use.kind));
   }
+  return new ToolcribError("denied", `Policy denies ${name}: ${wordsOf(rule)}.`, {
+    hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
+    details: { rule },
+  });
+}
+
+function changedMeanwhile(name: string): ToolcribError {
+  return new ToolcribError("denied", `${name} changed or went away while the call waited for an answer.`, {
+    hint: "Look at what it is now, and call it again.",
+  });
 }
 
 function wordsOf({ list, pattern, where }: Rule): string {

@@ -13,14 +13,17 @@ export interface ApprovalsOptions {
   /** Writes an "always" down, so that it outlives the hub. What it throws is a warning, not a no. */
   readonly remember: (request: AskRequest) => Promise<void>;
   readonly onAsked: (request: AskRequest) => void;
-  readonly onAnswered: (request: AskRequest, answer: AskAnswer) => void;
+  /** `timeout` and what is no answer at all count as no. */
+  readonly onAnswered: (request: AskRequest, answer: AskAnswer | "timeout") => void;
 }
 
-type Question = Omit<AskRequest, "id" | "expiresAt" | "session">;
+const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
+
+export type Question = Omit<AskRequest, "id" | "expiresAt" | "session">;
 
 interface Pending {
   readonly request: AskRequest;
-  readonly settle: (answer: AskAnswer) => void;
+  readonly settle: (answer: unknown) => void;
 }
 
 export class Approvals {
@@ -48,7 +51,9 @@ export class Approvals {
   /** Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. */
   async ask(session: Session, question: Question, signal: AbortSignal): Promise<void> {
     // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
-    const grant = `${question.rule.list} ${question.name}`;
+    // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
+    const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
+    const grant = `${reason} ${question.name}`;
     const lasts = question.rule.list === "ask";
     if (session.granted.has(grant) || (lasts && this.#always.has(question.name))) return;
     const callback = session.onAsk ?? this.#options.onAsk;
@@ -60,8 +65,10 @@ export class Approvals {
     const answer = await answered;
     this.#options.onAnswered(request, answer);
     if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
-    if (answer === "no") throw refused(request);
-    if (answer === "session" || (answer === "always" && !lasts)) session.granted.add(grant);
+    if (answer === "no" || answer === "timeout") throw refused(request);
+    // Only an owner may change what holds for everybody.
+    const mayLast = lasts && (session.owner || callback === this.#options.onAsk);
+    if (answer === "session" || (answer === "always" && !mayLast)) session.granted.add(grant);
     else if (answer === "always") {
       this.#always.add(request.name);
       await this.#options.remember(request);
@@ -76,18 +83,20 @@ export class Approvals {
         id: session.id,
         door: session.door,
         ...(session.role === undefined ? {} : { role: session.role }),
+        ...(session.user === undefined ? {} : { user: session.user }),
       },
       expiresAt: new Date(this.#options.clock.now() + this.#options.timeoutMs).toISOString(),
     };
   }
 
   /** The first of: the callback's answer, an answer from outside, the timeout, the caller giving up. */
-  #wait(request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<AskAnswer> {
+  #wait(request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<AskAnswer | "timeout"> {
     const moot = new AbortController();
-    return new Promise<AskAnswer>((resolve) => {
+    return new Promise<AskAnswer | "timeout">((resolve) => {
       const giveUp = (): void => resolve("no");
-      const stopTimer = this.#options.clock.after(this.#options.timeoutMs, giveUp);
-      const settle = (answer: AskAnswer): void => resolve(answer);
+      const stopTimer = this.#options.clock.after(this.#options.timeoutMs, () => resolve("timeout"));
+      // Programs without types answer too: only a yes that is one of the known ones is a yes.
+      const settle = (answer: unknown): void => resolve(ANSWERS.find((known) => known === answer) ?? "no");
       this.#pending.set(request.id, { request, settle });
       signal.addEventListener("abort", giveUp, { once: true });
       moot.signal.addEventListener("abort", () => {
@@ -95,7 +104,7 @@ export class Approvals {
         signal.removeEventListener("abort", giveUp);
         this.#pending.delete(request.id);
       });
-      new Promise<AskAnswer>((answered) => answered(callback(request, moot.signal))).then(settle, giveUp);
+      new Promise<unknown>((answered) => answered(callback(request, moot.signal))).then(settle, giveUp);
     }).finally(() => moot.abort());
   }
 }

@@ -54,8 +54,8 @@ export interface CallPath {
 export interface CallInProgress {
   readonly id: string;
   readonly session: Session;
-  /** In public names. */
-  readonly use: Use;
+  /** In public names. What was shown to somebody who was asked is a frozen copy from then on. */
+  use: Use;
   readonly startedAt: number;
   readonly signal: AbortSignal;
   target: Target | undefined;

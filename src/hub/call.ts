@@ -10,7 +10,7 @@ import type { Use } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import { linkSignals } from "./abort.ts";
 import { admit, takeSlot } from "./admit.ts";
-import { argumentsOf, type CallInProgress, type CallOptions, type CallPath } from "./call-path.ts";
+import { argumentsOf, type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-path.ts";
 import { recordOf } from "./call-records.ts";
 import { describeCall, narrowUse } from "./hook-call.ts";
 import { locate, locateAbsent } from "./locate.ts";
@@ -34,9 +34,9 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   let outcome: Outcome;
   try {
     checkRequest(call);
-    const target = (call.target = locate(path, session, use) ?? (await locateAbsent(path, session, use)));
-    call.decision = path.gate.decide(session, target.capability);
-    if (call.decision.verdict !== "allow") await admit(path, call, target);
+    const found = (call.target = locate(path, session, use) ?? (await locateAbsent(path, session, use)));
+    call.decision = path.gate.decide(session, found.capability, publicNameOf(use));
+    const target = (call.target = call.decision.verdict === "allow" ? found : await admit(path, call, found));
     const slot = takeSlot(path, session, target);
     try {
       const seen = describeCall(call, target);

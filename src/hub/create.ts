@@ -31,6 +31,7 @@ import type { HubEvents } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
+import { RESULTS_SOURCE } from "./kept-results-source.ts";
 import { makeApprovals } from "./make-approvals.ts";
 import { MaskedEvents } from "./masked-events.ts";
 import { OfferedTools } from "./offered-tools.ts";
@@ -291,7 +292,7 @@ function tagsBySource(servers: readonly ServerSpec[]): (source: string) => reado
 /** In-process tools and the hub's own are the program's; a server is trusted only if its entry says so. */
 function trustOf(servers: readonly ServerSpec[]): (source: string) => boolean {
   const trusted = servers.filter((spec) => spec.trust === "trusted").map((spec) => spec.id);
-  const sources = new Set(["local", SEARCH_SOURCE, ...trusted]);
+  const sources = new Set(["local", SEARCH_SOURCE, RESULTS_SOURCE, ...trusted]);
   return (source) => sources.has(source);
 }
 

@@ -14,7 +14,7 @@ export interface HubEvents {
   warning: { readonly server?: string; readonly message: string };
   /** A call waits for somebody's yes. */
   ask: AskRequest;
-  answer: { readonly request: AskRequest; readonly answer: AskAnswer };
+  answer: { readonly request: AskRequest; readonly answer: AskAnswer | "timeout" };
   /** A call ended. */
   call: CallRecord;
   /** A resource that some session subscribed to changed; `uri` is the public one. */

@@ -1,10 +1,11 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
 import type { Capability } from "../model/capability.ts";
-import type { Decision } from "../model/decision.ts";
+import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolClasses } from "../policy/classes.ts";
 import type { Explanation, Policy, Subject } from "../policy/decide.ts";
 import type { Matchable } from "../policy/pattern.ts";
 import type { Session } from "../sessions/session.ts";
+import { RESULTS_SOURCE } from "./kept-results-source.ts";
 import { isSearchTool } from "./search-definitions.ts";
 
 /** Says more about a capability than rules do; undefined if it has nothing to say. */
@@ -31,25 +32,31 @@ export class Gate {
   }
 
   /** Whether the session sees it in lists. What must be asked for is seen. */
-  shows(session: Session, capability: Capability): boolean {
-    return this.#standing(session, capability).every(({ verdict }) => verdict !== "deny");
+  shows(session: Session, capability: Capability, uri?: string): boolean {
+    return this.#standing(session, capability, uri).every(({ verdict }) => verdict !== "deny");
   }
 
   /** The strictest of what everybody says. */
-  decide(session: Session, capability: Capability): Decision {
-    return this.verdicts(session, capability).reduce(strictest);
+  decide(session: Session, capability: Capability, uri?: string): Decision {
+    return this.verdicts(session, capability, uri).reduce(strictest);
   }
 
   /** What everybody says: rules first, then objections, then taint. A yes to one question is no yes to another. */
-  verdicts(session: Session, capability: Capability): Decision[] {
+  verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
     const taint = this.#taintVerdict(session, capability);
-    return [...this.#standing(session, capability), ...(taint === undefined ? [] : [taint])];
+    return [...this.#standing(session, capability, uri), ...(taint === undefined ? [] : [taint])];
   }
 
   /** The rules' part of the decision, step by step, and the decision as a whole. */
-  explain(session: Session, capability: Capability): Explanation {
-    const { steps } = this.#options.policy.explain(this.subject(capability), session);
-    return { steps, decision: this.decide(session, capability) };
+  explain(session: Session, capability: Capability, uri?: string): Explanation {
+    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
+    return { steps, decision: this.decide(session, capability, uri) };
+  }
+
+  /** Every `ask` entry that holds this back, at whichever level. */
+  askingRules(session: Session, capability: Capability, uri?: string): Rule[] {
+    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
+    return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
   }
 
   /** True if what it returns comes from the open world. */
@@ -58,13 +65,17 @@ export class Gate {
     return !isSearchTool(capability) && this.#options.classes.has(this.#matchable(capability), "openWorld");
   }
 
-  subject(capability: Capability): Subject {
+  /** @param uri What is read, where the capability is a template that it fits: rules on either hold. */
+  subject(capability: Capability, uri?: string): Subject {
     const local = capability.origin.source === "local" || isSearchTool(capability);
     const isTool = capability.kind === "tool";
     return {
       kind: capability.kind,
       publicName: capability.name,
-      alias: this.#options.aliasOf(capability.origin.source, capability.origin.name),
+      alias:
+        capability.kind === "template"
+          ? uri
+          : this.#options.aliasOf(capability.origin.source, capability.origin.name),
       originName: capability.origin.name,
       server: local ? null : capability.origin.source,
       annotations: isTool ? capability.definition.annotations : undefined,
@@ -73,9 +84,11 @@ export class Gate {
     };
   }
 
-  #standing(session: Session, capability: Capability): Decision[] {
+  #standing(session: Session, capability: Capability, uri?: string): Decision[] {
+    // A session's own kept results are nobody else's, and were decided on when they were made.
+    if (capability.origin.source === RESULTS_SOURCE) return [{ verdict: "allow", rule: null }];
     if (isSearchTool(capability)) return [this.#searchVerdict(session, capability)];
-    const byRules = this.#options.policy.decide(this.subject(capability), session);
+    const byRules = this.#options.policy.decide(this.subject(capability, uri), session);
     const objections = this.#options.objections.map((objects) => objects(capability));
     return [byRules, ...objections.filter((decision) => decision !== undefined)];
   }
@@ -85,7 +98,7 @@ export class Gate {
    * a `deny` that names them counts: an allow list or a role's list of servers is not about them.
    */
   #searchVerdict(session: Session, capability: Capability): Decision {
-    const subject = { ...this.subject(capability), annotations: { readOnlyHint: true, openWorldHint: false } };
+    const subject = { ...this.subject(capability), annotations: { destructiveHint: false, openWorldHint: false } };
     const { steps } = this.#options.policy.explain(subject, session);
     const rule = steps.find((step) => step.rule?.list === "deny")?.rule;
     return rule ? { verdict: "deny", rule } : { verdict: "allow", rule: null };

@@ -175,10 +175,15 @@ export class Hub {
     });
   }
 
-  /** Why a session may or may not use a tool; undefined if there is no such tool. */
-  explain(session: Session, toolName: string): Explanation | undefined {
-    const capability = this.#parts.catalog.find(toolName);
-    return capability && this.#parts.path.gate.explain(session, capability);
+  /** Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. */
+  explain(session: Session, name: string): Explanation | undefined {
+    const { catalog, path } = this.#parts;
+    const capability =
+      path.searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
+      catalog.find(name) ??
+      catalog.findPrompt(name) ??
+      catalog.findResource(name)?.capability;
+    return capability && path.gate.explain(session, capability, name);
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */

@@ -4,9 +4,12 @@ import { NO_DEFINITIONS, type Source } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import type { Target } from "./target.ts";
 
+/** No id that a server can have. */
+export const RESULTS_SOURCE = "toolcrib:results";
+
 export function keptResultsTarget(session: Session, uri: string): Target {
   const source: Source = {
-    id: "local",
+    id: RESULTS_SOURCE,
     kind: "local",
     definitions: () => NO_DEFINITIONS,
     onChange: () => () => {},
@@ -24,7 +27,7 @@ export function keptResultsTarget(session: Session, uri: string): Target {
     capability: {
       kind: "resource",
       name: uri,
-      origin: { source: "local", name: uri },
+      origin: { source: RESULTS_SOURCE, name: uri },
       definition: { uri, name: uri, mimeType: "text/plain" },
       fingerprint: "",
     },

@@ -4,6 +4,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { NamePattern } from "../catalog/name-pattern.ts";
 import { cleanCharacters } from "../catalog/provider-name.ts";
 import type { AskRequest } from "../model/ask.ts";
+import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../policy/decide.ts";
@@ -14,10 +15,12 @@ export function policyOf({ config, file, servers }: LoadedConfig): Policy {
   for (const { replaces, roles = [] } of servers) {
     if (replaces !== undefined) replacedFor.set(replaces, [...(replacedFor.get(replaces) ?? []), ...roles]);
   }
+  const whereOf = (spec: ServerSpec): string => `${spec.origin.file} (server ${spec.id})`;
   const ofServers = servers.map((spec): [string, ServerPolicy] => [
     spec.id,
     {
-      where: `${spec.origin.file} (server ${spec.id})`,
+      where: whereOf(spec),
+      replaced: replacedRules(servers, spec, whereOf),
       rules: spec.tools,
       roles: spec.roles,
       replacedFor: replacedFor.get(spec.id),
@@ -29,6 +32,15 @@ export function policyOf({ config, file, servers }: LoadedConfig): Policy {
   return new Policy({ hub: config.tools, where, servers: new Map(ofServers), roles: new Map(ofRoles) });
 }
 
+function replacedRules(
+  servers: readonly ServerSpec[],
+  { replaces }: ServerSpec,
+  whereOf: (spec: ServerSpec) => string,
+): ServerPolicy["replaced"] {
+  const base = replaces === undefined ? undefined : servers.find((spec) => spec.id === replaces);
+  return base?.tools && { rules: base.tools, where: whereOf(base) };
+}
+
 /** A role's own servers need not stand in its list of servers as well. */
 function withOwn(
   name: string,
@@ -37,8 +49,12 @@ function withOwn(
   return servers && [...servers, ...Object.keys(mcpServers).map((id) => `${id}@${name}`)];
 }
 
-/** Adds an exception to the `ask` list that held the call back. */
-export async function rememberAnswer({ file, servers }: LoadedConfig, { name, origin, rule, session }: AskRequest): Promise<void> {
+/** Adds an exception to every `ask` list that held the call back. */
+export async function rememberAnswer(config: LoadedConfig, request: AskRequest): Promise<void> {
+  for (const rule of request.rules) await rememberIn(config, request, rule);
+}
+
+async function rememberIn({ file, servers }: LoadedConfig, { name, origin, session }: AskRequest, rule: Rule): Promise<void> {
   if (rule.list !== "ask" || rule.level === "session") return;
   const spec = servers.find((server) => server.id === origin.source);
   const isFromFile = rule.level === "server" ? spec?.origin.file === file : true;

@@ -35,7 +35,7 @@ export class Views {
       this.#snapshot = snapshot;
     }
     const views = this.#viewsFor(session.rules);
-    const key = `${session.owner ? "owner" : "guest"}:${session.role ?? ""}`;
+    const key = `${session.owner ? "owner" : "guest"}${session.role === undefined ? "" : `:${session.role}`}`;
     let view = views.get(key);
     if (view === undefined) {
       const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);

@@ -9,7 +9,7 @@ export type AskAnswer = "once" | "session" | "always" | "no";
 export interface AskRequest {
   readonly id: string;
   readonly callId: string;
-  readonly session: { readonly id: string; readonly door: string; readonly role?: string };
+  readonly session: { readonly id: string; readonly door: string; readonly role?: string; readonly user?: string };
   /** `tool`, `resource`, `prompt` … */
   readonly kind: string;
   /** Public name or URI. */
@@ -17,6 +17,8 @@ export interface AskRequest {
   readonly origin: CapabilityOrigin;
   readonly arguments: Readonly<JsonObject>;
   readonly rule: Rule;
+  /** Every rule that asks for the same reason; "always" is written to each. */
+  readonly rules: readonly Rule[];
   /** Why it is asked, in a sentence for a person. */
   readonly reason: string;
   /** ISO time after which the answer is no. */

@@ -12,8 +12,8 @@ export const LimitsSchema = z.strictObject({
   callsPerMinute: Count.default(100).describe("Calls per minute, for each server and for each session."),
   concurrency: Count.default(16).describe("Calls under way at once, for each server."),
   servers: Count.default(50).describe("Servers in all."),
-  sessionServers: notBuilt(Count, "Servers that a session brings").optional().describe("Servers that one session may bring."),
-  sessionTools: notBuilt(Count, "A limit on tools per session").optional().describe("Tools that one session may bring."),
+  sessionServers: Count.default(10).describe("Servers that one session may bring; in this version none can."),
+  sessionTools: Count.default(100).describe("Tools that one session may bring; in this version none can."),
   resultBytes: Count.default(10 * 1024 * 1024).describe("A larger result is refused as `too_large`."),
   inlineBytes: Count.default(256 * 1024).describe(
     "Of a larger text an agent gets beginning and end; the whole stays readable as `toolcrib://results/<id>`.",

@@ -12,6 +12,8 @@ export interface ServerPolicy {
   readonly roles?: readonly string[] | undefined;
   /** Roles that have a server of their own in its place. */
   readonly replacedFor?: readonly string[] | undefined;
+  /** For a role's own server: the rules of the server that it replaces, which hold on. */
+  readonly replaced?: { readonly rules: ToolRules; readonly where: string } | undefined;
   /** Where the server's rules are written, for a person. */
   readonly where: string;
 }
@@ -37,7 +39,10 @@ export interface Subject {
   readonly kind: Capability["kind"];
   /** Public name, or public URI of a resource or template. */
   readonly publicName: string;
-  /** For a role's own server: the public name at the hub's server that it replaces. Rules on that name hold here too. */
+  /**
+   * Another name that rules hold for: of a tool at a role's own server its name at the server that is replaced, of a
+   * template the URI that is read through it.
+   */
   readonly alias?: string | undefined;
   readonly originName: string;
   /** The server id; null for in-process tools. */
@@ -85,6 +90,7 @@ export class Policy {
   readonly #roles = new Map<string, Compiled<RolePolicy>>();
   readonly #knownRoles: ReadonlySet<string>;
   readonly #sessionRules = new WeakMap<ToolRules, RuleList>();
+  readonly #replacedRules = new WeakMap<ToolRules, RuleList>();
 
   constructor(options: PolicyOptions) {
     this.#where = options.where;
@@ -128,6 +134,8 @@ export class Policy {
     const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];
     steps.push(levelStep("hub", this.#where, this.#hub, byPublicName, isTool));
     if (server !== undefined) steps.push(levelStep("server", server.policy.where, server.rules, byEitherName, isTool));
+    const replaced = server?.policy.replaced;
+    if (replaced !== undefined) steps.push(levelStep("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
     if (role !== undefined) steps.push(levelStep("role", role.policy.where, role.rules, byPublicName, isTool));
     if (session !== undefined) steps.push(levelStep("session", "this session", session, byPublicName, isTool));
     return steps;
@@ -156,6 +164,15 @@ export class Policy {
     if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
       yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
     }
+  }
+
+  #compiled({ rules, where }: { readonly rules: ToolRules; readonly where: string }): RuleList {
+    let compiled = this.#replacedRules.get(rules);
+    if (compiled === undefined) {
+      compiled = new RuleList("server", rules, where);
+      this.#replacedRules.set(rules, compiled);
+    }
+    return compiled;
   }
 
   #compileSession(rules: ToolRules): RuleList {

@@ -15,7 +15,7 @@ export interface SessionOptions {
   readonly role?: string;
   /** The authenticated user; servers with `isolation: "user"` are held once for each. */
   readonly user?: string;
-  /** True for the user who runs the hub. Sessions opened in-process are, unless they say otherwise. */
+  /** True for the user who runs the hub. Sessions opened in-process are, unless they name a user or say otherwise. */
   readonly owner?: boolean;
   /** Narrows what is left after the rules of hub, server and role. */
   readonly rules?: ToolRules;
@@ -55,7 +55,7 @@ export class Session implements SessionContext {
   readonly #onClose: (session: Session) => void;
 
   constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}) {
-    const { door = "library", owner = true, workspaceDir, ...given } = options;
+    const { door = "library", owner = options.user === undefined, workspaceDir, ...given } = options;
     this.door = door;
     this.owner = owner;
     // Only what was given becomes a property: callers tell absent from undefined.

@@ -194,13 +194,13 @@ describe("keys that are not built", () => {
     };
     const config = {
       mcpServers: { a: entry }, skills: {}, http: {}, agent: {}, store: "postgres://x",
-      sandbox: "docker", cluster: {}, limits: { sessionServers: 1, sessionTools: 1 },
+      sandbox: "docker", cluster: {},
     };
     const problems = await place.problems({ file: place.write("toolcrib.json", config) });
     expect(problems.every(({ code, message }) => code === "not_built" && message.includes("is not built in this version"))).toBe(true);
     expect(problems.map(({ path }) => path)).toEqual([
       "mcpServers.a.isolation", "mcpServers.a.sandbox", "mcpServers.a.replicas", "skills", "http", "agent", "store", "sandbox",
-      "cluster", "limits.sessionServers", "limits.sessionTools",
+      "cluster",
     ]);
     expect(problems.find(({ path }) => path.endsWith("isolation"))).toMatchObject({
       message: '"session" is not built in this version: Isolation per session',

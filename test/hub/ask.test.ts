@@ -60,6 +60,60 @@ describe("[guard-03a] a call that a rule asks about", () => {
     expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("wipe");
   });
 
+  it.each([undefined, null, false, 0, "NO", "deny", "yes", {}])("is denied by %s, which is no known answer", async (answer) => {
+    // What a callback without types may give.
+    const hub = await start(ASK, { onAsk: () => answer as unknown as "no" });
+    expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(runs).toBe(0);
+  });
+
+  it("runs with the arguments that were shown, whatever the caller does to its object meanwhile", async () => {
+    let ran: unknown;
+    const registry = new ToolRegistry();
+    registry.register({
+      name: "pay",
+      description: "Pays.",
+      parameters: { type: "object" },
+      execute: async (_id, params) => ((ran = params), { content: [] }),
+    });
+    hub = await createHub({ tools: { ask: ["pay"] } }, { registry, onAsk: () => ((args.to = "attacker"), "once") });
+    const args = { to: "boss" };
+    expect(await hub.call(hub.session, { name: "pay", arguments: args })).toMatchObject({ ok: true });
+    expect(ran).toEqual({ to: "boss" });
+  });
+
+  it("is refused if the tool changed while the question was open", async () => {
+    const registry = new ToolRegistry();
+    const register = (description: string): (() => void) =>
+      registry.register({ name: "pay", description, parameters: { type: "object" }, execute: async () => ({ content: [] }) });
+    const remove = register("Pays.");
+    hub = await createHub(
+      { tools: { ask: ["pay"] } },
+      {
+        registry,
+        onAsk: async () => {
+          remove();
+          register("Pays twice.");
+          return "once" as const;
+        },
+      },
+    );
+    expect(await hub.call(hub.session, { name: "pay" })).toMatchObject({ ok: false, error: { code: "denied", message: expect.stringContaining("changed") } });
+  });
+
+  it("a guest's always lasts for its session only, and is not written down", async () => {
+    const file = join(dir, "toolcrib-guest.json");
+    writeFileSync(file, JSON.stringify(ASK));
+    let asked = 0;
+    const hub = await start(file);
+    const guest = hub.openSession({ owner: false, onAsk: () => (asked++, "always") });
+    await hub.call(guest, { name: "wipe" });
+    await hub.call(guest, { name: "wipe" });
+    expect(asked).toBe(1);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(ASK);
+    expect(await hub.call(hub.openSession(), { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+  });
+
   it.each([
     ["no", async () => "no" as const],
     ["a callback that throws", async () => Promise.reject(new Error("window closed"))],

@@ -61,6 +61,45 @@ describe("[guard-04b] roles of the config", () => {
     expect(names(hub, bot)).not.toContain("github-bot__exit");
   });
 
+  it("[guard-01b] are bound by the rules of the server that theirs replaces", async () => {
+    const hub = await start({
+      mcpServers: { github: { ...misbehaving("ok"), tools: { deny: ["exit"] } } },
+      roles: { bot: { mcpServers: { github: misbehaving("ok") } } },
+    });
+    const bot = hub.openSession({ role: "bot", owner: false });
+    expect(names(hub, bot)).toContain("github-bot__echo");
+    expect(names(hub, bot)).not.toContain("github-bot__exit");
+  });
+
+  it("[guard-01a] rules on a URI hold for what is read through a template", async () => {
+    const hub = await start({ mcpServers: { all: everything() }, tools: { deny: ["demo://resource/dynamic/text/7"] } });
+    expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/8" })).toMatchObject({ ok: true });
+    expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/7" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(hub.explain(hub.session, "demo://resource/dynamic/text/7")?.decision.verdict).toBe("deny");
+    expect(hub.explain(hub.session, "all__simple-prompt")?.decision.verdict).toBe("allow");
+  });
+
+  it("read what was kept for them, whichever servers they may see", async () => {
+    const registry = new ToolRegistry();
+    hub = await createHub(
+      { mcpServers: { a: { ...misbehaving("ok"), trust: "trusted" } }, limits: { inlineBytes: 2000 }, roles: { r: { servers: ["a"] } } },
+      { registry },
+    );
+    const session = hub.openSession({ role: "r", owner: false });
+    const big = hub.tools({ for: "anthropic", session }).find((tool) => tool.name === "a__big");
+    const cut = String((await big?.execute("1", { bytes: 9000 }))?.content[0]?.["text"]);
+    const uri = /toolcrib:\/\/results\/[\w-]+/.exec(cut)?.[0] ?? "";
+    expect(await hub.read(session, { uri })).toMatchObject({ ok: true });
+  });
+
+  it("a session of a named user is no owner's unless it says so", async () => {
+    const hub = await start({});
+    expect(hub.openSession({ user: "alice" }).owner).toBe(false);
+    expect(hub.openSession({ user: "alice", owner: true }).owner).toBe(true);
+    expect(hub.openSession({ role: "" })).toMatchObject({ owner: true });
+    expect(names(hub, hub.openSession({ role: "" }))).toEqual([]);
+  });
+
   it("[guard-01c] rules by class are about tools and hide no resources", async () => {
     const hub = await start({ mcpServers: { all: everything() }, tools: { deny: ["destructive"] } });
     expect(hub.view(hub.session).resources.length).toBeGreaterThan(0);

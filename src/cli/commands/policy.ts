@@ -5,7 +5,7 @@ import { findCapability } from "../find-capability.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
-/** `policy explain <tool>`: the decision, the rule, and what each level said. */
+/** `policy explain <name>`: the decision, the rule, and what each level said. */
 export async function run(invocation: Invocation): Promise<number> {
   const [action, name = ""] = invocation.args;
   if (action !== "explain") {
@@ -15,9 +15,10 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   return withHub(invocation, async (running) => {
     const { hub } = running;
-    // A denied tool is in no view, so the servers are waited for and the catalog is asked itself.
-    await findCapability(running, name, (view) => view.tools);
-    const explanation = hub.explain(hub.session, name);
+    // What is denied is in no view, so the servers are waited for and the catalog is asked itself.
+    if (name.includes("://")) running.connectAuto();
+    else await findCapability(running, name, (view) => [...view.tools, ...view.prompts]);
+    const explanation = await running.until(() => hub.explain(hub.session, name));
     if (explanation === undefined) throw hub.missing(hub.session, name);
     const role = invocation.flags.text("role") ?? null;
     if (invocation.out.json) invocation.out.value({ tool: name, role, ...explanation });

@@ -1,0 +1,81 @@
+/** Matches of a pattern all over a text, or at places that are known beforehand, in steps. */
+import type { Steps } from "./steps.ts";
+
+/** `index` is where the match stands in the text; `found.index` may count from a later place. */
+export type Visit = (found: RegExpExecArray, index: number) => void;
+
+/** No pattern may match, or look ahead, further than this. */
+const LONGEST = 4_096;
+/** What a pattern or its visitor may look back. */
+const CONTEXT = 128;
+const WINDOW = 65_536;
+const MATCH_COST = 3_000;
+const TRY_COST = 30;
+
+/**
+ * `pattern` has the flag `g`. Its place is set before every use, so that it can be shared by readings that take turns;
+ * `matchAll` would copy it for every text, which costs more than a short text is worth.
+ */
+export function* eachMatch(pattern: RegExp, text: string, visit: Visit): Steps<void> {
+  let at = 0;
+  let matches = 0;
+  while (at < text.length) {
+    const last = text.length - at <= WINDOW + LONGEST;
+    const limit = last ? text.length : at + WINDOW;
+    const base = Math.max(0, at - CONTEXT);
+    const part = last && base === 0 ? text : text.slice(base, last ? text.length : limit + LONGEST);
+    yield limit - at;
+    while (at < limit) {
+      pattern.lastIndex = at - base;
+      const found = pattern.exec(part);
+      // A match that starts behind the window is found again, and whole, in the next one.
+      if (found === null || base + found.index >= limit) break;
+      at = base + found.index + Math.max(1, found[0].length);
+      visit(found, base + found.index);
+      if ((matches += 1) % 64 === 0) yield 64 * MATCH_COST;
+    }
+    at = Math.max(at, limit);
+  }
+}
+
+/** `pattern` has the flag `y`. `places` are all indices at which it could match, rising. */
+export function* matchesAt(
+  pattern: RegExp,
+  text: string,
+  places: readonly number[],
+  visit: Visit,
+): Steps<void> {
+  let end = 0;
+  let tries = 0;
+  for (const at of places) {
+    if (at < end) continue;
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    if ((tries += 1) % 1024 === 0) yield 1024 * TRY_COST;
+    if (found === null) continue;
+    end = at + found[0].length;
+    visit(found, at);
+    yield MATCH_COST;
+  }
+}
+
+/** Where a literal stands. */
+export function placesOf(literal: string, text: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(literal); at !== -1; at = text.indexOf(literal, at + 1)) places.push(at);
+  return places;
+}
+
+/** Where `^` matches with the flag `m`, in a normalised text. */
+export function lineStarts(text: string): number[] {
+  const places = [0];
+  if (text.includes("\r")) {
+    for (let at = 0; at < text.length; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit === 10 || unit === 13) places.push(at + 1);
+    }
+    return places;
+  }
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) places.push(at + 1);
+  return places;
+}
