@@ -128,8 +128,6 @@ function isDeeperThan(value: unknown, depth: number): boolean {
 function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  return (
-    { string: "text", number: "a number", boolean: "a boolean", undefined: "nothing" }[String(typeof value)] ??
-    "an object"
-  );
+  const names: Record<string, string> = { string: "text", number: "a number", boolean: "a boolean", undefined: "nothing" };
+  return names[typeof value] ?? "an object";
 }

@@ -16,7 +16,7 @@ const LONGEST = 2000;
 
 /** Undefined where nobody can be asked: stdin is not a terminal. */
 export function askOnTerminal({ stdin, out, flags }: Invocation): AskCallback | undefined {
-  if (stdin.isTTY !== true) return undefined;
+  if (!stdin.isTTY) return undefined;
   // `--yes` is the person's answer, given beforehand; it does not reach a script that has no terminal.
   if (flags.has("yes")) return () => "once";
   return async (request, signal) => {

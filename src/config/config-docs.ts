@@ -27,6 +27,17 @@ export function renderConfigDocs(): string {
     "Each can be set by an environment variable, which wins over the file. An empty variable counts as unset; a wrong " +
       "one is an error.",
     limitsTable(config.properties?.["limits"]),
+    "## `roles`",
+    "Each key is the name of a role. A role only narrows: see [policy.md](policy.md).",
+    table(valuesOf(config.properties?.["roles"])),
+    "## `guard`",
+    "See [security.md](security.md), [pins.md](pins.md) and [policy.md](policy.md).",
+    table(config.properties?.["guard"]),
+    "### `guard.classes`",
+    table(config.properties?.["guard"]?.properties?.["classes"]),
+    "## `audit`",
+    "See [audit.md](audit.md).",
+    table(config.properties?.["audit"]),
     "## `secrets`",
     "See [secrets.md](secrets.md).",
     table(config.properties?.["secrets"]),
@@ -63,6 +74,9 @@ Servers come from the file itself, then from the files of its \`import\` list, t
 both files. A file that is imported and missing, or an entry of it that cannot be used, is a warning; in the file itself
 it is an error.
 
+In the file of another program, a bad entry is left out with a warning, as it is there; only if nothing usable is left
+is it an error.
+
 Keys marked *not built* are part of the format and do nothing yet: a file that uses one is refused, because ignoring a
 rule in silence would be worse. An unknown key is ignored with a warning.`;
 
@@ -94,7 +108,7 @@ A config of these programs can be given with \`--config\` or listed in \`import\
 | \`claude\` | \`mcpServers\` as an object | Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Gemini CLI and others. Other keys of a client's own file are left alone. With Cline's keys \`timeout\` is seconds for a call |
 | \`vscode\` | \`servers\` as an object, or \`mcp.servers\` in a settings.json | \`\${input:my-id}\` becomes \`secret://env/MY_ID\`, and a warning names the variable to set; \`\${env:X}\`, \`\${workspaceFolder}\` and \`\${userHome}\` work |
 | \`list\` | \`servers\` as a list | entries with \`id\`; \`transport\` is a word or an object |
-| \`openclaw\` | \`mcp.servers\`, \`agents\` | JSON5. \`agents.defaults.mcp.servers\` count for all; servers of single agents are read and not used yet |
+| \`openclaw\` | \`mcp.servers\`, \`agents\` | JSON5. \`agents.defaults.mcp.servers\` count for all; servers of single agents become those of the role of that name |
 | \`acp\` | a list, or \`mcpServers\` as a list | \`env\` and \`headers\` as lists of name and value |
 
 Accepted in the files of other programs only: \`type\`, \`streamable-http\` and \`streamableHttp\`, \`serverUrl\`, \`httpUrl\`,
@@ -132,6 +146,11 @@ function authSections(node: SchemaNode | undefined): string[] {
 
 function objectOption(node: SchemaNode | undefined): SchemaNode | undefined {
   return node?.anyOf?.find((option) => option.type === "object");
+}
+
+/** What the values of a map are. */
+function valuesOf(node: SchemaNode | undefined): SchemaNode | undefined {
+  return typeof node?.additionalProperties === "object" ? node.additionalProperties : undefined;
 }
 
 function typeOf(node: SchemaNode): string {

@@ -33,8 +33,7 @@ export function limitsFromEnv(env: NodeJS.ProcessEnv): LimitsFromEnv {
       problems.push(about(name, "error", "wrong_value", `found ${found}; allowed is ${allowedBy(node)}`));
     } else limits[key] = Number(text);
   }
-  // Only keys of the limits schema are set, and each of those is a count.
-  return { limits: limits as Partial<Limits>, problems, warnings };
+  return { limits, problems, warnings };
 }
 
 /** `callsPerMinute` as `TOOLCRIB_LIMITS_CALLS_PER_MINUTE`. */

@@ -44,7 +44,8 @@ export function foundIn(value: unknown, show: "value" | "kind"): string {
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (isJsonObject(value)) return "an object";
   if (value === "") return "an empty text";
-  if (show === "value" && String(value).length <= 40) return JSON.stringify(value);
+  const shown = JSON.stringify(value);
+  if (show === "value" && shown !== undefined && shown.length <= 42) return shown;
   return typeof value === "string" ? "a text" : `a ${typeof value}`;
 }
 

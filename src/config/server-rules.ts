@@ -55,6 +55,10 @@ export function serverWarnings(document: Document, path: ConfigPath, entry: Serv
   if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined && isPlainText(auth.clientSecret)) {
     warn(["auth", "clientSecret"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
   }
+  if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined && !isBound(auth)) {
+    const message = "the client secret goes to whichever authorization server this server names";
+    warn(["auth"], "unbound_client_secret", message, "set auth.issuer");
+  }
   for (const index of secretArguments(entry.args ?? [])) {
     const message = "a secret in args is visible to every user of the machine";
     warn(["args", index], "secret_in_args", message, "pass it in env if the server can read it there");
@@ -75,6 +79,11 @@ export function serverWarnings(document: Document, path: ConfigPath, entry: Serv
     warn([key], "unused_key", `${key} has no effect with ${other}`);
   }
   return warnings;
+}
+
+/** Whether it is written down to whom a client's credentials may be sent. */
+function isBound(auth: NonNullable<ServerEntry["auth"]>): boolean {
+  return ("issuer" in auth && auth.issuer !== undefined) || ("tokenUrl" in auth && auth.tokenUrl !== undefined);
 }
 
 /** Arguments that hold a secret: by reference, or as the value of an option named like a credential. */

@@ -184,7 +184,7 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
       for (const plugin of plugins) plugin.unregister();
       await watch.close();
       audit.close();
-      await pids.close();
+      pids.close();
     },
   });
   const stops = [

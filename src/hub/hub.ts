@@ -8,7 +8,7 @@ import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
-import type { CallToolResult, GetPromptResult, ReadResourceResult, Result } from "../model/protocol.ts";
+import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../model/protocol.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
@@ -156,7 +156,7 @@ export class Hub {
   tools(options: ToolsOptions = {}): Tool[] {
     const session = options.session ?? this.session;
     if (options.for !== undefined && !PROVIDERS.includes(options.for)) {
-      throw new ToolcribError("invalid_arguments", `There is no provider "${String(options.for)}".`, {
+      throw new ToolcribError("invalid_arguments", `There is no provider "${options.for}".`, {
         hint: `Providers: ${PROVIDERS.join(", ")}.`,
       });
     }
@@ -263,7 +263,7 @@ export class Hub {
     return this.view(session).tools.find(({ name }) => name === args["name"]) ?? tool;
   }
 
-  #run(session: Session, use: Use, options: CallOptions): Promise<Outcome<Result>> {
+  #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
     return runCall(this.#parts.path, session, use, options);
   }
 

@@ -62,7 +62,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
 
   it.each([undefined, null, false, 0, "NO", "deny", "yes", {}])("is denied by %s, which is no known answer", async (answer) => {
     // What a callback without types may give.
-    const hub = await start(ASK, { onAsk: () => answer as unknown as "no" });
+    const hub = await start(ASK, { onAsk: () => answer as "no" });
     expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
     expect(runs).toBe(0);
   });

@@ -84,7 +84,8 @@ describe("[spine-10b] a program that is told to end", () => {
 
   it("by process.exit() leaves no process either", async () => {
     const { child, pids } = program("process.exit(0);");
-    await once(child, "exit");
+    const [code] = await once(child, "exit");
+    expect(code).toBe(0);
     await gone(await pids());
   });
 });

@@ -4,5 +4,5 @@ import { suspicionsOf } from "./weigh.ts";
 /** Text that speaks to the model behind the tool and wants something done, without any word about earlier orders. */
 export const agentDirective: Detector = {
   name: "agent directive",
-  find: (reading) => suspicionsOf(reading, new Set(["agent_directive"])),
+  find: (reading) => suspicionsOf(reading, "agent_directive"),
 };

@@ -12,13 +12,14 @@ export interface TextShape {
 }
 
 const FENCE = /^[ \t>]{0,8}(?:```|~~~)/gm;
+const FENCE_SIGN = /```|~~~/;
 const CODE_LINE =
   /^[ \t]{0,40}(?:import |from \S{1,80} import |export |const |let |var |function |def |class |public |private |return |if \(|for \(|#include|package |func |fn |use |async |await |assert|expect\(|it\(|test\(|describe\(|@\w)/gm;
 const LINE_SCAN = 600;
 
 export function shapeOf(text: string): TextShape {
   const fences: number[] = [];
-  for (const found of text.matchAll(FENCE)) fences.push(found.index);
+  if (FENCE_SIGN.test(text)) for (const found of text.matchAll(FENCE)) fences.push(found.index);
   if (fences.length % 2 === 1) fences.push(text.length);
   return { fences, json: looksLikeJson(text), code: isCode(text.slice(0, 20_000)) };
 }

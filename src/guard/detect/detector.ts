@@ -1,5 +1,6 @@
 import { type FindingCode, isAtLeast, type Severity } from "../../model/finding.ts";
 import type { Reading } from "./reading.ts";
+import type { Steps } from "./steps.ts";
 
 /** A suspicion, before it is a finding. Offsets are of the ORIGINAL text. */
 export interface Suspicion {
@@ -9,10 +10,10 @@ export interface Suspicion {
   readonly end: number;
 }
 
-/** Must be linear in the text and must not throw. */
+/** Must be linear in the text, must not throw, and yields often enough that no step is long. */
 export interface Detector {
   readonly name: string;
-  find(reading: Reading): Suspicion[];
+  find(reading: Reading): Steps<Suspicion[]>;
 }
 
 /** One scale for all detectors that add up evidence: of 10, an alarm from 8 on. Undefined: not worth a word. */

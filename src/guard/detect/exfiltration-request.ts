@@ -4,5 +4,5 @@ import { suspicionsOf } from "./weigh.ts";
 /** "Send the conversation to …", "append the history to this URL". */
 export const exfiltrationRequest: Detector = {
   name: "exfiltration request",
-  find: (reading) => suspicionsOf(reading, new Set(["exfiltration_request"])),
+  find: (reading) => suspicionsOf(reading, "exfiltration_request"),
 };

@@ -1,4 +1,6 @@
 /** Parts of a page that a person does not see: comments and elements styled away. */
+import { matchesAt } from "./matches.ts";
+import type { Steps } from "./steps.ts";
 
 export interface Span {
   readonly start: number;
@@ -6,7 +8,7 @@ export interface Span {
 }
 
 /** An opening tag whose attributes hide it. Attributes are read up to 300 characters. */
-const HIDING_TAG = /<([a-z][a-z0-9]{0,15})\b([^<>]{1,300})>/g;
+const HIDING_TAG = /<([a-z][a-z0-9]{0,15})\b([^<>]{1,300})>/y;
 const HIDING_STYLE =
   /display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|opacity\s{0,3}:\s{0,3}0(?![.\d])|font-size\s{0,3}:\s{0,3}(?:0|1px)(?![.\d])|(?:left|top|text-indent)\s{0,3}:\s{0,3}-\d{3,6}|(?:height|width)\s{0,3}:\s{0,3}0(?![.\d])|(?<![-\w])color\s{0,3}:\s{0,3}(?:white|transparent|#fff(?:fff)?\b|rgba?\(255, ?255, ?255)/;
 const HIDING_ATTRIBUTE = /(?:^|\s)(?:hidden(?=$|\s|=)|aria-hidden="?true)/;
@@ -14,10 +16,9 @@ const HIDING_ATTRIBUTE = /(?:^|\s)(?:hidden(?=$|\s|=)|aria-hidden="?true)/;
 const ELEMENT_REACH = 4_000;
 const COMMENT_REACH = 20_000;
 
-/** Spans in the order of their starts. */
-export function hiddenSpans(text: string): Span[] {
-  if (!text.includes("<")) return [];
-  const spans = [...comments(text, "<!--", "-->"), ...invisibleElements(text)];
+/** Spans in the order of their starts. `tags` are the indices of all "<". */
+export function* hiddenSpans(text: string, tags: readonly number[]): Steps<Span[]> {
+  const spans = [...comments(text, "<!--", "-->"), ...(yield* invisibleElements(text, tags))];
   return spans.toSorted((a, b) => a.start - b.start);
 }
 
@@ -37,20 +38,19 @@ function comments(text: string, open: string, close: string): Span[] {
   return spans;
 }
 
-function invisibleElements(text: string): Span[] {
+function* invisibleElements(text: string, tags: readonly number[]): Steps<Span[]> {
   const spans: Span[] = [];
   let from = 0;
-  for (const found of text.matchAll(HIDING_TAG)) {
-    const [tag, name = "", attributes = ""] = found;
-    if (found.index < from || name === "input" || name === "svg" || name === "path") continue;
+  yield* matchesAt(HIDING_TAG, text, tags, ([tag, name = "", attributes = ""], start) => {
+    if (start < from || name === "input" || name === "svg" || name === "path") return;
     const styled = attributes.includes("style") && HIDING_STYLE.test(attributes);
-    if (!styled && !HIDING_ATTRIBUTE.test(attributes)) continue;
-    const body = found.index + tag.length;
+    if (!styled && !HIDING_ATTRIBUTE.test(attributes)) return;
+    const body = start + tag.length;
     const closing = text.slice(body, body + ELEMENT_REACH).indexOf(`</${name}`);
     const end = closing === -1 ? Math.min(text.length, body + ELEMENT_REACH) : body + closing;
-    spans.push({ start: found.index, end });
+    spans.push({ start, end });
     from = end;
-  }
+  });
   return spans;
 }
 

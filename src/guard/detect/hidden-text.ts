@@ -15,7 +15,8 @@ const IN_WORD = /[A-Za-z][\u200b-\u200d\u2060-\u2064\u180e\ufeff]{1,3}(?=[a-z])/
 /** Text that a person does not see: invisible characters, and instructions in comments or invisible elements. */
 export const hiddenText: Detector = {
   name: "hidden text",
-  find(reading) {
+  *find(reading) {
+    yield reading.hidden.length * 500;
     const suspicions = hiddenMarkup(reading);
     if (reading.normal.folded && ANY_INVISIBLE.test(reading.original))
       suspicions.push(...invisibleCharacters(reading.original));

@@ -1,19 +1,21 @@
 import { type Detector, severityOf, type Suspicion, SuspicionList } from "./detector.ts";
 import { unspacedMatches } from "./phrases/unspaced.ts";
 import { isShown, originalSpan, type Reading } from "./reading.ts";
+import type { Steps } from "./steps.ts";
 import { suspicionsOf } from "./weigh.ts";
 
 /** "Ignore all previous instructions", a new role, another task; also without spaces, spelled out, and in other scripts. */
 export const instructionOverride: Detector = {
   name: "instruction override",
-  find(reading) {
-    return [...suspicionsOf(reading, new Set(["instruction_override"])), ...unspaced(reading)];
+  *find(reading) {
+    const spoken = yield* suspicionsOf(reading, "instruction_override");
+    return spoken.concat(yield* unspaced(reading));
   },
 };
 
-function unspaced(reading: Reading): Suspicion[] {
+function* unspaced(reading: Reading): Steps<Suspicion[]> {
   const suspicions = new SuspicionList();
-  for (const match of unspacedMatches(reading.tokens)) {
+  for (const match of yield* unspacedMatches(reading.tokens)) {
     const shown = isShown(reading, match.start, match.end);
     const severity = severityOf(shown && reading.topic >= 2 ? 4 : match.weight - (shown ? 2 : 0));
     suspicions.add("instruction_override", severity, originalSpan(reading, match.start, match.end));

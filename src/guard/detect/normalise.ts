@@ -1,4 +1,6 @@
 /** One plain spelling of a text, with the way back: every detector of words reads this, every finding speaks of the original. */
+import { finish, type Steps } from "./steps.ts";
+import { lastAtOrBefore } from "./sorted.ts";
 import { CONFUSABLES, symbolLetter } from "./confusables.ts";
 
 export interface NormalText {
@@ -10,53 +12,133 @@ export interface NormalText {
 }
 
 // oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no folding
-const PLAIN = /^[\t\n\r\x20-\x7e]*$/;
+const NOT_PLAIN = /[^\t\n\r\x20-\x7e]/;
 const REMOVED = /[\p{M}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const SPACE = /^[\s\p{Z}]$/u;
 const ESCAPE = 0x1b;
+
+/** What a unit folds into, for units that fold into one; filled as they are met. */
+const FOLDED = new Uint16Array(0x10000);
+/** A unit that needs a closer look: half of a pair, an escape, or a character that folds into none or several. */
+const SPECIAL = 0xffff;
+const STRIDE = 65_536;
+const UNIT_COST = 4;
 
 /**
  * Compatibility forms, accents, case, look-alike letters, invisible characters and colour codes are folded away.
  * Works code point by code point, so it is linear and the offsets stay exact.
  */
 export function normalise(text: string): NormalText {
-  if (PLAIN.test(text)) return { text: text.toLowerCase(), originalAt: (index) => index, folded: false };
-  const parts: string[] = [];
-  const offsets = new Offsets(text.length);
-  const seen = new Map<number, string>();
-  let plainFrom = 0;
-  let at = 0;
-  const flush = (): void => {
-    if (at === plainFrom) return;
-    parts.push(text.slice(plainFrom, at).toLowerCase());
-    for (let index = plainFrom; index < at; index += 1) offsets.push(index);
-  };
-  while (at < text.length) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x80 && (unit >= 0x20 || unit === 0x0a || unit === 0x09 || unit === 0x0d)) {
-      at += 1;
-      continue;
-    }
-    flush();
-    const codePoint = text.codePointAt(at) ?? 0;
-    if (codePoint === ESCAPE || codePoint === 0x9b) {
-      at = afterEscape(text, at);
-    } else {
-      let plain = seen.get(codePoint);
-      if (plain === undefined) {
-        plain = fold(codePoint);
-        seen.set(codePoint, plain);
-      }
-      if (plain !== "") {
-        parts.push(plain);
-        for (let count = 0; count < plain.length; count += 1) offsets.push(at);
-      }
-      at += codePoint > 0xffff ? 2 : 1;
-    }
-    plainFrom = at;
+  return finish(normaliseInSteps(text));
+}
+
+export function* normaliseInSteps(text: string): Steps<NormalText> {
+  yield text.length;
+  if (!NOT_PLAIN.test(text)) return { text: text.toLowerCase(), originalAt: (index) => index, folded: false };
+  const folding = new Folding(text);
+  for (let to = STRIDE; !folding.isDone; to += STRIDE) {
+    folding.advance(to);
+    yield STRIDE * UNIT_COST;
   }
-  flush();
-  return { text: parts.join(""), originalAt: offsets.reader(text.length), folded: true };
+  return folding.result();
+}
+
+class Folding {
+  readonly #text: string;
+  readonly #offsets = new Offsets();
+  #units: Uint16Array;
+  #count = 0;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#units = new Uint16Array(text.length + 16);
+  }
+
+  get isDone(): boolean {
+    return this.#at >= this.#text.length;
+  }
+
+  advance(limit: number): void {
+    const text = this.#text;
+    const to = Math.min(text.length, limit);
+    let at = this.#at;
+    while (at < to) {
+      const unit = text.charCodeAt(at);
+      const known = FOLDED[unit] ?? 0;
+      const folded = known === 0 ? learn(unit) : known;
+      if (folded === SPECIAL) {
+        at = this.#special(at);
+        continue;
+      }
+      if (this.#count === this.#units.length) this.#grow();
+      this.#units[this.#count] = folded;
+      this.#count += 1;
+      at += 1;
+    }
+    this.#at = at;
+  }
+
+  result(): NormalText {
+    const end = this.#text.length;
+    const count = this.#count;
+    const bytes = Buffer.from(this.#units.buffer, 0, count * 2);
+    const offsets = this.#offsets;
+    return {
+      text: bytes.toString("utf16le"),
+      originalAt: (index) => (index >= count ? end : offsets.at(index)),
+      folded: true,
+    };
+  }
+
+  /** Folds what does not fold one to one; returns where it goes on. */
+  #special(at: number): number {
+    const codePoint = this.#text.codePointAt(at) ?? 0;
+    let next = at + (codePoint > 0xffff ? 2 : 1);
+    if (codePoint === ESCAPE || codePoint === 0x9b) {
+      next = afterEscape(this.#text, at);
+    } else {
+      const plain = foldedText(codePoint);
+      for (let index = 0; index < plain.length; index += 1) {
+        if (this.#count === this.#units.length) this.#grow();
+        this.#offsets.note(this.#count, at);
+        this.#units[this.#count] = plain.charCodeAt(index);
+        this.#count += 1;
+      }
+    }
+    this.#offsets.note(this.#count, next);
+    return next;
+  }
+
+  #grow(): void {
+    const larger = new Uint16Array(this.#units.length * 2);
+    larger.set(this.#units);
+    this.#units = larger;
+  }
+}
+
+function learn(unit: number): number {
+  let folded = SPECIAL;
+  if (unit < 0x80 && (unit >= 0x20 || unit === 0x0a || unit === 0x09 || unit === 0x0d)) {
+    folded = String.fromCharCode(unit).toLowerCase().charCodeAt(0);
+  } else if (unit !== ESCAPE && unit !== 0x9b && (unit < 0xd800 || unit > 0xdfff)) {
+    const plain = fold(unit);
+    if (plain.length === 1) folded = plain.charCodeAt(0);
+  }
+  FOLDED[unit] = folded;
+  return folded;
+}
+
+/** What is folded into none or several units, remembered up to a bound. */
+const REMEMBERED = new Map<number, string>();
+const MOST_REMEMBERED = 4_096;
+
+function foldedText(codePoint: number): string {
+  const known = REMEMBERED.get(codePoint);
+  if (known !== undefined) return known;
+  const plain = fold(codePoint);
+  if (REMEMBERED.size < MOST_REMEMBERED) REMEMBERED.set(codePoint, plain);
+  return plain;
 }
 
 /** The same folding for the words of a pattern. */
@@ -97,28 +179,26 @@ function isBetween(value: number, low: number, high: number): boolean {
   return value >= low && value <= high;
 }
 
-/** A growing list of offsets: some characters fold into up to eighteen. */
+/** Where an index comes from: noted only where the distance to the original changes, one to one in between. */
 class Offsets {
-  #values: Uint32Array;
-  #count = 0;
+  readonly #indices: number[] = [0];
+  readonly #origins: number[] = [0];
 
-  constructor(expected: number) {
-    this.#values = new Uint32Array(expected + 16);
-  }
-
-  push(offset: number): void {
-    if (this.#count === this.#values.length) {
-      const larger = new Uint32Array(this.#values.length * 2);
-      larger.set(this.#values);
-      this.#values = larger;
+  note(index: number, origin: number): void {
+    const last = this.#indices.length - 1;
+    const lastIndex = this.#indices[last] ?? 0;
+    const lastOrigin = this.#origins[last] ?? 0;
+    if (index - lastIndex === origin - lastOrigin) return;
+    if (lastIndex === index) {
+      this.#origins[last] = origin;
+      return;
     }
-    this.#values[this.#count] = offset;
-    this.#count += 1;
+    this.#indices.push(index);
+    this.#origins.push(origin);
   }
 
-  reader(end: number): (index: number) => number {
-    const values = this.#values;
-    const count = this.#count;
-    return (index) => (index >= count ? end : (values[index] ?? end));
+  at(index: number): number {
+    const part = lastAtOrBefore(this.#indices, index);
+    return (this.#origins[part] ?? 0) + index - (this.#indices[part] ?? 0);
   }
 }

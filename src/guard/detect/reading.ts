@@ -1,8 +1,9 @@
 /** One text, read once: the spelling, words, cues and shape that all detectors share. */
 import { isFenced, isQuoted, shapeOf, type TextShape } from "./context.ts";
 import { hiddenSpans, type Span } from "./hidden-markup.ts";
+import { lineStarts, placesOf } from "./matches.ts";
 import { isForbidden, isNegatedWithin, type Mood, moodOf } from "./mood.ts";
-import { normalise, type NormalText } from "./normalise.ts";
+import { normaliseInSteps, type NormalText } from "./normalise.ts";
 import { phraseBook, type PhraseMatch } from "./phrases/book.ts";
 import type { CueLabel } from "./phrases/cue.ts";
 import { LANGUAGE_LEXICON, LANGUAGE_PHRASES } from "./phrases/languages.ts";
@@ -10,7 +11,9 @@ import { LEXICON } from "./phrases/lexicon.ts";
 import { OVERRIDE_PHRASES } from "./phrases/override.ts";
 import { REQUEST_PHRASES } from "./phrases/request.ts";
 import { SETTING_PHRASES } from "./phrases/setting.ts";
-import { tokenise, type Tokens } from "./tokens.ts";
+import type { Steps } from "./steps.ts";
+import { tokeniseInSteps } from "./tokenise.ts";
+import type { Tokens } from "./tokens.ts";
 
 const BOOK = phraseBook<CueLabel>({ ...LEXICON, ...LANGUAGE_LEXICON }, [
   ...OVERRIDE_PHRASES,
@@ -33,31 +36,81 @@ export interface Reading {
   readonly shape: TextShape;
   /** Parts of the normalised text that a page does not show: comments and invisible elements. */
   readonly hidden: readonly Span[];
+  /** Indices of "<" in the normalised text. */
+  readonly tags: readonly number[];
+  /** Indices of the starts of its lines. */
+  readonly lines: readonly number[];
   /** How much the text is about attacks on models: 0 not at all, from 2 on it names the subject. */
   readonly topic: number;
 }
 
-export function read(original: string): Reading {
-  const normal = normalise(original);
-  const tokens = tokenise(normal.text, BOOK.vocabulary);
+/** Words that are compared with the phrases in one step, and what one costs. */
+const STRIDE = 8_192;
+const WORD_COST = 60;
+const CUE_COST = 1_000;
+
+export function* read(original: string): Steps<Reading> {
+  const normal = yield* normaliseInSteps(original);
+  const tokens = yield* tokeniseInSteps(normal.text, BOOK.vocabulary);
   const cues: Cue[] = [];
   const topics = new Set<string>();
   let topic = 0;
-  BOOK.match(tokens, (cue) => {
+  const note = (cue: PhraseMatch<CueLabel>): void => {
     if (cue.label.kind !== "topic") {
       const mood = cue.label.verb === true ? moodOf(tokens, cue.first) : "plain";
       const forbidden = cue.label.unlessNegated === true && isForbidden(tokens, cue.first);
       const excepted =
         (cue.label.kind === "credential" || cue.label.kind === "send") && isNegatedWithin(tokens, cue.first, cue.last);
-      if (mood !== "negation" && !forbidden && !excepted) cues.push({ ...cue, mood });
+      if (mood !== "negation" && !forbidden && !excepted)
+        cues.push({ label: cue.label, first: cue.first, last: cue.last, mood });
       return;
     }
+    if (topics.size > 64) return;
     const word = tokens.word(cue.last);
-    if (topics.size > 64 || topics.has(word)) return;
+    if (topics.has(word)) return;
     topics.add(word);
     topic += cue.label.weight;
-  });
-  return { original, normal, tokens, cues, shape: shapeOf(normal.text), hidden: hiddenSpans(normal.text), topic };
+  };
+  for (let from = 0; from < tokens.count; from += STRIDE) {
+    const before = cues.length;
+    const to = Math.min(tokens.count, from + STRIDE);
+    BOOK.match(tokens, note, from, to);
+    yield (to - from) * WORD_COST + (cues.length - before) * CUE_COST;
+  }
+  const tags = placesOf("<", normal.text);
+  const hidden = tags.length === 0 ? [] : yield* hiddenSpans(normal.text, tags);
+  return new WholeReading({ original, normal, tokens, cues, topic, tags, hidden });
+}
+
+/** What only few texts are asked for is worked out when it is. */
+class WholeReading implements Reading {
+  readonly original: string;
+  readonly normal: NormalText;
+  readonly tokens: Tokens;
+  readonly cues: readonly Cue[];
+  readonly hidden: readonly Span[];
+  readonly tags: readonly number[];
+  readonly topic: number;
+  #shape: TextShape | undefined;
+  #lines: readonly number[] | undefined;
+
+  constructor(parts: Omit<Reading, "shape" | "lines">) {
+    this.original = parts.original;
+    this.normal = parts.normal;
+    this.tokens = parts.tokens;
+    this.cues = parts.cues;
+    this.hidden = parts.hidden;
+    this.tags = parts.tags;
+    this.topic = parts.topic;
+  }
+
+  get shape(): TextShape {
+    return (this.#shape ??= shapeOf(this.normal.text));
+  }
+
+  get lines(): readonly number[] {
+    return (this.#lines ??= lineStarts(this.normal.text));
+  }
 }
 
 /** The span of the original for a span of the normalised text. */

@@ -1,5 +1,6 @@
 import type { Severity } from "../../model/finding.ts";
 import { type Detector, SuspicionList } from "./detector.ts";
+import { eachMatch } from "./matches.ts";
 
 /* oxlint-disable no-control-regex -- terminal escapes are made of control characters */
 const ANY = /[\u001b\u0090\u009b\u009d]/;
@@ -12,7 +13,7 @@ const WORDS_START = /^[^\n\u001b]{0,10}\p{L}{2,20} \p{L}{2}/u;
 
 interface Form {
   readonly pattern: RegExp;
-  severity(found: RegExpMatchArray): Severity | undefined;
+  severity(found: RegExpExecArray): Severity | undefined;
 }
 
 /** Colours, cursor moves and titles are what programs print all day; the forms here hide, write or answer. */
@@ -60,23 +61,22 @@ const FORMS: readonly Form[] = [
 /** Control sequences with which a text shows a person something other than what a model reads, or makes a terminal act. */
 export const terminalEscape: Detector = {
   name: "terminal escape",
-  find({ original }) {
+  *find({ original, normal }) {
+    if (!normal.folded) return [];
     if (!ANY.test(original) && !original.includes("\b\b\b\b")) return [];
     const suspicions = new SuspicionList();
     for (const form of FORMS) {
-      for (const found of original.matchAll(form.pattern)) {
-        const severity = form.severity(found);
-        suspicions.add("terminal_escape", severity, { start: found.index, end: found.index + found[0].length });
-      }
+      yield* eachMatch(form.pattern, original, (found, start) => {
+        suspicions.add("terminal_escape", form.severity(found), { start, end: start + found[0].length });
+      });
     }
     return suspicions.all();
   },
 };
 
 /** Words stand before and after it on the same line. */
-function standsInText(found: RegExpMatchArray): boolean {
-  const text = found.input ?? "";
-  const at = found.index ?? 0;
+function standsInText(found: RegExpExecArray): boolean {
+  const { input: text, index: at } = found;
   const after = at + found[0].length;
   return WORDS_END.test(text.slice(Math.max(0, at - 80), at)) && WORDS_START.test(text.slice(after, after + 80));
 }

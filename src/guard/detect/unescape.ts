@@ -1,4 +1,6 @@
 /** Results are often JSON as text: what its strings say is behind escapes, and so is what they hide. */
+import { lastAtOrBefore } from "./sorted.ts";
+import { finish, type Steps } from "./steps.ts";
 
 export interface Unescaped {
   readonly text: string;
@@ -15,10 +17,15 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "/": "/",
   "\\": "\\",
 };
-const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|([ntrbf"/\\]))/g;
+const HEX = /[0-9a-fA-F]{4}/y;
+const ESCAPE_COST = 60;
 
 /** The text with its JSON escapes resolved; undefined where it is no JSON document or has none. */
 export function unescaped(text: string): Unescaped | undefined {
+  return finish(unescapedInSteps(text));
+}
+
+export function* unescapedInSteps(text: string): Steps<Unescaped | undefined> {
   if (!looksLikeJson(text) || !text.includes("\\")) return undefined;
   const parts: string[] = [];
   /** Where a part starts, in the new text and in the original; parts run one to one. */
@@ -32,11 +39,14 @@ export function unescaped(text: string): Unescaped | undefined {
     parts.push(part);
     length += part.length;
   };
-  for (const found of text.matchAll(ESCAPE)) {
-    if (found.index > from) push(text.slice(from, found.index), from);
-    const [escape, hex, sign = ""] = found;
-    push(hex === undefined ? (ESCAPES[sign] ?? sign) : String.fromCharCode(Number.parseInt(hex, 16)), found.index);
-    from = found.index + escape.length;
+  let escapes = 0;
+  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", Math.max(from, at + 1))) {
+    if ((escapes += 1) % 1024 === 0) yield 1024 * ESCAPE_COST;
+    const plain = ESCAPES[text[at + 1] ?? ""] ?? fromHex(text, at);
+    if (plain === undefined) continue;
+    if (at > from) push(text.slice(from, at), from);
+    push(plain, at);
+    from = at + (text[at + 1] === "u" ? 6 : 2);
   }
   if (from === 0) return undefined;
   push(text.slice(from), from);
@@ -56,13 +66,8 @@ export function looksLikeJson(text: string): boolean {
   return (start === "{" && end === "}") || (start === "[" && end === "]");
 }
 
-function lastAtOrBefore(starts: readonly number[], index: number): number {
-  let low = 0;
-  let high = starts.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((starts[middle] ?? 0) <= index) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+function fromHex(text: string, at: number): string | undefined {
+  if (text[at + 1] !== "u") return undefined;
+  HEX.lastIndex = at + 2;
+  return HEX.test(text) ? String.fromCharCode(Number.parseInt(text.slice(at + 2, at + 6), 16)) : undefined;
 }

@@ -4,6 +4,7 @@ import { isCited } from "./context.ts";
 import { severityOf, type Suspicion, SuspicionList } from "./detector.ts";
 import { spanAt } from "./hidden-markup.ts";
 import { type CueKind, SUPPORT } from "./phrases/cue.ts";
+import type { Steps } from "./steps.ts";
 import { type Cue, firstCueFrom, isShown, originalSpan, type Reading } from "./reading.ts";
 
 /** Words to each side within which cues support each other. */
@@ -44,11 +45,13 @@ interface Weighing {
   readonly end: number;
 }
 
-export function suspicionsOf(reading: Reading, codes: ReadonlySet<FindingCode>): Suspicion[] {
+const WEIGHING_COST = 8_000;
+
+export function* suspicionsOf(reading: Reading, code: FindingCode): Steps<Suspicion[]> {
   const suspicions = new SuspicionList();
   for (const cue of reading.cues) {
-    const { code } = cue.label;
-    if (code === undefined || !codes.has(code)) continue;
+    if (cue.label.code !== code) continue;
+    yield WEIGHING_COST;
     const weighing = weigh(reading, cue);
     suspicions.add(code, severityOf(weighing.score), originalSpan(reading, weighing.start, weighing.end));
   }

@@ -25,23 +25,58 @@ const GLUED =
 /** `i g n o r e` and `i.g.n.o.r.e`: single letters with one separator each. Two separators end a word. */
 const SPELLED = /(?<![a-z0-9])[a-z](?:[ ._*-]{1,3}[a-z]){9,120}(?![a-z0-9])/g;
 
-export function unspacedMatches(tokens: Tokens): UnspacedMatch[] {
+export function* unspacedMatches(tokens: Tokens): Steps<UnspacedMatch[]> {
   const { text } = tokens;
   const matches: UnspacedMatch[] = [];
   for (const index of tokens.glued) {
     if (GLUED.test(tokens.word(index)))
       matches.push({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 });
   }
-  for (const found of text.matchAll(SPELLED)) {
-    if (GLUED.test(found[0].replace(/[^a-z]/g, ""))) {
-      matches.push({ start: found.index, end: found.index + found[0].length, weight: 9 });
+  yield text.length + tokens.glued.length * 100;
+  for (const { start, end } of separatedLetters(text)) {
+    yield end - start;
+    SPELLED.lastIndex = 0;
+    const part = text.slice(start, end);
+    for (let found = SPELLED.exec(part); found !== null; found = SPELLED.exec(part)) {
+      if (!GLUED.test(found[0].replace(/[^a-z]/g, ""))) continue;
+      matches.push({ start: start + found.index, end: start + found.index + found[0].length, weight: 9 });
     }
   }
   if (!CJK_SCRIPT.test(text)) return matches;
   for (const pattern of CJK) {
-    for (const found of text.matchAll(pattern)) {
-      matches.push({ start: found.index, end: found.index + found[0].length, weight: 9 });
-    }
+    yield* eachMatch(pattern, text, (found, start) => {
+      matches.push({ start, end: start + found[0].length, weight: 9 });
+    });
   }
   return matches;
+}
+
+const SPELLING = characterSet("a-z ._*-");
+const LETTERS = characterSet("a-z");
+/** The shortest spelled word has nineteen characters, so it covers all of one of the windows of this width. */
+const WINDOW = 9;
+
+/** Parts where no two letters stand side by side, with one character of their surroundings. */
+function* separatedLetters(text: string): Generator<Run> {
+  for (let from = 0; from + WINDOW <= text.length; from += WINDOW) {
+    if (separatedUntil(text, from, from + WINDOW) < from + WINDOW) continue;
+    const end = separatedUntil(text, from, text.length);
+    let start = from;
+    while (start > 0 && isSeparated(text, start - 1)) start -= 1;
+    yield { start: Math.max(0, start - 1), end: Math.min(text.length, end + 1) };
+    from = end - (end % WINDOW) - WINDOW;
+    while (from + WINDOW < end) from += WINDOW;
+  }
+}
+
+function separatedUntil(text: string, from: number, to: number): number {
+  let at = from;
+  while (at < to && isIn(SPELLING, text.charCodeAt(at)) && (at === from || isSeparated(text, at - 1))) at += 1;
+  return at;
+}
+
+/** May stand in a spelled word, and is not followed by another letter if it is one. */
+function isSeparated(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return isIn(SPELLING, unit) && !(isIn(LETTERS, unit) && isIn(LETTERS, text.charCodeAt(at + 1)));
 }
