@@ -2,23 +2,13 @@
 import type { GuardRules } from "../model/config.ts";
 import { formatBytes } from "../model/content.ts";
 import { type Finding, isAtLeast } from "../model/finding.ts";
-import { isJsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
-import { detect } from "./detect/detect.ts";
-import { mapStrings, mapTexts } from "./result-texts.ts";
+import { mapTexts, type ResultTexts, rewritten, textsOf } from "./result-texts.ts";
 import { resultBytes } from "./result-size.ts";
+import { scanTexts, scanTextsInTurns, type TextFindings, type YieldNow } from "./scan-texts.ts";
+import { kindsOf, marked } from "./untrusted-mark.ts";
 import { redact } from "./wrap/redact.ts";
 import { wrapUntrusted } from "./wrap/wrap.ts";
-
-/** Under this key of `_meta` stands what is known of untrusted content. */
-export const UNTRUSTED_KEY = "toolcrib/untrusted";
-
-export interface UntrustedMark {
-  readonly server: string;
-  readonly tool: string;
-  readonly wrapped: boolean;
-  readonly findings: readonly Pick<Finding, "code" | "severity">[];
-}
 
 /** What the guard says of a result. */
 export type Inspection =
@@ -48,65 +38,104 @@ export interface Untrusted {
   readonly onSuspicious: GuardRules["onSuspicious"];
 }
 
-/** Fails closed: a detector that throws rejects the result. */
-export function inspectResult(result: Result, options: InspectionOptions): Inspection {
+/** What is told of one result. The worst come first. */
+const MOST_FINDINGS = 200;
+/** Each text gets a boundary of its own, which is longer than many a text. */
+const MOST_WRAPPED = 5_000;
+const NO_FINDINGS: TextFindings = new Map();
+
+/** Fails closed: a detector that throws rejects the result. Others get their turn while it is read. */
+export async function inspectResult(
+  result: Result,
+  options: InspectionOptions,
+  yieldNow: YieldNow = async () => {},
+): Promise<Inspection> {
   try {
+    const { untrusted } = options;
     const bytes = resultBytes(result, options.resultBytes);
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
-    if (options.untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
-    return inspectUntrusted(result, bytes, options.untrusted);
+    if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
+    const texts = textsOf(result);
+    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanTextsInTurns(texts.texts, yieldNow);
+    return judged({ result, bytes, texts, found }, untrusted);
   } catch (error) {
-    return {
-      verdict: "rejected",
-      code: "blocked",
-      message: `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`,
-      hint: "A result that cannot be inspected is not handed on. The tool must return plain JSON values.",
-      findings: [],
-    };
+    return notInspectable(error);
   }
 }
 
-function inspectUntrusted(result: Result, bytes: number, source: Untrusted): Inspection {
-  const scan = scanner(source.onSuspicious);
-  const scanned = scan.over(result);
-  const serious = scan.findings.filter(({ severity }) => isAtLeast(severity, "medium"));
+/** The same for what is known to be short, such as an error. */
+export function inspectShortResult(result: Result, untrusted: Untrusted): Inspection {
+  try {
+    const texts = textsOf(result);
+    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : scanTexts(texts.texts);
+    return judged({ result, bytes: 0, texts, found }, untrusted);
+  } catch (error) {
+    return notInspectable(error);
+  }
+}
+
+interface Scanned {
+  readonly result: Result;
+  readonly bytes: number;
+  readonly texts: ResultTexts;
+  readonly found: TextFindings;
+}
+
+function judged({ result, bytes, texts, found }: Scanned, source: Untrusted): Inspection {
+  const findings = worstOf(found);
+  const serious = findings.filter(isSerious);
   if (serious.length > 0 && source.onSuspicious === "block") return blocked(source, serious);
 
-  const wrapped = source.wrap ? mapTexts(scanned, (text) => (text === "" ? text : wrap(text, source, serious))) : scanned;
-  const mark: UntrustedMark = {
+  const replacements = source.onSuspicious === "redact" ? redactions(found) : new Map<string, string>();
+  const isToChange = replacements.size > 0 || texts.hasForgedMeta;
+  const clean = isToChange ? rewritten(result, (text) => replacements.get(text) ?? text) : result;
+  let count = 0;
+  const wrap = (text: string): string => {
+    count += 1;
+    if (text === "" || count > MOST_WRAPPED) return text;
+    return wrapUntrusted(text, { id: source.boundary, server: source.server, tool: source.tool, findings: serious });
+  };
+  const wrapped = source.wrap ? mapTexts(clean, wrap) : clean;
+  if (count > MOST_WRAPPED) return tooManyTexts();
+  const mark = {
     server: source.server,
     tool: source.tool,
     wrapped: source.wrap,
-    findings: serious.map(({ code, severity }) => ({ code, severity })),
+    ...(source.wrap ? { boundary: source.boundary } : {}),
+    findings: kindsOf(serious),
   };
-  const meta = isJsonObject(wrapped["_meta"]) ? wrapped["_meta"] : {};
-  const marked = { ...wrapped, _meta: { ...meta, [UNTRUSTED_KEY]: mark } };
-  return { verdict: "changed", bytes, findings: scan.findings, result: marked };
+  return { verdict: "changed", bytes, findings, result: marked(wrapped, mark) };
 }
 
-/** Collects findings, and takes the serious ones out where that is asked for. */
-function scanner(onSuspicious: GuardRules["onSuspicious"]): { over(result: Result): Result; readonly findings: Finding[] } {
-  const findings: Finding[] = [];
-  const look = (text: string): string => {
-    const found = detect(text);
-    findings.push(...found);
-    return onSuspicious === "redact" ? redact(text, found.filter(({ severity }) => isAtLeast(severity, "medium"))) : text;
-  };
+function isSerious({ severity }: Finding): boolean {
+  return isAtLeast(severity, "medium");
+}
+
+function worstOf(found: TextFindings): Finding[] {
+  const findings = [...found.values()].flat();
+  if (findings.length <= MOST_FINDINGS) return findings;
+  const serious = findings.filter(isSerious);
+  const others = findings.filter((finding) => !isSerious(finding));
+  return [...serious, ...others].slice(0, MOST_FINDINGS);
+}
+
+function redactions(found: TextFindings): Map<string, string> {
+  const replacements = new Map<string, string>();
+  for (const [text, findings] of found) {
+    const serious = findings.filter(isSerious);
+    if (serious.length > 0) replacements.set(text, redact(text, serious));
+  }
+  return replacements;
+}
+
+function notInspectable(error: unknown): Inspection {
   return {
-    findings,
-    over(result) {
-      if (onSuspicious === "ignore") return result;
-      const texts = mapTexts(result, look);
-      const structured = texts["structuredContent"];
-      if (structured === undefined) return texts;
-      const scanned = mapStrings(structured, look);
-      return scanned === structured ? texts : { ...texts, structuredContent: scanned };
-    },
+    verdict: "rejected",
+    code: "blocked",
+    message: `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`,
+    hint: "A result that cannot be inspected is not handed on. The tool must return plain JSON values.",
+    findings: [],
   };
-}
-
-function wrap(text: string, { boundary, server, tool }: Untrusted, findings: readonly Finding[]): string {
-  return wrapUntrusted(text, { id: boundary, server, tool, findings });
 }
 
 function tooLarge(limit: number): Inspection {
@@ -115,6 +144,16 @@ function tooLarge(limit: number): Inspection {
     code: "too_large",
     message: `The result is larger than the limit of ${formatBytes(limit)}.`,
     hint: "Ask the tool for less, or raise limits.resultBytes.",
+    findings: [],
+  };
+}
+
+function tooManyTexts(): Inspection {
+  return {
+    verdict: "rejected",
+    code: "too_large",
+    message: `The result has more than ${MOST_WRAPPED} texts, too many to mark each as untrusted.`,
+    hint: "Ask the tool for less.",
     findings: [],
   };
 }

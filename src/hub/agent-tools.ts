@@ -1,9 +1,11 @@
 /** The catalog as `Tool[]` for an agent loop: names as they are, schemas as the provider takes them, content as a model can read it. */
-import { UNTRUSTED_KEY, type UntrustedMark } from "../guard/inspect-result.ts";
+import { markOf, type UntrustedMark } from "../guard/untrusted-mark.ts";
+import { wrappedModelContent } from "../guard/wrap/model-content.ts";
+import { isWrappedWith, shortenWrapped } from "../guard/wrap/wrap.ts";
 import type { ToolCapability } from "../model/capability.ts";
-import { modelContent, truncateMiddle } from "../model/content.ts";
+import { truncateMiddle } from "../model/content.ts";
 import type { ErrorObject } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
 import type { Tool, ToolResult } from "../model/tool.ts";
@@ -141,10 +143,9 @@ function mcpResult(
 }
 
 function externalContent(result: CallToolResult | undefined): { externalContent?: ExternalContent } {
-  const mark = result?._meta?.[UNTRUSTED_KEY];
-  if (!isJsonObject(mark)) return {};
-  // The guard is the only one that writes this key: it replaces what a server put there.
-  const { server, tool, wrapped, findings } = mark as unknown as UntrustedMark;
+  const mark = markOf(result);
+  if (mark === undefined) return {};
+  const { server, tool, wrapped, findings } = mark;
   const found = findings.length === 0 ? {} : { findings };
   return { externalContent: { untrusted: true, source: "mcp", server, tool, wrapped, ...found } };
 }
@@ -155,19 +156,28 @@ function toolResult(outcome: Outcome<CallToolResult>, options: AgentToolsOptions
   }
   // An ok outcome always has its result; the check above leaves only failures that have one.
   const result = outcome.result ?? { content: [] };
-  const content = options.provider === "raw" ? result.content : modelContent(result);
-  return {
-    content: content.map((block, index) => shorten(block, `${outcome.callId}-${index}`, options)),
-    ...(outcome.ok ? {} : { isError: true }),
-  };
+  return { content: contentFor(result, outcome.callId, options), ...(outcome.ok ? {} : { isError: true }) };
 }
 
-function shorten(block: ContentBlock, id: string, { inlineBytes, session, provider }: AgentToolsOptions): ContentBlock {
+function contentFor(result: CallToolResult, callId: string, options: AgentToolsOptions): ContentBlock[] {
+  if (options.provider === "raw") return result.content;
+  const boundary = markOf(result)?.boundary;
+  return wrappedModelContent(result).map((block, index) => shortened(block, boundary, `${callId}-${index}`, options));
+}
+
+/** Long text is cut in its middle, and kept whole for the session. The cut is inside the boundary, never across it. */
+function shortened(
+  block: ContentBlock,
+  boundary: string | undefined,
+  id: string,
+  { inlineBytes, session }: AgentToolsOptions,
+): ContentBlock {
   const text = block["text"];
-  if (provider === "raw" || block.type !== "text" || typeof text !== "string") return block;
-  if (Buffer.byteLength(text) <= inlineBytes) return block;
+  if (block.type !== "text" || typeof text !== "string" || Buffer.byteLength(text) <= inlineBytes) return block;
   const uri = session.results.keep(id, text);
-  return { ...block, text: truncateMiddle(text, inlineBytes, `\n[... cut here; the whole text is the resource ${uri} ...]\n`) };
+  const note = `\n[... cut here; the whole text is the resource ${uri} ...]\n`;
+  const isWrapped = boundary !== undefined && isWrappedWith(text, boundary);
+  return { ...block, text: isWrapped ? shortenWrapped(text, inlineBytes, note) : truncateMiddle(text, inlineBytes, note) };
 }
 
 function errorText({ code, message, hint }: ErrorObject): string {
@@ -175,6 +185,6 @@ function errorText({ code, message, hint }: ErrorObject): string {
 }
 
 function progressText({ progress, total, message }: Progress): string {
-  if (message !== undefined) return message;
-  return total === undefined ? `${progress}` : `${progress} of ${total}`;
+  if (typeof message === "string") return message;
+  return typeof total === "number" ? `${progress} of ${total}` : `${progress}`;
 }

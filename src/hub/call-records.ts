@@ -1,9 +1,9 @@
 import type { Outcome } from "../model/outcome.ts";
-import type { CallRecord } from "../telemetry/call-record.ts";
+import type { CallRecord, StartRecord } from "../telemetry/call-record.ts";
 import { type CallInProgress, publicNameOf } from "./call-path.ts";
 
-/** The record of a call that has ended. */
-export function recordOf(call: CallInProgress, outcome: Outcome, now: number): CallRecord {
+/** What is known of a call when it is about to reach its source. */
+export function startOf(call: CallInProgress): StartRecord {
   const { session, use, target, decision } = call;
   return {
     callId: call.id,
@@ -17,6 +17,13 @@ export function recordOf(call: CallInProgress, outcome: Outcome, now: number): C
     origin: target?.capability.origin ?? null,
     decision: decision?.verdict ?? "none",
     rule: decision?.rule ?? null,
+  };
+}
+
+/** The record of a call that has ended. */
+export function recordOf(call: CallInProgress, outcome: Outcome, now: number): CallRecord {
+  return {
+    ...startOf(call),
     outcome: outcome.ok ? "ok" : outcome.error.code,
     durationMs: now - call.startedAt,
     resultBytes: call.resultBytes,

@@ -2,7 +2,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { scanInstructions } from "../guard/definitions/scan-definition.ts";
-import type { Shadowing } from "../guard/definitions/shadowing.ts";
+import { describeShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import { isAtLeast } from "../model/finding.ts";
@@ -12,6 +12,9 @@ import type { Objection } from "./gate.ts";
 import { pinFileFor } from "./pins/pin-file.ts";
 import { type PinEvent, Pins } from "./pins/pins.ts";
 import { ScannedDefinitions } from "./scanned-definitions.ts";
+
+/** In a message or a record; the rest is counted. */
+const MOST_NAMED = 20;
 
 interface DefinitionWatchOptions {
   readonly config: LoadedConfig;
@@ -50,10 +53,7 @@ export class DefinitionWatch {
           findings: findings.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity })),
         });
       },
-      onShadowing: (shadowing) => {
-        const { server: source, name } = shadowing.tool;
-        this.#report("definition.shadowing", { source, name }, wordsOf(shadowing), { ...shadowing });
-      },
+      onShadowing: (found) => this.#shadowed(found),
     });
     this.objections = [
       (capability) => this.#pins.objectionTo(capability),
@@ -88,10 +88,43 @@ export class DefinitionWatch {
     return this.#pins.close();
   }
 
+  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded and not warned of. */
+  #shadowed(found: readonly Shadowing[]): void {
+    const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) => (isAtLeast(severity, "medium") ? "serious" : "slight"));
+    for (const shadowing of serious) {
+      this.#report("definition.shadowing", originOf(shadowing), describeShadowing(shadowing), { ...shadowing });
+    }
+    for (const shadowing of slight.slice(0, MOST_NAMED)) {
+      this.#record("definition.shadowing", originOf(shadowing), { ...shadowing });
+    }
+    // Two servers of one kind have dozens; `toolcrib doctor` shows them all.
+    if (slight.length > MOST_NAMED) {
+      this.#record("definition.shadowing", null, { severity: "low", omitted: slight.length - MOST_NAMED });
+    }
+  }
+
   #pinned(event: PinEvent): void {
     const { events, onVisibilityChange } = this.#options;
     switch (event.type) {
-      case "recorded":
+      case "recorded": {
+        if (!event.later) return;
+        const { server, tools } = event;
+        const shown = tools.slice(0, MOST_NAMED);
+        const more = tools.length > shown.length ? ` and ${tools.length - shown.length} more` : "";
+        const message = `New since this server was first seen: ${shown.join(", ")}${more}. Pinned as offered now, without anybody having looked.`;
+        const name = tools.length === 1 ? (tools[0] ?? "") : `${tools.length} tools`;
+        return this.#report("pin.recorded", { source: server, name }, message, { tools: shown, count: tools.length });
+      }
+      case "removed": {
+        const message = `${event.file} was removed while in use. Its ${event.tools} pins still hold and are written again; toolcrib pins reset forgets pins.`;
+        events.emit("warning", { message });
+        return this.#record("pin.file_removed", null, { file: event.file, tools: event.tools });
+      }
+      case "edited": {
+        const { changed, forgotten } = event;
+        const named = { changed: changed.slice(0, MOST_NAMED), forgotten: forgotten.slice(0, MOST_NAMED) };
+        return this.#record("pin.file_changed", null, { ...named, count: changed.length + forgotten.length });
+      }
       case "approved":
         return;
       case "updated":
@@ -107,14 +140,16 @@ export class DefinitionWatch {
   }
 
   #report(event: string, origin: { source: string; name: string }, message: string, details: Record<string, unknown>): void {
-    const { events, audit, clock } = this.#options;
-    events.emit("warning", { server: origin.source, message });
+    this.#options.events.emit("warning", { server: origin.source, message });
+    this.#record(event, origin, details);
+  }
+
+  #record(event: string, origin: { source: string; name: string } | null, details: Record<string, unknown>): void {
+    const { audit, clock } = this.#options;
     audit.event({ time: new Date(clock.now()).toISOString(), event, origin, details });
   }
 }
 
-function wordsOf({ kind, tool, target }: Shadowing): string {
-  return kind === "mention"
-    ? `The description of ${tool.name} speaks of ${target.name}, a tool of the server ${target.server}.`
-    : `The tool ${tool.name} is called almost like ${target.name} of the server ${target.server}.`;
+function originOf({ tool }: Shadowing): { source: string; name: string } {
+  return { source: tool.server, name: tool.name };
 }

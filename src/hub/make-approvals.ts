@@ -37,10 +37,11 @@ export function makeApprovals(config: LoadedConfig, { clock, events, audit, onAs
         session: session.id,
         door: session.door,
         role: session.role ?? null,
+        user: session.user ?? null,
         kind: "ask",
         name,
         origin,
-        decision: answer === "no" ? "deny" : "allow",
+        decision: answer === "no" || answer === "timeout" ? "deny" : "allow",
         rule,
         answer,
       });

@@ -1,5 +1,6 @@
 /** Definitions that read like an attack: told of once, and withheld where the config says so. */
 import { type DefinitionFinding, scanDefinition } from "../guard/definitions/scan-definition.ts";
+import { type ListedTool, listedTool } from "../guard/definitions/listed-tool.ts";
 import { findShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
 import type { Capability, ToolCapability } from "../model/capability.ts";
 import type { GuardRules } from "../model/config.ts";
@@ -10,13 +11,15 @@ interface ScannedDefinitionsOptions {
   readonly mode: GuardRules["definitions"];
   readonly isTrusted: (source: string) => boolean;
   readonly onSuspicious: (capability: Capability, findings: readonly DefinitionFinding[]) => void;
-  readonly onShadowing: (shadowing: Shadowing) => void;
+  /** Those that were not told of before, whatever their severity. */
+  readonly onShadowing: (found: readonly Shadowing[]) => void;
 }
 
 export class ScannedDefinitions {
   readonly #options: ScannedDefinitionsOptions;
   /** Definitions are immutable objects, so each is scanned once in its life. */
   readonly #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
+  readonly #tools = new WeakMap<object, ListedTool>();
   readonly #told = new Set<string>();
 
   constructor(options: ScannedDefinitionsOptions) {
@@ -31,10 +34,14 @@ export class ScannedDefinitions {
       if (findings.length > 0) this.#once(`${capability.kind} ${capability.name} ${capability.fingerprint}`, () => this.#options.onSuspicious(capability, findings));
     }
     const tools = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
-    for (const shadowing of findShadowing(tools.map(listed))) {
-      if (!isAtLeast(shadowing.severity, "medium")) continue;
-      this.#once(JSON.stringify([shadowing.kind, shadowing.tool, shadowing.target]), () => this.#options.onShadowing(shadowing));
+    const news: Shadowing[] = [];
+    for (const shadowing of findShadowing(tools.map((tool) => this.#listed(tool)))) {
+      const { kind, severity, tool, target } = shadowing;
+      // A trusted server may speak of whatever it likes. Of two names either may be the false one.
+      if (this.#options.isTrusted(tool.server) && (kind === "mention" || this.#options.isTrusted(target.server))) continue;
+      this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));
     }
+    if (news.length > 0) this.#options.onShadowing(news);
   }
 
   objectionTo(capability: Capability): Decision | undefined {
@@ -56,14 +63,18 @@ export class ScannedDefinitions {
     return findings;
   }
 
+  /** The catalog changes often, definitions do not. */
+  #listed(tool: ToolCapability): ListedTool {
+    const known = this.#tools.get(tool.definition);
+    if (known?.publicName === tool.name) return known;
+    const made = listedTool(tool);
+    this.#tools.set(tool.definition, made);
+    return made;
+  }
+
   #once(key: string, tell: () => void): void {
     if (this.#told.has(key)) return;
     this.#told.add(key);
     tell();
   }
-}
-
-function listed({ origin, definition }: ToolCapability): { server: string; name: string; description?: string } {
-  const { description } = definition;
-  return { server: origin.source, name: origin.name, ...(typeof description === "string" ? { description } : {}) };
 }

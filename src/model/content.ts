@@ -16,11 +16,11 @@ export function describeBlock(block: ContentBlock): string {
     case "resource":
       if (isJsonObject(block.resource)) {
         if (typeof block.resource.text === "string") return block.resource.text;
-        if (typeof block.resource.uri === "string") return `[resource: ${plain(block.resource.uri)}]`;
+        if (typeof block.resource.uri === "string") return `[resource: ${plain(block.resource.uri, LONGEST_ADDRESS)}]`;
       }
       return "[content: resource]";
     case "resource_link":
-      return typeof block.uri === "string" ? `[resource: ${plain(block.uri)}]` : "[content: resource_link]";
+      return typeof block.uri === "string" ? `[resource: ${plain(block.uri, LONGEST_ADDRESS)}]` : "[content: resource_link]";
     default:
       return `[content: ${typeof block.type === "string" ? plain(block.type) : "unknown"}]`;
   }
@@ -83,11 +83,14 @@ function decodedBytes(base64: string): number {
   return Math.floor((length * 3) / 4);
 }
 
-/** A server's word inside our brackets: no line breaks or terminal codes, and not endless. */
-function plain(word: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what is removed
-  const clean = word.slice(0, 4096).replace(/[\u0000-\u001f\u007f-\u009f]/g, "");
-  return word.length > 4096 ? `${clean}…` : clean;
+const LONGEST_WORD = 200;
+/** An address that is cut cannot be read any more, and honest ones can be long. */
+const LONGEST_ADDRESS = 1024;
+
+/** A server's word inside our brackets: no line breaks, terminal codes or hidden characters, and not endless. */
+function plain(word: string, longest: number = LONGEST_WORD): string {
+  const clean = word.slice(0, longest * 2).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "");
+  return clean.length > longest || word.length > longest * 2 ? `${clean.slice(0, longest).toWellFormed()}…` : clean;
 }
 
 /** Blocks that are blocks: a result may come from a server that keeps to no schema. */
@@ -100,8 +103,11 @@ function isText(block: ContentBlock): boolean {
   return block.type === "text" && typeof block.text === "string";
 }
 
-function isWholeImage(block: ContentBlock): boolean {
-  return block.type === "image" && typeof block.data === "string" && typeof block.mimeType === "string";
+const MIME_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
+
+/** A type that is none would carry a server's words to the model as they are. */
+function isWholeImage({ type, data, mimeType }: ContentBlock): boolean {
+  return type === "image" && typeof data === "string" && typeof mimeType === "string" && MIME_TYPE.test(mimeType);
 }
 
 function textBlock(text: string): ContentBlock {
@@ -110,11 +116,24 @@ function textBlock(text: string): ContentBlock {
 
 function structuredText(result: CallToolResult, indent?: number): string | undefined {
   if (result.structuredContent === undefined || result.structuredContent === null) return undefined;
-  return JSON.stringify(result.structuredContent, null, indent);
+  try {
+    return JSON.stringify(result.structuredContent, null, indent);
+  } catch {
+    // Nested more deeply than it can be written.
+    return "[content: structured]";
+  }
 }
 
+const EMPTY_RESULT = "(empty result)";
+const EMPTY_ERROR = "(error without details)";
+
 function nothing(result: CallToolResult): string {
-  return result.isError === true ? "(error without details)" : "(empty result)";
+  return result.isError === true ? EMPTY_ERROR : EMPTY_RESULT;
+}
+
+/** Whether a text says that there was nothing: words of ours, not of a server. */
+export function saysNothing(text: string): boolean {
+  return text === EMPTY_RESULT || text === EMPTY_ERROR;
 }
 
 function isContinuation(byte: number | undefined): boolean {

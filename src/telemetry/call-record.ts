@@ -27,12 +27,19 @@ export interface CallRecord {
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
+/** What is known of a Call when it begins: written before anything is sent, so that a process that dies leaves a trace. */
+export type StartRecord = Omit<CallRecord, "outcome" | "durationMs" | "resultBytes" | "findings" | "notes">;
+
 /** What went to the tool. Beside the record and not in it, because a record is shown to listeners as it is. */
 export interface SentArguments {
   readonly arguments: unknown;
 }
 
-/** Takes every record. Must not throw and must not wait: it runs at the end of each call. */
+/** Takes every record. Must not throw and must not wait: it runs at the beginning and at the end of each call. */
 export interface AuditSink {
+  /** Right before a call reaches its source. On the disk's way when it returns. */
+  begin?(record: StartRecord, sent?: SentArguments): void;
+  /** A call that began will have no record, because somebody with the right to do so keeps it back. */
+  withhold?(callId: string): void;
   write(record: CallRecord, sent?: SentArguments): void;
 }

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { parseTime } from "../../src/cli/audit/time.ts";
 import { AuditLog } from "../../src/telemetry/audit/log.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
 import type { AuditReport } from "../../src/telemetry/audit/verify.ts";
-import { callRecord } from "../telemetry/audit-place.ts";
+import { callRecord, startRecord } from "../telemetry/audit-place.ts";
 import { type Workspace, workspace } from "./run-cli.ts";
 
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -104,6 +104,29 @@ describe("[guard-18c] toolcrib audit", () => {
     const json = await place.run(["audit", "verify", "--json"]);
     expect(json.code).toBe(1);
     expect(json.json<AuditReport>()).toMatchObject({ ok: false, chains: [{ problems: [{ what: "changed", line: 3 }] }] });
+  });
+});
+
+describe("[guard-18d] a call that never ended", () => {
+  it("is shown as unfinished, and verify has nothing against it", async () => {
+    const place = filled();
+    const log = new AuditLog({ dir: auditDir(place) });
+    log.begin(startRecord({ name: "files__wipe", time: minutesAgo(0) }));
+    log.close();
+    const { stdout } = await place.runHere(["audit", "--since", "1h"]);
+    expect(stdout).toMatch(/files__wipe +allow +unfinished +- +-/);
+    expect(await place.runHere(["audit", "verify"])).toMatchObject({ code: 0 });
+  });
+});
+
+describe("[guard-18b] files that are gone", () => {
+  it("the newest, or all of them, are missed", async () => {
+    const place = filled();
+    const files = readdirSync(auditDir(place)).filter((name) => name.endsWith(".jsonl"));
+    for (const file of files) rmSync(join(auditDir(place), file));
+    const { code, stdout } = await place.runHere(["audit", "verify"]);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`removed: ${files[0]}: the file is missing; heads.json knows it`);
   });
 });
 

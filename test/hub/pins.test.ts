@@ -59,8 +59,8 @@ describe("[guard-15a] first use records", () => {
     pins.check("calc", [tool("add", "Adds.")]);
     await pins.close();
     expect(events).toEqual([
-      { type: "recorded", server: "files", tools: ["write", "read"] },
-      { type: "recorded", server: "calc", tools: ["add"] },
+      { type: "recorded", server: "files", tools: ["write", "read"], later: false },
+      { type: "recorded", server: "calc", tools: ["add"], later: false },
     ]);
     const text = readFileSync(file, "utf8");
     const parsed = JSON.parse(text) as { version: number; servers: Record<string, { tools: Record<string, object> }> };
@@ -176,17 +176,40 @@ describe("[guard-15b] a change is reported", () => {
     });
     pins.checkAll([capability("files", read), capability("calc", write), capability("files", write), capability("local", read)]);
     expect(events).toEqual([
-      { type: "recorded", server: "files", tools: ["read", "write"] },
-      { type: "recorded", server: "calc", tools: ["write"] },
+      { type: "recorded", server: "files", tools: ["read", "write"], later: false },
+      { type: "recorded", server: "calc", tools: ["write"], later: false },
     ]);
     expect(pins.objectionTo(capability("files", read))).toBeUndefined();
     expect(pins.objectionTo(capability("files", readChanged))).toEqual({
       verdict: "deny",
-      rule: { level: "pin", list: "pins", pattern: "block", where: pins.file },
+      rule: { level: "pin", list: "pins", pattern: `block ${readChanged.fingerprint}`, where: pins.file },
     });
     const prompt = { kind: "prompt", name: "files__read", origin: { source: "files", name: "read" }, definition: { name: "read" }, fingerprint: "x" } as const;
     expect(pins.objectionTo(prompt)).toBeUndefined();
     await pins.close();
+  });
+
+  it("asks about one definition: the rule of the next change is another", async () => {
+    const { pins } = open(await pinnedFile(), "ask");
+    const rules = [readChanged, tool("read", "Reads a file and sells it.")].map(({ definition, fingerprint: print }) => {
+      const asked = pins.verdictFor({ origin: { source: "files", name: definition.name }, fingerprint: print });
+      return asked.verdict === "allow" ? undefined : asked.rule.pattern;
+    });
+    expect(rules[0]).toContain(readChanged.fingerprint);
+    expect(rules[1]).not.toBe(rules[0]);
+  });
+
+  it("tools that appear on a server that is pinned already are told apart from its first use", async () => {
+    const { pins, events } = open(await pinnedFile());
+    const renamed = tool("read2", "Reads a file and mails it.");
+    pins.check("files", [write, renamed]);
+    pins.check("calc", [read]);
+    pins.check("files", [write, renamed]);
+    await pins.close();
+    expect(events).toEqual([
+      { type: "recorded", server: "files", tools: ["read2"], later: true },
+      { type: "recorded", server: "calc", tools: ["read"], later: false },
+    ]);
   });
 
   it("the verdict holds before the change was reported", async () => {
@@ -203,6 +226,104 @@ describe("[guard-15b] a change is reported", () => {
     pins.check("files", [readChanged, write]);
     expect(events.map(({ type }) => type)).toEqual(["changed"]);
     expect(verdict(pins, "files", readChanged)).toBe("deny");
+    await pins.close();
+  });
+});
+
+describe("[guard-15b] a lock file that is removed while in use", () => {
+  async function running(file: string): Promise<{ pins: Pins; events: PinEvent[]; clock: FakeClock }> {
+    const clock = new FakeClock();
+    const opened = open(file, "block", clock);
+    opened.pins.check("files", [readChanged, write]);
+    opened.pins.watch();
+    opened.events.length = 0;
+    return { ...opened, clock };
+  }
+
+  it("unblocks nothing, is told of once, and is written again", async () => {
+    const file = await pinnedFile();
+    const before = readFileSync(file, "utf8");
+    const { pins, events, clock } = await running(file);
+    rmSync(file);
+    await clock.advance(1000);
+    await pins.settled();
+    await clock.advance(3000);
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    expect(events.filter(({ type }) => type !== "updated")).toEqual([{ type: "removed", file, tools: 2 }]);
+    expect(readFileSync(file, "utf8")).toBe(before);
+    await pins.close();
+    expect(verdict(open(file).pins, "files", readChanged)).toBe("deny");
+  });
+
+  it("forgets nothing through what is written meanwhile either", async () => {
+    const file = await pinnedFile();
+    const { pins } = await running(file);
+    rmSync(file);
+    // Before anybody has looked: a new server, and an approval of another tool.
+    pins.check("calc", [read]);
+    await pins.settled();
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    rmSync(file);
+    await pins.approve("files", "write");
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    await pins.close();
+    expect(open(file).pins.list().map((pin) => `${pin.server} ${pin.tool}`)).toEqual(["calc read", "files read", "files write"]);
+  });
+
+  it("forgets nothing when it is damaged first", async () => {
+    const file = await pinnedFile();
+    const { pins, clock } = await running(file);
+    writeFileSync(file, "damaged");
+    await clock.advance(1000);
+    expect(verdict(pins, "files", write)).toBe("deny");
+    rmSync(file);
+    await clock.advance(1000);
+    await pins.settled();
+    expect(verdict(pins, "files", write)).toBe("allow");
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    await pins.close();
+  });
+
+  it("stays unusable when it was damaged from the beginning", async () => {
+    const file = newFile();
+    writeFileSync(file, "damaged");
+    const { pins, clock } = await running(file);
+    rmSync(file);
+    await clock.advance(1000);
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    await pins.close();
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("a file that forgets or changes pins counts, and what it changed is told", async () => {
+    const file = await pinnedFile();
+    const { pins, events, clock } = await running(file);
+    await open(file).pins.reset("files");
+    await clock.advance(1000);
+    expect(verdict(pins, "files", readChanged)).toBe("allow");
+    expect(events[0]).toEqual({
+      type: "edited",
+      changed: [],
+      forgotten: [
+        { server: "files", tool: "read" },
+        { server: "files", tool: "write" },
+      ],
+    });
+    // A server that was forgotten is seen for the first time again.
+    expect(events[1]).toEqual({ type: "recorded", server: "files", tools: ["read", "write"], later: false });
+    await pins.close();
+  });
+
+  it("where it cannot be written again, what is known still holds", async () => {
+    const file = await pinnedFile();
+    const { pins, events, clock } = await running(file);
+    rmSync(join(file, ".."), { recursive: true });
+    writeFileSync(join(file, ".."), "a file in the place of the folder");
+    await clock.advance(1000);
+    await pins.settled();
+    await clock.advance(1000);
+    expect(verdict(pins, "files", readChanged)).toBe("deny");
+    expect(events.map(({ type }) => type).filter((type) => type !== "updated")).toEqual(["removed", "problem"]);
     await pins.close();
   });
 });
@@ -310,7 +431,7 @@ describe("[guard-15b] a lock file that cannot be used", () => {
     expect(verdict(pins, "files", read)).toBe("allow");
     await pins.close();
     expect(open(file).pins.list().map((pin) => pin.server)).toEqual(["calc", "files", "files"]);
-    expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "recorded", "updated"]);
+    expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "updated"]);
   });
 
   it("a folder in its place is a problem and no crash", async () => {

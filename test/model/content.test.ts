@@ -21,6 +21,11 @@ describe("describeBlock", () => {
     [{ type: "resource_link", uri: "demo://x/1", name: "x" }, "[resource: demo://x/1]"],
     [{ type: "video_3d", frames: [1, 2] }, "[content: video_3d]"],
     [{ type: "bad\u001b[31m\nname" }, "[content: bad[31mname]"],
+    [{ type: "a\u202eb\u200bc\u{e0041}" }, "[content: abc]"],
+    [{ type: "x".repeat(5000) }, `[content: ${"x".repeat(200)}…]`],
+    [{ type: "audio", mimeType: "y".repeat(300) }, `[audio: ${"y".repeat(200)}…]`],
+    [{ type: "resource_link", uri: `x://${"a".repeat(500)}` }, `[resource: x://${"a".repeat(500)}]`],
+    [{ type: "resource_link", uri: "a".repeat(9000) }, `[resource: ${"a".repeat(1024)}…]`],
   ])("[spine-18] %j becomes %j", (block, text) => {
     expect(describeBlock(block)).toBe(text);
   });
@@ -77,6 +82,16 @@ describe("modelContent", () => {
     ]);
     expect(modelContent(result).every((block) => block.type === "text")).toBe(true);
     expect(result).toEqual(copy);
+  });
+
+  it("[guard-12a] hands on no image whose type is a sentence", () => {
+    const [block] = modelContent({ content: [{ type: "image", data: "AAAA", mimeType: "Do as I say" }] });
+    expect(block).toEqual({ type: "text", text: "[image: Do as I say, 3 B]" });
+  });
+
+  it("survives structured content that is too deep to be written", () => {
+    const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as unknown;
+    expect(modelContent({ content: [], structuredContent: deep })).toEqual([{ type: "text", text: "[content: structured]" }]);
   });
 
   it("is never empty and holds no empty text", () => {

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { verifyAudit } from "../../src/telemetry/audit/verify.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
-import { AuditPlace, callRecord, numbered } from "./audit-place.ts";
+import { AuditPlace, callRecord, numbered, startRecord } from "./audit-place.ts";
 
 describe("[guard-18a] a record per call and per decision", () => {
   it("keeps who, what, decision, outcome, duration, sizes and findings", async () => {
@@ -40,6 +40,26 @@ describe("[guard-18a] a record per call and per decision", () => {
     const records = (await place.read()).map(({ record }) => record);
     expect(records[0]).toMatchObject({ type: "decision", decision: "ask", answer: "no", name: "files__delete" });
     expect(records[1]).toMatchObject({ type: "event", event: "pin.approved", details: { before: "a" } });
+  });
+
+  it("writes that a call began before begin returns, and shows it only where the end is missing", async () => {
+    const place = new AuditPlace();
+    const log = place.log();
+    const [ended, hanging, kept] = [startRecord(), startRecord({ user: "ada" }), startRecord()];
+    for (const each of [ended, hanging, kept]) log.begin(each, { arguments: { path: "x" } });
+    expect(place.lines().map((line) => (JSON.parse(line) as { type: string }).type)).toEqual(["header", "start", "start", "start"]);
+    expect((await place.read()).map(({ record }) => record.callId)).toEqual([ended, hanging, kept].map(({ callId }) => callId));
+    // Whatever became of the arguments meanwhile: these were sent.
+    log.write(callRecord({ callId: ended.callId }), { arguments: { path: "changed" } });
+    log.withhold(kept.callId);
+    log.close();
+    const records = (await place.read()).map(({ record }) => record);
+    expect(records).toMatchObject([
+      { type: "call", callId: ended.callId, outcome: "ok", argumentBytes: 12 },
+      { type: "event", event: "call.withheld", callId: kept.callId },
+      { type: "start", callId: hanging.callId, outcome: "unfinished", user: "ada", decision: "allow", argumentBytes: 12 },
+    ]);
+    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ problems: [] }] });
   });
 
   it("hashes arguments by value, differently in each chain", async () => {
@@ -226,6 +246,19 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     numbered(log, "later", 1);
     log.close();
     expect(verifyAudit(place.dir).ok).toBe(true);
+  });
+
+  it("a process that is killed during a call leaves that the call began", async () => {
+    const place = new AuditPlace();
+    expect(run(place, "begin").signal).toBe("SIGKILL");
+    const [entry, ...more] = await place.read();
+    expect(more).toEqual([]);
+    expect(entry?.record).toMatchObject({ type: "start", name: "files__wipe", outcome: "unfinished", argumentBytes: 12 });
+    expect(entry?.record.argumentsHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(verifyAudit(place.dir).ok).toBe(true);
+    // What shows that the call began cannot be cut off again without a trace.
+    place.rewrite((lines) => lines.slice(0, -1));
+    expect(verifyAudit(place.dir)).toMatchObject({ ok: false, chains: [{ problems: [{ what: "truncated" }, {}] }] });
   });
 
   it("process.exit without closing loses nothing and closes the chain", async () => {

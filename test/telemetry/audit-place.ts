@@ -6,7 +6,7 @@ import { afterEach } from "vitest";
 import { AuditLog, type AuditLogOptions } from "../../src/telemetry/audit/log.ts";
 import { type AuditEntry, readAudit } from "../../src/telemetry/audit/read.ts";
 import type { AuditFilter } from "../../src/telemetry/audit/filter.ts";
-import type { CallRecord } from "../../src/telemetry/call-record.ts";
+import type { CallRecord, StartRecord } from "../../src/telemetry/call-record.ts";
 
 const places = new Set<string>();
 
@@ -29,7 +29,9 @@ export class AuditPlace {
   }
 
   files(): string[] {
-    return readdirSync(this.dir).toSorted();
+    return readdirSync(this.dir)
+      .filter((name) => name.endsWith(".jsonl"))
+      .toSorted();
   }
 
   /** Without the newline at the end. */
@@ -73,6 +75,11 @@ export function callRecord(change: Partial<CallRecord> = {}): CallRecord {
     notes: {},
     ...change,
   };
+}
+
+export function startRecord(change: Partial<StartRecord> = {}): StartRecord {
+  const { callId, time, session, door, role, kind, name, origin, decision, rule } = callRecord();
+  return { callId, time, session, door, role, kind, name, origin, decision, rule, ...change };
 }
 
 /** Records with the names `prefix1`, `prefix2` …, as text that is easy to find. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { listFiles } from "../../src/telemetry/audit/files.ts";
 import { AuditTail } from "../../src/telemetry/audit/tail.ts";
 import { FakeClock } from "../support/fake-clock.ts";
-import { AuditPlace, callRecord, numbered } from "./audit-place.ts";
+import { AuditPlace, callRecord, numbered, startRecord } from "./audit-place.ts";
 
 /** Minutes after the time at which the fake clock stands. */
 const clock = new FakeClock();
@@ -50,6 +50,21 @@ describe("[guard-18c] reading", () => {
     writeFileSync(join(place.dir, "notes.txt"), "{}");
     expect(await place.names()).toEqual(["n\u20281", "n\u20282"]);
     log.close();
+  });
+
+  it("a call that ended in a later file of the chain is not unfinished, and following shows ends alone", async () => {
+    const place = new AuditPlace();
+    const log = place.log({ maxBytes: 8192, clock });
+    const tail = new AuditTail(place.dir, []);
+    const start = startRecord({ name: "slow", time: at(0) });
+    log.begin(start);
+    numbered(log, "n", 20);
+    log.write(callRecord({ callId: start.callId, name: "slow", time: at(0), durationMs: 1000 }));
+    log.close();
+    expect(place.files().length).toBeGreaterThan(1);
+    expect((await place.read()).filter(({ record }) => record.outcome === "unfinished")).toEqual([]);
+    expect((await place.names({ tool: (name) => name === "slow" }))).toEqual(["slow"]);
+    expect(tail.poll().filter(({ record }) => record.type === "start")).toEqual([]);
   });
 
   it("none where there is no log", async () => {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sealLine } from "../../src/telemetry/audit/line.ts";
 import { type AuditProblem, verifyAudit } from "../../src/telemetry/audit/verify.ts";
+import { FakeClock } from "../support/fake-clock.ts";
 import { AuditPlace, numbered } from "./audit-place.ts";
 
 /** Line 1 is the header, lines 2 to 11 the records n1 to n10, line 12 the end. */
@@ -32,7 +33,7 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
   });
 
   it("an empty or absent folder is fine", () => {
-    expect(verifyAudit(new AuditPlace().dir)).toEqual({ ok: true, chains: [] });
+    expect(verifyAudit(new AuditPlace().dir)).toEqual({ ok: true, problems: [], chains: [] });
   });
 
   it("a removed line, two, and the first", () => {
@@ -96,21 +97,33 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     const text = readFileSync(join(place.dir, file), "utf8");
     rmSync(join(place.dir, file));
     writeFileSync(join(place.dir, file.replace(/[0-9a-f]{16}\.jsonl$/, "0123456789abcdef.jsonl")), text);
-    expect(brief(place)).toEqual(["error foreign 1"]);
+    expect(brief(place)).toEqual(["error removed 0", "error foreign 1"]);
   });
 
-  it("an end that was cut off is a warning, because a crash looks the same", () => {
+  it("an end that was cut off", () => {
+    const place = closedLog();
+    place.rewrite((lines) => lines.slice(0, 6));
+    expect(problems(place)[0]).toMatchObject({ severity: "error", what: "truncated", message: expect.stringContaining("before record 11") as string });
+    const [file = ""] = place.files();
+    truncateSync(join(place.dir, file), 0);
+    expect(verifyAudit(place.dir).ok).toBe(false);
+  });
+
+  it("an end that is not there is a warning where nobody knows of one, because a killed process looks the same", () => {
     const place = new AuditPlace();
     // No process has this pid.
-    const log = place.log({ pid: 4_194_999 });
-    numbered(log, "n", 10);
-    log.close();
-    place.rewrite((lines) => lines.slice(0, 6));
+    const log = place.log({ pid: 4_194_999, clock: new FakeClock() });
+    numbered(log, "n", 5);
+    log.flush();
+    numbered(log, "n", 5);
+    log.flush();
+    // The head stands at the first five still.
     expect(brief(place)).toEqual(["warning truncated 0"]);
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "unclosed" }] });
+    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "unclosed", records: 11 }] });
     const [file = ""] = place.files();
     truncateSync(join(place.dir, file), readFileSync(join(place.dir, file)).length - 5);
-    expect(brief(place)).toEqual(["warning truncated 6", "warning truncated 0"]);
+    expect(brief(place)).toEqual(["warning truncated 11", "warning truncated 0"]);
+    log.close();
   });
 
   it("an end that was cut off, or a file that was removed, is an error once another chain has seen it", () => {

@@ -158,6 +158,27 @@ describe("http", () => {
     expect(failed.connection.state).toMatchObject({ kind: "failed", reason: expect.stringContaining("2031-01-01") });
   });
 
+  it.each([{}, { supportedVersions: [] }, { ok: true }])("takes %o as an answer to the probe for that of a legacy server", async (answer) => {
+    const { connection, asked } = await connect(HTTP, [{ ...legacyHandlers(), "server/discover": () => answer }]);
+    expect(connection.state.kind).toBe("ready");
+    expect(asked).toEqual([["server/discover", "initialize", "notifications/initialized"]]);
+  });
+
+  it("asks once more if the refusal lists the very version that was asked for", async () => {
+    let refused = 0;
+    const modern = modernHandlers();
+    const handlers: Handlers = {
+      ...modern,
+      "server/discover": (...args) => {
+        if (refused++ > 0) return modern["server/discover"]?.(...args) ?? {};
+        throw new RpcFailure(-32022, "unsupported", { supported: ["2026-07-28"] });
+      },
+    };
+    const { connection, asked } = await connect(HTTP, [handlers]);
+    expect(connection.state.kind).toBe("ready");
+    expect(asked).toEqual([["server/discover", "server/discover"]]);
+  });
+
   it("gives an unanswered probe only a part of the time", async () => {
     const eras = new InMemoryEras();
     const wire = new FakeWire("http", legacyHandlers({ handlers: { "server/discover": () => undefined } }));

@@ -5,7 +5,7 @@ import { compileGlob } from "../../policy/glob.ts";
 import { listFiles } from "../../telemetry/audit/files.ts";
 import type { AuditFilter } from "../../telemetry/audit/filter.ts";
 import { type AuditEntry, readAudit } from "../../telemetry/audit/read.ts";
-import { type ChainReport, verifyAudit } from "../../telemetry/audit/verify.ts";
+import { type AuditProblem, verifyAudit } from "../../telemetry/audit/verify.ts";
 import { follow } from "../audit/follow.ts";
 import { jsonOf, lineOf, showTable } from "../audit/show.ts";
 import { parseTime } from "../audit/time.ts";
@@ -84,7 +84,7 @@ function verify({ out }: Invocation, dir: string): number {
   const report = verifyAudit(dir);
   if (out.json) out.value(report);
   else {
-    for (const chain of report.chains) showChain(out, chain);
+    for (const { problems } of [report, ...report.chains]) showProblems(out, problems);
     const records = report.chains.reduce((sum, chain) => sum + chain.records, 0);
     const what = `${report.chains.length} chains, ${records} lines in ${dir}`;
     out.line(report.ok ? `${out.paint("green", "ok")}: ${what}` : `${out.paint("red", "broken")}: ${what}`);
@@ -92,7 +92,7 @@ function verify({ out }: Invocation, dir: string): number {
   return report.ok ? 0 : 1;
 }
 
-function showChain(out: Invocation["out"], { problems }: ChainReport): void {
+function showProblems(out: Invocation["out"], problems: readonly AuditProblem[]): void {
   for (const { severity, what, file, line, message } of problems) {
     const label = severity === "error" ? out.paint("red", what) : out.paint("yellow", `warning, ${what}`);
     out.line(`${label}: ${file}${line === 0 ? "" : `:${line}`}: ${message}`);

@@ -12,13 +12,18 @@ import { findCapability } from "../find-capability.ts";
 import type { RunningHub } from "../running-hub.ts";
 
 /** Throws for a file that cannot be used: a command about pins has nothing to say then. */
-export function openPins({ env, out }: Invocation, config: LoadedConfig): Pins {
+export function openPins(invocation: Invocation, config: LoadedConfig): Pins {
+  const { env, out } = invocation;
   const pins = new Pins({
     file: pinFileFor(config.file, toolcribHome(env)),
     // The commands only look and write; what is done with a changed tool is up to the hub.
     mode: "warn",
     onEvent: (event) => {
-      if (event.type === "recorded") out.note(`${event.server}: ${event.tools.length} tools pinned for the first time`);
+      if (event.type !== "recorded") return;
+      const { server, tools, later } = event;
+      if (!later) return out.note(`${server}: ${tools.length} tools pinned for the first time`);
+      out.warn(`${server}: new since it was first seen, and pinned as offered now: ${tools.join(", ")}`);
+      recordEvents(invocation, config, "pin.recorded", tools.map((tool) => ({ server, tool })));
     },
   });
   if (pins.problem !== undefined) throw pins.problem;
@@ -86,7 +91,7 @@ export function publicName({ hub }: RunningHub, server: string, tool: string): s
 export function recordEvents(
   { env, out }: Invocation,
   config: LoadedConfig,
-  event: "pin.approved" | "pin.reset",
+  event: "pin.approved" | "pin.recorded" | "pin.reset",
   changes: readonly { server: string; tool: string; before?: string | null; after?: string }[],
 ): void {
   const log = new AuditLog({

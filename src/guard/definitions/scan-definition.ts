@@ -3,6 +3,7 @@ import type { Finding, Severity } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { detect } from "../detect/detect.ts";
 import { showHidden } from "../detect/show-hidden.ts";
+import { scanTexts } from "../scan-texts.ts";
 
 export { showHidden };
 
@@ -14,21 +15,26 @@ export interface DefinitionFinding {
 
 /** A name is an identifier: whatever does not show, and whatever is a sentence, has no place in it. */
 const HIDDEN_IN_NAME = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Variation_Selector}\u115f\u1160\u2800\u3164\uffa0]/u;
-const NAME_KEYS = new Set(["name", "property"]);
 
 /** Deeper and larger than any real definition. */
 const DEEPEST = 64;
-const MOST_TEXTS = 20_000;
+const MOST_UNITS = 256 * 1024;
+/** Of a key in the path of a finding. */
+const LONGEST_STEP = 80;
+/** Too short for a phrase and nothing hidden in it: most keys, types and names. */
+const SAYS_NOTHING = /^[\w.$-]{0,20}$/;
 
 /**
- * Suspicious texts of one definition: of a tool, a prompt, a resource or a template. All strings are read, also the
- * names of properties, enum texts, defaults and examples, since all of them reach the model.
+ * Suspicious texts of one definition: of a tool, a prompt, a resource or a template. All strings and all keys are read,
+ * also enum texts, defaults and examples, since all of them reach the model.
  */
 export function scanDefinition(definition: JsonObject): DefinitionFinding[] {
-  const findings: DefinitionFinding[] = [];
   const { texts, isWhole } = textsOf(definition);
-  for (const { path, text, isName } of texts) {
-    for (const finding of isName ? scanName(text) : scanText(text)) findings.push({ path, finding });
+  const found = scanTexts(new Set(texts.map(readAs)));
+  const findings: DefinitionFinding[] = [];
+  for (const text of texts) {
+    const raw = found.get(readAs(text)) ?? [];
+    for (const finding of text.isName ? inName(text.text, raw) : inText(raw)) findings.push({ path: text.path, finding });
   }
   if (!isWhole) findings.push({ path: "", finding: UNREADABLE });
   return findings;
@@ -40,12 +46,12 @@ const UNREADABLE: Finding = {
   severity: "medium",
   start: 0,
   end: 0,
-  excerpt: "The definition is nested too deeply or has too many texts to be read.",
+  excerpt: "The definition is nested too deeply or is too large to be read.",
 };
 
 /** The `instructions` that a server gives for itself. */
 export function scanInstructions(text: string): Finding[] {
-  return scanText(text);
+  return inText(detect(text));
 }
 
 /**
@@ -54,8 +60,7 @@ export function scanInstructions(text: string): Finding[] {
  */
 const EXPECTED = new Set(["agent_directive", "tool_call_forging", "exfiltration_link"]);
 
-function scanText(text: string): Finding[] {
-  const findings = detect(text);
+function inText(findings: readonly Finding[]): Finding[] {
   const alone = findings.every(({ code }) => EXPECTED.has(code));
   return findings.map((finding) => (alone && EXPECTED.has(finding.code) ? lowered(finding) : finding));
 }
@@ -65,17 +70,11 @@ function lowered(finding: Finding): Finding {
   return { ...finding, severity };
 }
 
-function scanName(name: string): Finding[] {
-  const hidden = HIDDEN_IN_NAME.exec(name);
-  const findings = detect(name.replaceAll(/[_.-]+/g, " ")).map((finding) => ({
-    ...finding,
-    excerpt: showHidden(name).slice(0, 160),
-  }));
-  if (hidden === null || findings.some(({ code }) => code === "hidden_text")) return findings;
-  return [
-    ...findings,
-    { code: "hidden_text", severity: "medium", start: 0, end: name.length, excerpt: showHidden(name).slice(0, 160) },
-  ];
+function inName(name: string, found: readonly Finding[]): Finding[] {
+  const excerpt = (): string => showHidden(name.slice(0, 160)).slice(0, 160);
+  const findings = found.map((finding) => ({ ...finding, excerpt: excerpt() }));
+  if (!HIDDEN_IN_NAME.test(name) || findings.some(({ code }) => code === "hidden_text")) return findings;
+  return [...findings, { code: "hidden_text", severity: "medium", start: 0, end: name.length, excerpt: excerpt() }];
 }
 
 interface Text {
@@ -84,29 +83,43 @@ interface Text {
   readonly isName: boolean;
 }
 
+/** The words of a name are joined by signs. */
+function readAs({ text, isName }: Text): string {
+  return isName ? text.replaceAll(/[_.-]+/g, " ") : text;
+}
+
 function textsOf(definition: JsonObject): { texts: Text[]; isWhole: boolean } {
   const texts: Text[] = [];
+  let units = 0;
   // A stack of its own, since the depth is the server's choice.
   const pending: { value: unknown; path: string; key: string; depth: number }[] = [
     { value: definition, path: "", key: "", depth: 0 },
   ];
+  const add = (text: string, path: string, isName: boolean): void => {
+    // Each costs a little, however short it is.
+    units += text.length + 8;
+    if (units <= MOST_UNITS && !SAYS_NOTHING.test(text)) texts.push({ path, text, isName });
+  };
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, path, key, depth } = next;
-    if (depth > DEEPEST || texts.length > MOST_TEXTS) return { texts, isWhole: false };
+    if (depth > DEEPEST || units > MOST_UNITS) return { texts, isWhole: false };
     if (typeof value === "string") {
-      texts.push({ path, text: value, isName: NAME_KEYS.has(key) });
+      add(value, path, key === "name");
     } else if (Array.isArray(value)) {
+      units += value.length;
+      if (units > MOST_UNITS) continue;
       for (const [index, element] of value.entries()) {
         pending.push({ value: element, path: `${path}[${index}]`, key: "", depth: depth + 1 });
       }
     } else if (isJsonObject(value)) {
       for (const [name, member] of Object.entries(value)) {
-        const memberPath = path === "" ? name : `${path}.${name}`;
-        // Keys of a schema's properties are the parameters' names.
-        if (key === "properties") pending.push({ value: name, path: memberPath, key: "property", depth: depth + 1 });
+        const step = name.slice(0, LONGEST_STEP);
+        const memberPath = path === "" ? step : `${path}.${step}`;
+        // Any key can be a parameter's name: of `properties`, `$defs`, `patternProperties`, or of an example.
+        add(name, memberPath, true);
         pending.push({ value: member, path: memberPath, key: name, depth: depth + 1 });
       }
     }
   }
-  return { texts, isWhole: true };
+  return { texts, isWhole: units <= MOST_UNITS };
 }

@@ -1,33 +1,25 @@
 /** Tools of one server that reach for those of another: by speaking of them, or by looking like them. */
 import type { Severity } from "../../model/finding.ts";
 import { normalise } from "../detect/normalise.ts";
+import type { ListedTool } from "./listed-tool.ts";
+import { type SimilarName, similarNames } from "./similar-names.ts";
 
-export interface ListedTool {
-  readonly server: string;
-  readonly name: string;
-  readonly description?: string;
+export type { ListedTool };
+
+export interface Mention {
+  readonly kind: "mention";
+  readonly severity: Severity;
+  /** The tool whose definition speaks. */
+  readonly tool: { readonly server: string; readonly name: string };
+  /** The tool of another server that it names. */
+  readonly target: { readonly server: string; readonly name: string };
+  readonly excerpt: string;
 }
 
-export type Shadowing =
-  | {
-      readonly kind: "mention";
-      readonly severity: Severity;
-      /** The tool whose description speaks. */
-      readonly tool: { readonly server: string; readonly name: string };
-      /** The tool of another server that it names. */
-      readonly target: { readonly server: string; readonly name: string };
-      readonly excerpt: string;
-    }
-  | {
-      readonly kind: "similar_name";
-      readonly severity: Severity;
-      readonly tool: { readonly server: string; readonly name: string };
-      readonly target: { readonly server: string; readonly name: string };
-    };
+export type Shadowing = Mention | SimilarName;
 
 /** Shorter or plainer names are words of the language: "search" in a description names nothing. */
 const RAREST_PLAIN = 8;
-const SHORTEST_SIMILAR = 6;
 const ORDERING =
   /\b(?:must|always|never|instead|before|first|do not|don't|not use|rather than|prefer|only use|override|replace[sd]?|deprecated|ignore|whenever|when using|any time|required|important|also call|after)\b/;
 const ORDERING_NEAR = 120;
@@ -38,127 +30,94 @@ const MOST_PER_TOOL = 50;
  * Names of the same server never shadow each other.
  */
 export function findShadowing(tools: readonly ListedTool[]): Shadowing[] {
-  return [...mentions(tools), ...similarNames(tools)];
+  const index = new NameIndex(tools);
+  return [...tools.flatMap((tool) => mentionsIn(tool, index)), ...similarNames(tools)];
 }
 
-function mentions(tools: readonly ListedTool[]): Shadowing[] {
-  const byName = new Map<string, ListedTool[]>();
-  for (const tool of tools) {
-    if (isTelling(tool.name)) addTo(byName, normalise(tool.name).text, tool);
+/** A sentence that the servers' owner may act on. */
+export function describeShadowing({ kind, tool, target }: Shadowing): string {
+  const other = `${target.name} of the server ${target.server}`;
+  if (kind === "mention") return `The definition of ${tool.name} speaks of ${other}.`;
+  return `The tool ${tool.name} is called ${tool.name === target.name ? "the same as" : "almost like"} ${other}.`;
+}
+
+/** What tools are called: by their server, and by models. */
+class NameIndex {
+  readonly #byName = new Map<string, { readonly first: ListedTool; readonly servers: Set<string> }>();
+
+  constructor(tools: readonly ListedTool[]) {
+    for (const tool of tools) {
+      const names = [tool.name, ...(tool.publicName === undefined ? [] : [tool.publicName])];
+      for (const name of new Set(names.filter(isTelling).map((each) => normalise(each).text))) {
+        const known = this.#byName.get(name);
+        if (known === undefined) this.#byName.set(name, { first: tool, servers: new Set([tool.server]) });
+        else known.servers.add(tool.server);
+      }
+    }
   }
-  const found: Shadowing[] = [];
-  for (const tool of tools) {
-    const text = normalise(tool.description ?? "").text;
-    const seen = new Set<string>();
-    for (const word of text.matchAll(/[\p{L}\p{N}_][\p{L}\p{N}_./:-]{0,127}/gu)) {
-      const name = word[0].replace(/[./:-]+$/, "");
-      if (seen.has(name) || seen.size >= MOST_PER_TOOL) continue;
-      const targets = byName.get(name);
-      if (targets === undefined || targets.some(({ server }) => server === tool.server)) continue;
-      const [target] = targets;
-      if (target === undefined) continue;
-      seen.add(name);
-      const around = text.slice(Math.max(0, word.index - ORDERING_NEAR), word.index + name.length + ORDERING_NEAR);
-      found.push({
+
+  /** The tool of another server that a word names; undefined if the speaker's own server has one of that name too. */
+  find(word: string, speaker: string): ListedTool | undefined {
+    const named = this.#byName.get(word);
+    return named?.servers.has(speaker) === true ? undefined : named?.first;
+  }
+}
+
+const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_./:-]{0,127}/gu;
+const SHORTEST_TELLING = 5;
+
+/** Reading costs more than looking up, and most tools name no other. */
+const wordsOfTools = new WeakMap<ListedTool, readonly string[]>();
+
+function wordsOf(tool: ListedTool): readonly string[] {
+  let words = wordsOfTools.get(tool);
+  if (words === undefined) {
+    const all = textsOf(tool).flatMap((text) => normalise(text).text.match(WORD) ?? []);
+    words = [...new Set(all.filter((word) => word.length >= SHORTEST_TELLING))];
+    wordsOfTools.set(tool, words);
+  }
+  return words;
+}
+
+function textsOf({ description = "", texts = [] }: ListedTool): readonly string[] {
+  return [description, ...texts];
+}
+
+/** One for each tool that is named; the worst, if several texts name it. */
+function mentionsIn(tool: ListedTool, index: NameIndex): Mention[] {
+  if (!wordsOf(tool).some((word) => targetOf(word, tool.server, index) !== undefined)) return [];
+  const found = new Map<ListedTool, Mention>();
+  for (const original of textsOf(tool)) {
+    const { text } = normalise(original);
+    for (const word of text.matchAll(WORD)) {
+      if (found.size >= MOST_PER_TOOL) return [...found.values()];
+      const target = targetOf(word[0], tool.server, index);
+      if (target === undefined || found.get(target)?.severity === "medium") continue;
+      const around = text.slice(Math.max(0, word.index - ORDERING_NEAR), word.index + word[0].length + ORDERING_NEAR);
+      const severity = ORDERING.test(around) ? "medium" : "low";
+      if (severity === "low" && found.has(target)) continue;
+      found.set(target, {
         kind: "mention",
-        severity: ORDERING.test(around) ? "medium" : "low",
+        severity,
         tool: { server: tool.server, name: tool.name },
         target: { server: target.server, name: target.name },
         excerpt: around.replace(/\s+/g, " ").trim(),
       });
     }
   }
-  return found;
+  return [...found.values()];
+}
+
+/** The word as it stands, or what follows the server in `files/read_file` and `files.read_file`. */
+function targetOf(word: string, speaker: string, index: NameIndex): ListedTool | undefined {
+  const name = word.replace(/[./:-]+$/, "");
+  const whole = index.find(name, speaker);
+  const cut = Math.max(name.lastIndexOf("/"), name.lastIndexOf("."), name.lastIndexOf(":"));
+  return whole !== undefined || cut === -1 ? whole : index.find(name.slice(cut + 1), speaker);
 }
 
 /** A name that is no plain word: it has a separator, a digit, an inner capital, or length. */
 function isTelling(name: string): boolean {
-  if (/[A-Za-z0-9][_./:-][A-Za-z0-9]|[a-z][A-Z]|\d/.test(name)) return name.length >= 5;
+  if (/[A-Za-z0-9][_./:-]+[A-Za-z0-9]|[a-z][A-Z]|\d/.test(name)) return name.length >= SHORTEST_TELLING;
   return name.length > RAREST_PLAIN + 4;
-}
-
-function similarNames(tools: readonly ListedTool[]): Shadowing[] {
-  const byPlain = new Map<string, ListedTool[]>();
-  for (const tool of tools) addTo(byPlain, plainName(tool.name), tool);
-  const found: Shadowing[] = [];
-  for (const group of byPlain.values()) found.push(...acrossServers(group, () => "medium"));
-
-  // Two names at distance one share a text with one letter left out: such texts are the index.
-  const byHole = new Map<string, string[]>();
-  const reported = new Set<string>();
-  for (const plain of byPlain.keys()) {
-    if (plain.length < SHORTEST_SIMILAR || plain.length > 128) continue;
-    for (const hole of holesOf(plain)) {
-      const others = byHole.get(hole);
-      if (others === undefined) {
-        byHole.set(hole, [plain]);
-        continue;
-      }
-      // A hole that many names share says nothing: numbered families of tools look like this.
-      if (others.length >= 8 || others.includes(plain)) continue;
-      for (const other of others) {
-        const pair = `${other}\n${plain}`;
-        if (reported.has(pair) || !isOneApart(other, plain)) continue;
-        reported.add(pair);
-        found.push(
-          ...acrossServers([...(byPlain.get(other) ?? []), ...(byPlain.get(plain) ?? [])], (a, b) =>
-            plainName(a) === plainName(b) ? undefined : "low",
-          ),
-        );
-      }
-      others.push(plain);
-    }
-  }
-  return found;
-}
-
-/** The first tool of the group against those of other servers. */
-function acrossServers(
-  group: readonly ListedTool[],
-  severity: (a: string, b: string) => Severity | undefined,
-): Shadowing[] {
-  const found: Shadowing[] = [];
-  const [first] = group;
-  if (first === undefined) return found;
-  for (const other of group.slice(1, MOST_PER_TOOL)) {
-    const level = severity(first.name, other.name);
-    if (other.server === first.server || level === undefined) continue;
-    found.push({
-      kind: "similar_name",
-      // The same letters are common between honest servers; the same look with other letters is not.
-      severity: first.name === other.name ? "low" : level,
-      tool: { server: other.server, name: other.name },
-      target: { server: first.server, name: first.name },
-    });
-  }
-  return found;
-}
-
-/** Look-alikes, case and separators folded away. */
-function plainName(name: string): string {
-  return normalise(name)
-    .text.replace(/[^\p{L}\p{N}]+/gu, "")
-    .replaceAll("0", "o")
-    .replaceAll("1", "l");
-}
-
-function* holesOf(name: string): Generator<string> {
-  yield name;
-  for (let at = 0; at < name.length; at += 1) yield name.slice(0, at) + name.slice(at + 1);
-}
-
-/** Edit distance of exactly one. */
-function isOneApart(a: string, b: string): boolean {
-  if (a === b || Math.abs(a.length - b.length) > 1) return false;
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
-  return Math.max(a.length, b.length) - start - end === 1;
-}
-
-function addTo(index: Map<string, ListedTool[]>, key: string, tool: ListedTool): void {
-  const known = index.get(key);
-  if (known === undefined) index.set(key, [tool]);
-  else known.push(tool);
 }

@@ -1,4 +1,5 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
+import { type CharacterSet, characterSet, nextRun, type Run, runEnd } from "./runs.ts";
 
 export interface Encoded {
   readonly start: number;
@@ -8,40 +9,127 @@ export interface Encoded {
 }
 
 interface Form {
-  readonly pattern: RegExp;
+  /** All characters that a match can have, and the fewest of them. */
+  readonly characters: CharacterSet;
+  readonly shortest: number;
+  /** One of these stands in every match. */
+  readonly signs?: readonly string[];
+  /** The encoded parts of a run; the whole of it without one. */
+  readonly pattern?: RegExp;
   /** What belongs to the match although it stands before it. */
   readonly lead?: RegExp;
   decode(found: string): string | undefined;
 }
 
+const BASE64 = characterSet("A-Za-z0-9+/_-");
+const BASE64_LINE = 20;
+
 const FORMS: readonly Form[] = [
-  // Blocks of base64, also in lines as mails have them, and in its URL alphabet.
-  { pattern: /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*={0,2}/g, decode: fromBase64 },
-  { pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}/g, decode: fromHex },
-  { pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g, decode: fromHex },
-  { pattern: /(?:(?:\\x|0x)[0-9A-Fa-f]{2}[ ,]{0,2}){12,}/g, decode: (found) => fromHex(found.replace(/\\x|0x/g, "")) },
-  { pattern: /(?:\\u[0-9A-Fa-f]{4}){12,}/g, decode: fromUnicodeEscapes },
+  { characters: BASE64, shortest: BASE64_LINE, decode: fromBase64 },
+  { characters: characterSet("0-9A-Fa-f"), shortest: 32, decode: (found) => fromHex(found) },
+  {
+    characters: characterSet("0-9A-Fa-f :,-"),
+    shortest: 47,
+    pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g,
+    decode: fromHex,
+  },
+  {
+    characters: characterSet("\\\\x0-9A-Fa-f ,"),
+    shortest: 48,
+    signs: ["\\x", "0x"],
+    pattern: /(?:(?:\\x|0x)[0-9A-Fa-f]{2}[ ,]{0,2}){12,}/g,
+    decode: (found) => fromHex(found.replace(/\\x|0x/g, "")),
+  },
+  {
+    characters: characterSet("\\\\u0-9A-Fa-f"),
+    shortest: 72,
+    signs: ["\\u"],
+    pattern: /(?:\\u[0-9A-Fa-f]{4}){12,}/g,
+    decode: fromUnicodeEscapes,
+  },
   {
     // From the first percent sign on; the word that stands before it is looked at backwards, which is cheaper.
+    characters: characterSet("%\\w.~!*'()-"),
+    shortest: 9,
+    signs: ["%"],
     pattern: /%[0-9A-Fa-f]{2}(?:[\w.~!*'()-]{0,40}%[0-9A-Fa-f]{2}){2,}[\w.~!*'()-]{0,40}/g,
     lead: /[\w.~!*'()-]{0,40}$/,
     decode: fromPercent,
   },
-  { pattern: /(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g, decode: fromEntities },
-  { pattern: /(?:[01]{8}[ ]){11,}[01]{8}/g, decode: fromBinary },
-  { pattern: /(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g, decode: fromDecimal },
+  {
+    characters: characterSet("&#x0-9A-Fa-f; "),
+    shortest: 40,
+    signs: ["&#"],
+    pattern: /(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g,
+    decode: fromEntities,
+  },
+  {
+    characters: characterSet("01 "),
+    shortest: 107,
+    pattern: /(?:[01]{8}[ ]){11,}[01]{8}/g,
+    decode: fromBinary,
+  },
+  {
+    characters: characterSet("0-9 ,"),
+    shortest: 47,
+    pattern: /(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g,
+    decode: fromDecimal,
+  },
 ];
 
-/** The encoded parts of a text that decode to text. */
-export function* encodedParts(text: string): Generator<Encoded> {
-  for (const { pattern, lead, decode } of FORMS) {
-    for (const found of text.matchAll(pattern)) {
-      const before = lead?.exec(text.slice(Math.max(0, found.index - 40), found.index))?.[0] ?? "";
-      const decoded = decode(before + found[0]);
-      if (decoded === undefined || !looksLikeText(decoded)) continue;
-      yield { start: found.index - before.length, end: found.index + found[0].length, text: decoded };
+/** The encoded parts of a text that decode to text; undefined where one was looked at that does not. */
+export function* encodedParts(text: string): Generator<Encoded | undefined> {
+  for (const form of FORMS) {
+    const { characters, shortest, signs, pattern } = form;
+    if (signs?.every((sign) => !text.includes(sign)) === true) continue;
+    let run = nextRun(text, characters, shortest, 0);
+    while (run !== undefined) {
+      const { start } = run;
+      let { end } = run;
+      if (pattern === undefined) {
+        end = characters === BASE64 ? base64End(text, end) : end - ((end - start) % 2);
+        yield decoded(text, form, start, end);
+      } else {
+        yield* partsOf(text, form, pattern, run);
+      }
+      run = nextRun(text, characters, shortest, Math.max(end, run.end));
     }
   }
+}
+
+function* partsOf(text: string, form: Form, pattern: RegExp, { start, end }: Run): Generator<Encoded | undefined> {
+  const run = text.slice(start, end);
+  if (form.signs?.every((sign) => !run.includes(sign)) === true) return;
+  let at = 0;
+  for (;;) {
+    // Set each time: what a part decodes to is searched with the same patterns.
+    pattern.lastIndex = at;
+    const found = pattern.exec(run);
+    if (found === null) return;
+    at = found.index + found[0].length;
+    yield decoded(text, form, start + found.index, start + at);
+  }
+}
+
+function decoded(text: string, { lead, decode }: Form, start: number, end: number): Encoded | undefined {
+  const before = lead?.exec(text.slice(Math.max(0, start - 40), start))?.[0] ?? "";
+  const plain = decode(before + text.slice(start, end));
+  if (plain === undefined || !looksLikeText(plain)) return undefined;
+  return { start: start - before.length, end, text: plain };
+}
+
+/** Base64 goes on in further lines, as mails have them, and ends with its padding. */
+function base64End(text: string, from: number): number {
+  let end = from;
+  for (;;) {
+    const line = text[end] === "\n" ? end + 1 : text.startsWith("\r\n", end) ? end + 2 : undefined;
+    if (line === undefined) break;
+    const lineEnd = runEnd(text, BASE64, line);
+    if (lineEnd - line < BASE64_LINE) break;
+    end = lineEnd;
+  }
+  if (text[end] !== "=") return end;
+  return text[end + 1] === "=" ? end + 2 : end + 1;
 }
 
 /** Words of override phrases turned by thirteen letters, or backwards: cheap to look for before a text is turned. */

@@ -13,10 +13,11 @@ import { instructionOverride } from "./instruction-override.ts";
 import { read } from "./reading.ts";
 import { roleForging } from "./role-forging.ts";
 import { excerptOf } from "./show-hidden.ts";
+import { finish, finishInPieces, type Steps } from "./steps.ts";
 import { tagCharacters } from "./tag-characters.ts";
 import { terminalEscape } from "./terminal-escape.ts";
 import { toolCallForging } from "./tool-call-forging.ts";
-import { unescaped } from "./unescape.ts";
+import { unescapedInSteps } from "./unescape.ts";
 
 /** What is asked of a text as it stands. */
 const PLAIN: readonly Detector[] = [
@@ -48,11 +49,21 @@ export const DETECTOR_NAMES: readonly string[] = DETECTORS.map((detector) => det
  * @example detect("Ignore all previous instructions.")[0]?.code // "instruction_override"
  */
 export function detect(text: string): Finding[] {
-  const plain = unescaped(text);
+  return finish(findingsIn(text));
+}
+
+/** The same findings, with a pause after every few milliseconds of work; a text below about 64 KiB has none. */
+export function detectInSteps(text: string, yieldNow: () => Promise<void>): Promise<Finding[]> {
+  return finishInPieces(findingsIn(text), yieldNow);
+}
+
+function* findingsIn(text: string): Steps<Finding[]> {
+  const plain = yield* unescapedInSteps(text);
+  const found = yield* suspicionsIn(plain?.text ?? text, DETECTORS);
   const suspicions =
     plain === undefined
-      ? suspicionsIn(text, DETECTORS)
-      : suspicionsIn(plain.text, DETECTORS).map(({ code, severity, start, end }) => ({
+      ? found
+      : found.map(({ code, severity, start, end }) => ({
           code,
           severity,
           start: plain.originalAt(start),
@@ -67,18 +78,22 @@ export function detect(text: string): Finding[] {
   }));
 }
 
-function suspicionsIn(text: string, detectors: readonly Detector[]): Suspicion[] {
+function* suspicionsIn(text: string, detectors: readonly Detector[]): Steps<Suspicion[]> {
   if (text.trim() === "") return [];
-  const reading = read(text);
-  return detectors.flatMap((detector) => detector.find(reading));
+  const reading = yield* read(text);
+  const suspicions: Suspicion[] = [];
+  for (const detector of detectors) suspicions.push(...(yield* detector.find(reading)));
+  return suspicions;
 }
 
-function isSuspicious(text: string, detectors: readonly Detector[]): boolean {
-  return suspicionsIn(text, detectors).some(({ severity }) => isAtLeast(severity, "medium"));
+function* isSuspicious(text: string, detectors: readonly Detector[]): Steps<boolean> {
+  const suspicions = yield* suspicionsIn(text, detectors);
+  return suspicions.some(({ severity }) => isAtLeast(severity, "medium"));
 }
 
 /** Overlapping suspicions of one code become one, as severe as the worst of them. */
-function merged(suspicions: readonly Suspicion[]): Suspicion[] {
+function merged(suspicions: readonly Suspicion[]): readonly Suspicion[] {
+  if (suspicions.length < 2) return suspicions;
   const kept: Suspicion[] = [];
   const lastOf = new Map<string, number>();
   for (const suspicion of suspicions.toSorted((a, b) => a.start - b.start || b.end - a.end)) {

@@ -1,30 +1,56 @@
 import type { FindingCode } from "../../model/finding.ts";
 import { type Detector, severityOf, SuspicionList } from "./detector.ts";
+import { eachMatch, matchesAt, placesOf, type Visit } from "./matches.ts";
 import { isShown, originalSpan, type Reading } from "./reading.ts";
 import { hostilityBetween } from "./weigh.ts";
 
+interface AddressForm {
+  readonly code: FindingCode;
+  readonly pattern: RegExp;
+  /** Where it can start, for a pattern with the flag `y`; without one the whole text is searched. */
+  places?(reading: Reading): readonly number[];
+  /** Stands in every match. */
+  readonly sign: string;
+}
+
 /** Images are fetched without a click, so the same address is worse in one. */
-const FORMS: readonly { readonly code: FindingCode; readonly pattern: RegExp }[] = [
+const FORMS: readonly AddressForm[] = [
   {
     code: "exfiltration_image",
     pattern: /!\[[^\][\n]{0,200}\]\(\s{0,3}<?((?:https?:)?\/\/[^\s)>]{4,2000}(?: [^\s)>]{1,200}){0,4})/g,
+    sign: "](",
   },
   {
     code: "exfiltration_image",
-    pattern: /<img\b[^<>]{0,300}?\bsrc\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/g,
+    pattern: /<img\b[^<>]{0,300}?\bsrc\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/y,
+    places: ({ tags }) => tags,
+    sign: "<img",
   },
-  { code: "exfiltration_image", pattern: /^\s{0,3}\[[^\]\n]{1,60}\]:\s{0,3}((?:https?:)?\/\/[^\s]{4,2000})/gm },
-  { code: "exfiltration_image", pattern: /url\(\s{0,3}["']?((?:https?:)?\/\/[^\s"')]{4,2000})/g },
+  {
+    code: "exfiltration_image",
+    pattern: /^\s{0,3}\[[^\]\n]{1,60}\]:\s{0,3}((?:https?:)?\/\/[^\s]{4,2000})/my,
+    places: ({ lines }) => lines,
+    sign: "]:",
+  },
+  { code: "exfiltration_image", pattern: /url\(\s{0,3}["']?((?:https?:)?\/\/[^\s"')]{4,2000})/g, sign: "url(" },
   {
     code: "exfiltration_link",
     pattern: /(?<!!)\[[^\][\n]{0,200}\]\(\s{0,3}<?((?:https?:)?\/\/[^\s)>]{4,2000}(?: [^\s)>]{1,200}){0,4})/g,
+    sign: "](",
   },
   {
     code: "exfiltration_link",
     pattern:
-      /<(?:a|iframe|form|script|link|object|embed|video|audio|source)\b[^<>]{0,300}?\b(?:href|src|action|data)\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/g,
+      /<(?:a|iframe|form|script|link|object|embed|video|audio|source)\b[^<>]{0,300}?\b(?:href|src|action|data)\s{0,3}=\s{0,3}["']?((?:https?:)?\/\/[^\s"'>]{4,2000})/y,
+    places: ({ tags }) => tags,
+    sign: "<",
   },
-  { code: "exfiltration_link", pattern: /(?<![("'=\w\]])(https?:\/\/[^\s"'<>)\]]{4,2000}(?:<[a-z _]{2,40}>)?)/g },
+  {
+    code: "exfiltration_link",
+    pattern: /(?<![("'=\w\]])(https?:\/\/[^\s"'<>)\]]{4,2000}(?:<[a-z _]{2,40}>)?)/y,
+    places: ({ normal }) => placesOf("http", normal.text),
+    sign: "http",
+  },
 ];
 
 /** A blank for the reader to fill in, named after something private. */
@@ -54,14 +80,21 @@ const SUSPECT_HOST =
 /** Addresses that would carry data out when somebody fetches them. */
 export const exfiltrationLink: Detector = {
   name: "exfiltration link",
-  find(reading) {
+  *find(reading) {
     const suspicions = new SuspicionList();
-    for (const { code, pattern } of FORMS) {
-      for (const found of reading.normal.text.matchAll(pattern)) {
-        const end = found.index + found[0].length;
-        const severity = severityOf(score(reading, code, found[1] ?? "", found.index, end));
-        suspicions.add(code, severity, originalSpan(reading, found.index, end));
-      }
+    const { text } = reading.normal;
+    // Every address has it.
+    if (!text.includes("//")) return [];
+    for (const { code, pattern, places, sign } of FORMS) {
+      if (!text.includes(sign)) continue;
+      const visit: Visit = (found, start) => {
+        const end = start + found[0].length;
+        const severity = severityOf(score(reading, code, found[1] ?? "", start, end));
+        if (severity !== undefined) suspicions.add(code, severity, originalSpan(reading, start, end));
+      };
+      yield* places === undefined
+        ? eachMatch(pattern, text, visit)
+        : matchesAt(pattern, text, places(reading), visit);
     }
     return suspicions.all();
   },

@@ -1,6 +1,8 @@
 import type { Severity } from "../../model/finding.ts";
 import { type Detector, type Suspicion, SuspicionList } from "./detector.ts";
+import { eachMatch } from "./matches.ts";
 import { originalSpan, type Reading } from "./reading.ts";
+import type { Steps } from "./steps.ts";
 import { hostilityBetween } from "./weigh.ts";
 
 const INVISIBLE =
@@ -12,23 +14,25 @@ const SELECTOR_RUN = /(?:[\ufe00-\ufe0f]|\udb40[\udd00-\uddef]){2,}/g;
 /** Inside a word of Latin letters nothing invisible has a use, but for the soft hyphen and a break before a capital. */
 const IN_WORD = /[A-Za-z][\u200b-\u200d\u2060-\u2064\u180e\ufeff]{1,3}(?=[a-z])/g;
 
+const MATCH_COST = 500;
+
 /** Text that a person does not see: invisible characters, and instructions in comments or invisible elements. */
 export const hiddenText: Detector = {
   name: "hidden text",
   *find(reading) {
-    yield reading.hidden.length * 500;
-    const suspicions = hiddenMarkup(reading);
-    if (reading.normal.folded && ANY_INVISIBLE.test(reading.original))
-      suspicions.push(...invisibleCharacters(reading.original));
+    const suspicions = yield* hiddenMarkup(reading);
+    if (reading.normal.removed && ANY_INVISIBLE.test(reading.original))
+      suspicions.push(...(yield* invisibleCharacters(reading.original)));
     return suspicions;
   },
 };
 
-function invisibleCharacters(text: string): Suspicion[] {
+function* invisibleCharacters(text: string): Steps<Suspicion[]> {
   const suspicions = new SuspicionList();
   const add = (severity: Severity, start: number, end: number): void =>
     suspicions.add("hidden_text", severity, { start, end });
   for (const { 0: run, index } of text.matchAll(RUN)) {
+    yield MATCH_COST;
     const distinct = new Set(run).size;
     // Many of one kind is layout of bad taste; several kinds in turn is a message.
     add(
@@ -38,11 +42,14 @@ function invisibleCharacters(text: string): Suspicion[] {
     );
   }
   for (const { 0: run, index } of text.matchAll(SELECTOR_RUN)) {
+    yield MATCH_COST;
     const count = [...run].length;
     add(count >= 6 ? "high" : count >= 3 ? "medium" : "low", index, index + run.length);
   }
   const often = hasAtLeast(3, text.matchAll(IN_WORD));
-  for (const { 0: found, index } of text.matchAll(IN_WORD)) add(often ? "medium" : "low", index, index + found.length);
+  yield* eachMatch(IN_WORD, text, ({ 0: found }, index) => {
+    add(often ? "medium" : "low", index, index + found.length);
+  });
   return suspicions.all();
 }
 
@@ -53,9 +60,10 @@ function hasAtLeast(count: number, matches: Iterable<unknown>): boolean {
 }
 
 /** Comments are everywhere; one that gives orders to a reader who is not a developer is not. */
-function hiddenMarkup(reading: Reading): Suspicion[] {
+function* hiddenMarkup(reading: Reading): Steps<Suspicion[]> {
   const suspicions = new SuspicionList();
   for (const { start, end } of reading.hidden) {
+    yield MATCH_COST;
     const hostility = hostilityBetween(reading, start, end);
     if (hostility < 3.5 || reading.topic >= 6) continue;
     suspicions.add("hidden_text", hostility >= 6 ? "high" : "medium", originalSpan(reading, start, end));

@@ -47,6 +47,7 @@ export function* matchesAt(
 ): Steps<void> {
   let end = 0;
   let tries = 0;
+  let matches = 0;
   for (const at of places) {
     if (at < end) continue;
     pattern.lastIndex = at;
@@ -55,7 +56,7 @@ export function* matchesAt(
     if (found === null) continue;
     end = at + found[0].length;
     visit(found, at);
-    yield MATCH_COST;
+    if ((matches += 1) % 64 === 0) yield 64 * MATCH_COST;
   }
 }
 

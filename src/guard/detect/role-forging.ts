@@ -1,5 +1,6 @@
 import { type Detector, severityOf, SuspicionList } from "./detector.ts";
 import { spanAt } from "./hidden-markup.ts";
+import { eachMatch, matchesAt, type Visit } from "./matches.ts";
 import { isShown, originalSpan, type Reading } from "./reading.ts";
 import { hostilityBetween } from "./weigh.ts";
 
@@ -14,86 +15,90 @@ interface Forgery extends Weights {
   readonly pattern: RegExp;
 }
 
-/** Every quantifier is bounded, so a pattern costs a constant at each place of the text. */
+/**
+ * Every quantifier is bounded, so a pattern costs a constant at each place of the text. Those with the flag `y` are
+ * tried at the starts of lines if they have the flag `m`, else at each "<".
+ */
 const FORGERIES: readonly Forgery[] = [
   // ChatML and its kin, with a role. The end of a turn before the start of another one is a break-out.
-  { pattern: /<\|\s?im_start\s?\|>\s{0,3}(?:system|assistant|user|developer|tool)/g, weight: 5, hostileWeight: 9 },
+  { pattern: /<\|\s?im_start\s?\|>\s{0,3}(?:system|assistant|user|developer|tool)/y, weight: 5, hostileWeight: 9 },
   {
-    pattern: /<\|\s?im_end\s?\|>\s{0,4}<\|\s?im_start\s?\|>\s{0,3}(?:system|developer)/g,
+    pattern: /<\|\s?im_end\s?\|>\s{0,4}<\|\s?im_start\s?\|>\s{0,3}(?:system|developer)/y,
     weight: 5.5,
     hostileWeight: 9,
   },
   {
     pattern:
-      /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/g,
+      /<\|\s?(?:start_header_id|begin_of_text|eot_id|endoftext|end_of_turn|eom_id)\s?\|>\s{0,3}(?:system|assistant|user|ipython|<\||\n)/y,
     weight: 5,
     hostileWeight: 9,
   },
   {
-    pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/g,
+    pattern: /<\|\s?(?:system|assistant|user|developer|channel|message|start)\s?\|>/y,
     weight: 3.5,
     hostileWeight: 8.5,
   },
-  { pattern: /<start_of_turn>\s{0,3}(?:system|model|user|developer)/g, weight: 4, hostileWeight: 9 },
+  { pattern: /<start_of_turn>\s{0,3}(?:system|model|user|developer)/y, weight: 4, hostileWeight: 9 },
   {
-    pattern: /^[ \t>*_#/-]{0,8}(?:ai|llm|agent|copilot|chatgpt|claude|assistant)\s?[:,]/gm,
+    pattern: /^[ \t>*_#/-]{0,8}(?:ai|llm|agent|copilot|chatgpt|claude|assistant)\s?[:,]/my,
     weight: 0,
     hostileWeight: 5.5,
   },
+  // The only ones that start with something else than "<" or a line.
   { pattern: /\[\/?inst\]|<<\/?sys>>|<\/?s>\s{0,3}\[inst\]/g, weight: 5, hostileWeight: 8.5 },
   // A result that closes what holds it and opens something with more authority.
   {
     pattern:
-      /<\/\s?(?:tool_result|tool_results|tool_response|function_results?|function_response|result|results|output|stdout|context|document|documents|untrusted\w{0,20}|external\w{0,20}|search_results?|data|user_input|content|webpage|email|tool_output|observation)\s?>\s{0,8}<\s?(?:system|instructions?|admin|important|user|assistant|developer|human|sys|directive|system[-_]\w{1,20})\b[^<>]{0,80}>/g,
+      /<\/\s?(?:tool_result|tool_results|tool_response|function_results?|function_response|result|results|output|stdout|context|document|documents|untrusted\w{0,20}|external\w{0,20}|search_results?|data|user_input|content|webpage|email|tool_output|observation)\s?>\s{0,8}<\s?(?:system|instructions?|admin|important|user|assistant|developer|human|sys|directive|system[-_]\w{1,20})\b[^<>]{0,80}>/y,
     weight: 6.5,
     hostileWeight: 9.5,
   },
   {
     pattern:
-      /<\s?(?:system|system[-_](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|important|developer[-_]message|hidden|secret)\b[^<>]{0,60}>/g,
+      /<\s?(?:system|system[-_](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|important|developer[-_]message|hidden|secret)\b[^<>]{0,60}>/y,
     weight: 0,
     hostileWeight: 7.5,
   },
   // Headings and labels at the start of a line.
   {
     pattern:
-      /^[ \t>*_-]{0,6}#{1,6}\s{0,2}(?:system|assistant|developer|instruction|new instructions?)(?: (?:prompt|message|instructions?|override|update))?\s{0,2}:?\s{0,2}$/gm,
+      /^[ \t>*_-]{0,6}#{1,6}\s{0,2}(?:system|assistant|developer|instruction|new instructions?)(?: (?:prompt|message|instructions?|override|update))?\s{0,2}:?\s{0,2}$/my,
     weight: 0,
     hostileWeight: 7,
   },
   {
     pattern:
-      /^[ \t>*_#-]{0,8}#{1,6}\s{0,2}(?:system|developer|instruction|assistant|human|user)(?: (?:prompt|message|instructions?|override|update))?\s?:/gm,
+      /^[ \t>*_#-]{0,8}#{1,6}\s{0,2}(?:system|developer|instruction|assistant|human|user)(?: (?:prompt|message|instructions?|override|update))?\s?:/my,
     weight: 0,
     hostileWeight: 7,
   },
   {
     pattern:
-      /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert)){0,2}[\])}*_]{0,4}\s?:/gm,
+      /^[ \t>*_-]{0,6}[[({]{0,2}(?:system|developer|admin(?:istrator)?|root|openai|anthropic)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive|alert)){0,2}[\])}*_]{0,4}\s?:/my,
     weight: 0,
     hostileWeight: 7,
   },
   {
     pattern:
-      /^[ \t]{0,6}[[({]{1,2}\s?(?:system|developer|admin(?:istrator)?|root)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive))?\s?[\])}]{1,2}/gm,
+      /^[ \t]{0,6}[[({]{1,2}\s?(?:system|developer|admin(?:istrator)?|root)(?:[ _-](?:prompt|message|instructions?|override|update|note|notice|command|directive))?\s?[\])}]{1,2}/my,
     weight: 0,
     hostileWeight: 7,
   },
   {
     pattern:
-      /^[ \t>*_-]{0,6}(?:human|user)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:/gm,
+      /^[ \t>*_-]{0,6}(?:human|user)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:/my,
     weight: 0,
     hostileWeight: 6.5,
   },
   {
     pattern:
-      /^[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:human|user|system)[*_]{0,2}\s?:/gm,
+      /^[ \t>*_-]{0,6}(?:assistant|ai)[*_]{0,2}\s?:[^\n]{0,400}\n{1,3}[ \t>*_-]{0,6}(?:human|user|system)[*_]{0,2}\s?:/my,
     weight: 0,
     hostileWeight: 6.5,
   },
   {
     pattern:
-      /^[ \t=*#-]{1,12}\s?(?:end|begin|start) of (?:tool |function |user |system |untrusted |external )?(?:result|output|response|input|content|message|prompt|instructions?|document|data|context)s?\b/gm,
+      /^[ \t=*#-]{1,12}\s?(?:end|begin|start) of (?:tool |function |user |system |untrusted |external )?(?:result|output|response|input|content|message|prompt|instructions?|document|data|context)s?\b/my,
     weight: 1.5,
     hostileWeight: 7,
   },
@@ -122,6 +127,14 @@ function labelWeights(label: string, enclosed: boolean): Weights | undefined {
   return undefined;
 }
 
+/** What every pattern for the start of a line begins with: one look at a line instead of eight. */
+const LINE =
+  /(?=[\s>*_#/=[({-]{0,24}(?:ai|llm|agent|copilot|chatgpt|claude|assistant|system|developer|instruction|new instruction|human|user|admin|root|openai|anthropic|(?:end|begin|start) of ))/y;
+
+/** The same for "<": the first letters of the names. */
+const TAG =
+  /(?=<[\s|/<]{0,5}(?:im_|st|be|eo|en|sy|as|us|de|ch|me|to|fu|re|ou|co|do|un|ex|se|da|we|em|ob|in|ad|hi))/y;
+
 /** How many characters after the forged mark are its content. */
 const CONTENT = 300;
 const HOSTILE = 1.5;
@@ -129,25 +142,30 @@ const HOSTILE = 1.5;
 /** Marks of turns and roles that only the program around a model may write. */
 export const roleForging: Detector = {
   name: "role forging",
-  find(reading) {
+  *find(reading) {
     const suspicions = new SuspicionList();
-    for (const forgery of FORGERIES) {
-      for (const found of reading.normal.text.matchAll(forgery.pattern)) {
-        const end = found.index + found[0].length;
-        const severity = severityOf(score(reading, forgery, found.index, end));
-        suspicions.add("role_forging", severity, originalSpan(reading, found.index, end));
-      }
-    }
-    for (const found of reading.normal.text.matchAll(LABEL)) {
-      const weights = labelWeights(found[1] ?? "", /^[[<{]/.test(found[0]));
-      if (weights === undefined) continue;
-      const end = found.index + found[0].length;
+    const { text } = reading.normal;
+    const add = (weights: Weights, start: number, end: number): void => {
       suspicions.add(
         "role_forging",
-        severityOf(score(reading, weights, found.index, end)),
-        originalSpan(reading, found.index, end),
+        severityOf(score(reading, weights, start, end)),
+        originalSpan(reading, start, end),
       );
+    };
+    const lines: number[] = [];
+    yield* matchesAt(LINE, text, reading.lines, (_found, start) => lines.push(start));
+    const tags: number[] = [];
+    yield* matchesAt(TAG, text, reading.tags, (_found, start) => tags.push(start));
+    for (const forgery of FORGERIES) {
+      const { pattern } = forgery;
+      const visit: Visit = (found, start) => add(forgery, start, start + found[0].length);
+      if (pattern.sticky) yield* matchesAt(pattern, text, pattern.multiline ? lines : tags, visit);
+      else if (text.includes("inst]") || text.includes("sys>>")) yield* eachMatch(pattern, text, visit);
     }
+    yield* eachMatch(LABEL, text, (found, start) => {
+      const weights = labelWeights(found[1] ?? "", /^[[<{]/.test(found[0]));
+      if (weights !== undefined) add(weights, start, start + found[0].length);
+    });
     return suspicions.all();
   },
 };

@@ -8,7 +8,7 @@ const LONGEST_FLAG = 8;
 export const tagCharacters: Detector = {
   name: "tag characters",
   *find({ original, normal }) {
-    if (!normal.folded || !original.includes("\udb40")) return [];
+    if (!normal.removed || !original.includes("\udb40")) return [];
     yield original.length;
     const suspicions = new SuspicionList();
     for (const { 0: found, 1: flag, 2: tags = "", index } of original.matchAll(RUN)) {

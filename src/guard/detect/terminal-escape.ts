@@ -3,7 +3,7 @@ import { type Detector, SuspicionList } from "./detector.ts";
 import { eachMatch } from "./matches.ts";
 
 /* oxlint-disable no-control-regex -- terminal escapes are made of control characters */
-const ANY = /[\u001b\u0090\u009b\u009d]/;
+const INTRODUCERS = ["\u001b", "\u0090", "\u009b", "\u009d", "\b\b\b\b"] as const;
 const INTRODUCER = "(?:\\u001b\\[|\\u009b)";
 const SYSTEM = "(?:\\u001b\\]|\\u009d)";
 const END = "(?:\\u0007|\\u001b\\\\|\\u009c)";
@@ -62,8 +62,7 @@ const FORMS: readonly Form[] = [
 export const terminalEscape: Detector = {
   name: "terminal escape",
   *find({ original, normal }) {
-    if (!normal.folded) return [];
-    if (!ANY.test(original) && !original.includes("\b\b\b\b")) return [];
+    if (!normal.folded || INTRODUCERS.every((sign) => !original.includes(sign))) return [];
     const suspicions = new SuspicionList();
     for (const form of FORMS) {
       yield* eachMatch(form.pattern, original, (found, start) => {

@@ -2,18 +2,20 @@
 import { finish, type Steps } from "./steps.ts";
 import { Tokens } from "./tokens.ts";
 import { hashOf, nextHash, type Vocabulary } from "./vocabulary.ts";
-import { isSpace, kindOf, LATIN, LETTER, LOOKS_LIKE_LETTER, OTHER, STOP, INNER } from "./units.ts";
+import { DIGIT, isSpace, KINDS, kindOf, LATIN, LETTER, LOOKS_LIKE_LETTER, OTHER, STOP, INNER, UNDERSCORE } from "./units.ts";
 
 const LONGEST_WORD = 28;
 /** Words written as one, or with invisible separators, are looked at as a whole up to this length. */
 const LONGEST_GLUED = 90;
 const SHORTEST_GLUED = 16;
+/** Two letters with up to three underscores between them, and some around them. */
+const LONGEST_PAIR = 11;
 const DOT = 0x2e;
 const DOLLAR = 0x24;
-const UNDERSCORE = 0x5f;
+const LOW_LINE = 0x5f;
 const NEWLINE = 0x0a;
 /** Characters that one step reads, and what each costs. */
-const STRIDE = 32_768;
+const STRIDE = 16_384;
 const UNIT_COST = 12;
 
 export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
@@ -21,67 +23,123 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
 }
 
 export function* tokeniseInSteps(text: string, vocabulary: Vocabulary): Steps<Tokens> {
-  const tokens = new Tokens(text);
-  let at = 0;
-  let sentence = 0;
-  while (at < text.length) {
-    const from = at;
-    ({ at, sentence } = addTokens(tokens, vocabulary, at, sentence));
-    yield (at - from) * UNIT_COST;
+  const tokeniser = new Tokeniser(text, vocabulary);
+  while (tokeniser.at < text.length) {
+    const from = tokeniser.at;
+    while (tokeniser.at < from + STRIDE && tokeniser.at < text.length) tokeniser.addNext();
+    yield (tokeniser.at - from) * UNIT_COST;
   }
-  return tokens;
+  return tokeniser.tokens;
 }
 
-interface Progress {
-  readonly at: number;
-  readonly sentence: number;
-}
+/** One call for each word: the engine optimises what is called often sooner and better than what loops for long. */
+class Tokeniser {
+  readonly tokens: Tokens;
+  readonly #text: string;
+  readonly #vocabulary: Vocabulary;
+  #sentence = 0;
+  /** How many very short words stand in a row. */
+  #short = 0;
+  at = 0;
 
-function addTokens(tokens: Tokens, vocabulary: Vocabulary, from: number, before: number): Progress {
-  const { text } = tokens;
-  const { length } = text;
-  const limit = Math.min(length, from + STRIDE);
-  let sentence = before;
-  let at = from;
-  while (at < limit) {
-    const gapStart = at;
+  constructor(text: string, vocabulary: Vocabulary) {
+    this.tokens = new Tokens(text);
+    this.#text = text;
+    this.#vocabulary = vocabulary;
+  }
+
+  addNext(): void {
+    const text = this.#text;
+    const gapStart = this.at;
+    // One space between two words is the commonest gap by far.
+    if (text.charCodeAt(gapStart) === 0x20 && ((KINDS[text.charCodeAt(gapStart + 1)] ?? 0) & LETTER) !== 0) {
+      this.at = gapStart + 1;
+      this.#addWord();
+      return;
+    }
+    const signs = this.#skipGap();
+    if ((signs & STOP) !== 0 && endsSentence(text, gapStart, this.at)) this.#sentence += 1;
+    if (this.at < text.length) this.#addWord();
+  }
+
+  /** Returns what was skipped. */
+  #skipGap(): number {
+    const text = this.#text;
+    let at = this.at;
     let signs = 0;
-    while (at < length) {
-      const kind = kindOf(text.charCodeAt(at));
-      if ((kind & OTHER) === 0) break;
+    while (at < text.length) {
+      const unit = text.charCodeAt(at);
+      const kind = KINDS[unit] ?? 0;
+      if ((kind & OTHER) === 0) {
+        // A unit that is met for the first time is looked at again.
+        if (kind !== 0) break;
+        kindOf(unit);
+        continue;
+      }
       signs |= kind;
       at += 1;
     }
-    if ((signs & STOP) !== 0 && endsSentence(text, gapStart, at)) sentence += 1;
-    if (at >= length) break;
+    this.at = at;
+    return signs;
+  }
 
-    let start = at;
+  #addWord(): void {
+    const text = this.#text;
+    let start = this.at;
+    let end = start;
     let hash = 0;
-    let kinds = 0;
-    while (at < length) {
-      const unit = text.charCodeAt(at);
-      const kind = kindOf(unit);
-      if ((kind & OTHER) !== 0 && !isInner(text, at, kind)) break;
-      kinds |= kind;
+    let seen = 0;
+    while (end < text.length) {
+      const unit = text.charCodeAt(end);
+      const kind = KINDS[unit] ?? 0;
+      if ((kind & (LETTER | DIGIT)) === 0) {
+        if (kind === 0) {
+          kindOf(unit);
+          continue;
+        }
+        if ((kind & INNER) === 0 || !goesOn(text, end)) break;
+      }
+      seen |= kind;
       hash = nextHash(hash, unit);
-      at += 1;
+      end += 1;
     }
-    let end = at;
-    if (text.charCodeAt(start) === UNDERSCORE || text.charCodeAt(end - 1) === UNDERSCORE) {
-      while (start < end - 1 && text.charCodeAt(start) === UNDERSCORE) start += 1;
-      while (end > start + 1 && text.charCodeAt(end - 1) === UNDERSCORE) end -= 1;
+    this.at = end;
+    this.#noteSpelling(start, end, seen);
+    if ((seen & UNDERSCORE) !== 0) {
+      while (start < end - 1 && text.charCodeAt(start) === LOW_LINE) start += 1;
+      while (end > start + 1 && text.charCodeAt(end - 1) === LOW_LINE) end -= 1;
       hash = hashOf(text, start, end);
     }
-    tokens.add(start, end, wordAt(text, start, end, hash, kinds, vocabulary), sentence);
+    const { tokens } = this;
+    tokens.add(start, end, wordAt(text, start, end, hash, seen, this.#vocabulary), this.#sentence);
     const size = end - start;
     if (size >= SHORTEST_GLUED && size <= LONGEST_GLUED) tokens.glued.push(tokens.count - 1);
   }
-  return { at, sentence };
+
+  /** Three in a row: of ten spelled letters the first two and last two may stand in other words. */
+  #noteSpelling(start: number, end: number, seen: number): void {
+    const lined = (seen & UNDERSCORE) !== 0;
+    if (end - start === 1 || (lined && end - start <= LONGEST_PAIR)) {
+      this.#short += 1;
+      if (this.#short >= 3) this.tokens.spelled = true;
+    } else {
+      this.#short = 0;
+    }
+    if (lined && !this.tokens.spelled && isLetterBetweenLines(this.#text, start, end)) this.tokens.spelled = true;
+  }
+}
+
+function isLetterBetweenLines(text: string, start: number, end: number): boolean {
+  for (let at = start + 2; at < end; at += 1) {
+    if (text.charCodeAt(at) === LOW_LINE && text.charCodeAt(at - 2) === LOW_LINE && text.charCodeAt(at - 1) !== LOW_LINE)
+      return true;
+  }
+  return false;
 }
 
 /** Inside a word: the apostrophe of "don't", and the signs that stand for letters in "p@$$word". */
-function isInner(text: string, at: number, kind: number): boolean {
-  if ((kind & INNER) === 0 || at + 1 >= text.length) return false;
+function goesOn(text: string, at: number): boolean {
+  if (at + 1 >= text.length) return false;
   const next = text.charCodeAt(at + 1);
   return (kindOf(next) & LETTER) !== 0 || next === DOLLAR;
 }
@@ -144,7 +202,7 @@ function wordAt(
   start: number,
   end: number,
   hash: number,
-  kinds: number,
+  seen: number,
   vocabulary: Vocabulary,
 ): number {
   if (start > 0 && text.charCodeAt(start - 1) === DOT && isDotted(text, start)) {
@@ -153,8 +211,8 @@ function wordAt(
   }
   if (end - start > LONGEST_WORD) return 0;
   const known = vocabulary.find(text, start, end, hash);
-  if (known !== 0 || (kinds & LATIN) === 0 || (kinds & LOOKS_LIKE_LETTER) === 0) return known;
-  return lookalike(text, start, end, "i", vocabulary) || lookalike(text, start, end, "l", vocabulary);
+  if (known !== 0 || (seen & LATIN) === 0 || (seen & LOOKS_LIKE_LETTER) === 0) return known;
+  return lookalike(text, start, end, 0x69, vocabulary) || lookalike(text, start, end, 0x6c, vocabulary);
 }
 
 /** The name of a dot file: `.env`, `~/.ssh`, but not the end of `process.env`. */
@@ -162,23 +220,25 @@ function isDotted(text: string, start: number): boolean {
   return !/[\p{L}\p{N}_)\]]/u.test(text[start - 2] ?? " ");
 }
 
-const LOOKALIKES = new Map(
-  Object.entries({ "0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", $: "s" }).map(([sign, letter]) => [
-    sign.charCodeAt(0),
-    letter.charCodeAt(0),
-  ]),
-);
+/** Written for `i` and for `l`. */
 const ONE = 0x31;
+/** The letter that an ASCII unit stands for. */
+const LOOKALIKES = Uint8Array.from({ length: 128 }, (_, unit) => {
+  const letters: Readonly<Record<string, string>> = { "0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", $: "s" };
+  return letters[String.fromCharCode(unit)]?.charCodeAt(0) ?? unit;
+});
+
+function letterFor(unit: number, one: number): number {
+  if (unit === ONE) return one;
+  return unit < 128 ? (LOOKALIKES[unit] ?? unit) : unit;
+}
 
 /** The number of the word that has letters where this one has digits. Numbers of logs are many, so a hash comes first. */
-function lookalike(text: string, start: number, end: number, one: "i" | "l", vocabulary: Vocabulary): number {
-  const units: number[] = [];
+function lookalike(text: string, start: number, end: number, one: number, vocabulary: Vocabulary): number {
   let hash = 0;
-  for (let at = start; at < end; at += 1) {
-    const unit = text.charCodeAt(at);
-    const plain = unit === ONE ? one.charCodeAt(0) : (LOOKALIKES.get(unit) ?? unit);
-    units.push(plain);
-    hash = nextHash(hash, plain);
-  }
-  return vocabulary.hasHash(hash) ? vocabulary.number(String.fromCharCode(...units)) : 0;
+  for (let at = start; at < end; at += 1) hash = nextHash(hash, letterFor(text.charCodeAt(at), one));
+  if (!vocabulary.hasHash(hash)) return 0;
+  let plain = "";
+  for (let at = start; at < end; at += 1) plain += String.fromCharCode(letterFor(text.charCodeAt(at), one));
+  return vocabulary.number(plain);
 }

@@ -11,6 +11,8 @@ export class Tokens {
   #fields: Int32Array;
   /** Indices of long words. */
   readonly glued: number[] = [];
+  /** A word may be spelled letter by letter: several very short ones stand in a row, or letters between underscores. */
+  spelled = false;
 
   constructor(text: string) {
     this.text = text;

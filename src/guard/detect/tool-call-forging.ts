@@ -1,34 +1,44 @@
 import { isFenced } from "./context.ts";
 import { type Detector, severityOf, SuspicionList } from "./detector.ts";
+import { eachMatch, matchesAt, type Visit } from "./matches.ts";
 import { isShown, originalSpan, type Reading } from "./reading.ts";
 import { hostilityBetween } from "./weigh.ts";
 
 interface CallForm {
+  /** With the flag `y` for what starts with "<". */
   readonly pattern: RegExp;
+  /** Stands in every match; for a pattern that starts with something common. */
+  readonly sign?: string;
   readonly weight: number;
   /** What it counts for more outside of a document that is all JSON. */
   readonly inProse?: number;
 }
 
 const FORMS: readonly CallForm[] = [
-  { pattern: /<\s?(?:antml:|\w{1,12}:)?function_calls?\s?>/g, weight: 7 },
-  { pattern: /<\s?(?:antml:|\w{1,12}:)?invoke\s{1,3}name\s?=/g, weight: 7 },
+  { pattern: /<\s?(?:antml:|\w{1,12}:)?function_calls?\s?>/y, sign: "function_call", weight: 7 },
+  { pattern: /<\s?(?:antml:|\w{1,12}:)?invoke\s{1,3}name\s?=/y, sign: "invoke", weight: 7 },
   {
     pattern:
-      /<\s?\|?\s?(?:tool_calls?|tool_use|tool_code|tool_call_begin|tool▁calls▁begin|python_tag|functioncall)\s?\|?\s?>/g,
+      /<\s?\|?\s?(?:tool_calls?|tool_use|tool_code|tool_call_begin|tool▁calls▁begin|python_tag|functioncall)\s?\|?\s?>/y,
     weight: 7,
   },
-  { pattern: /<function=\w{1,60}>/g, weight: 7 },
-  { pattern: /\[\s?tool_calls?\s?\]/g, weight: 7 },
-  { pattern: /"(?:tool_calls?|function_call|tool_use|tool_uses)"\s{0,4}:\s{0,4}[[{]/g, weight: 3 },
-  { pattern: /"type"\s{0,4}:\s{0,4}"(?:tool_use|tool_call|function_call)"/g, weight: 3 },
+  { pattern: /<function=\w{1,60}>/y, sign: "<function=", weight: 7 },
+  { pattern: /\[\s?tool_calls?\s?\]/g, sign: "tool_call", weight: 7 },
+  {
+    pattern: /"(?:tool_calls?|function_call|tool_use|tool_uses)"\s{0,4}:\s{0,4}[[{]/g,
+    weight: 3,
+  },
+  {
+    pattern: /"type"\s{0,4}:\s{0,4}"(?:tool_use|tool_call|function_call)"/g,
+    weight: 3,
+  },
   {
     pattern:
       /"(?:tool|tool_name|function|recipient_name|action|name)"\s{0,4}:\s{0,4}"[\w.:-]{1,80}"\s{0,4},\s{0,4}"(?:arguments|parameters|args|input|tool_input|action_input|kwargs|params)"\s{0,4}:\s{0,4}["{]/g,
     weight: 2.5,
     inProse: 1,
   },
-  { pattern: /(?:^|[\s.>*])action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}action input:/gm, weight: 5.5 },
+  { pattern: /(?:^|[\s.>*])action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}action input:/gm, sign: "action input:", weight: 5.5 },
 ];
 
 /** A tool whose call does harm: the difference between a log of calls and a call that wants to happen. */
@@ -39,14 +49,19 @@ const NEAR = 240;
 /** The notation in which a model calls tools, written into a result so that somebody runs it. */
 export const toolCallForging: Detector = {
   name: "tool call forging",
-  find(reading) {
+  *find(reading) {
     const suspicions = new SuspicionList();
+    const { text } = reading.normal;
     for (const form of FORMS) {
-      for (const found of reading.normal.text.matchAll(form.pattern)) {
-        const end = found.index + found[0].length;
-        const severity = severityOf(score(reading, form, found.index, end));
-        suspicions.add("tool_call_forging", severity, originalSpan(reading, found.index, end));
-      }
+      if (form.sign !== undefined && !text.includes(form.sign)) continue;
+      const visit: Visit = (found, start) => {
+        const end = start + found[0].length;
+        const severity = severityOf(score(reading, form, start, end));
+        suspicions.add("tool_call_forging", severity, originalSpan(reading, start, end));
+      };
+      yield* form.pattern.sticky
+        ? matchesAt(form.pattern, text, reading.tags, visit)
+        : eachMatch(form.pattern, text, visit);
     }
     return suspicions.all();
   },

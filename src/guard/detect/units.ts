@@ -10,9 +10,13 @@ export const LOOKS_LIKE_LETTER = 16;
 export const LATIN = 32;
 /** Can end a sentence. */
 export const STOP = 64;
+export const UNDERSCORE = 128;
 
-/** Filled as units are met: all of Unicode at once would cost every start of the program. */
-const KINDS = new Uint8Array(0x10000);
+/**
+ * Filled as units are met: all of Unicode at once would cost every start of the program. The loop over all characters
+ * reads it itself, and calls `kindOf` where it meets a zero.
+ */
+export const KINDS = new Uint8Array(0x10000);
 
 export function kindOf(unit: number): number {
   const known = KINDS[unit] ?? 0;
@@ -29,6 +33,7 @@ function learn(unit: number): number {
   if (/[013457@$]/.test(character)) kind |= LOOKS_LIKE_LETTER;
   if (/[a-z]/.test(character)) kind |= LATIN;
   if (/[\n|;。！？.!?"]/.test(character)) kind |= STOP;
+  if (character === "_") kind |= UNDERSCORE;
   KINDS[unit] = kind;
   return kind;
 }

@@ -1,4 +1,5 @@
 /** The boundary around what a server said, so that a model can tell it from what its user and its program say. */
+import { truncateMiddle } from "../../model/content.ts";
 import type { Finding } from "../../model/finding.ts";
 import { hasMarker, MARKER } from "./marker.ts";
 import { neutralise } from "./neutralise.ts";
@@ -8,7 +9,7 @@ export interface WrapOptions {
   readonly id: string;
   readonly server: string;
   readonly tool: string;
-  readonly findings?: readonly Finding[];
+  readonly findings?: readonly Pick<Finding, "code" | "severity">[];
 }
 
 export interface Wrapped {
@@ -34,30 +35,56 @@ const LONGEST_NAME = 120;
  */
 export function wrapUntrusted(text: string, options: WrapOptions): string {
   const { id, findings = [] } = options;
-  if (!/^[A-Za-z0-9_-]{8,64}$/.test(id))
-    throw new RangeError("The id of a boundary needs 8 to 64 letters, digits, - or _.");
+  if (!isBoundaryId(id)) throw new RangeError("The id of a boundary needs 8 to 64 letters, digits, - or _.");
   const lines = [
     `<<<${MARKER} id="${id}" server="${safeName(options.server)}" tool="${safeName(options.tool)}">>>`,
     NOTICE,
     ...(findings.length === 0 ? [] : [`Warning: it has suspicious content: ${summary(findings)}.`]),
     "",
     neutralise(text, id),
-    `<<<END_${MARKER} id="${id}">>>`,
   ];
-  return lines.join("\n");
+  return lines.join("\n") + closingOf(id);
+}
+
+export function isBoundaryId(id: string): boolean {
+  return /^[A-Za-z0-9_-]{8,64}$/.test(id);
+}
+
+/** Whether `wrapUntrusted` made it with this id, which nobody else can know. */
+export function isWrappedWith(text: string, id: string): boolean {
+  return text.startsWith(`<<<${MARKER} id="${id}" `) && text.endsWith(closingOf(id));
+}
+
+/** A wrapped text with its middle left out. The markers and the notice stay whole, even where they alone are too long. */
+export function shortenWrapped(wrapped: string, maxBytes: number, note: string): string {
+  const parts = partsOf(wrapped);
+  if (parts === undefined) return truncateMiddle(wrapped, maxBytes, note);
+  const { head, text, closing } = parts;
+  const room = Math.max(0, maxBytes - Buffer.byteLength(head) - Buffer.byteLength(closing));
+  return head + truncateMiddle(text, room, note) + closing;
 }
 
 const OPENING = new RegExp(`^<<<${MARKER} id="([A-Za-z0-9_-]{8,64})" server="([^"]*)" tool="([^"]*)">>>\\n`);
 
 /** What `wrapUntrusted` made, taken apart; undefined for anything else. The text is the neutralised one. */
 export function unwrapUntrusted(wrapped: string): Wrapped | undefined {
+  const parts = partsOf(wrapped);
+  return parts && { id: parts.id, server: parts.server, tool: parts.tool, text: parts.text };
+}
+
+function partsOf(wrapped: string): (Wrapped & { readonly head: string; readonly closing: string }) | undefined {
   const opening = OPENING.exec(wrapped);
   if (opening === null) return undefined;
-  const [head, id = "", server = "", tool = ""] = opening;
-  const closing = `\n<<<END_${MARKER} id="${id}">>>`;
-  const empty = wrapped.indexOf("\n\n", head.length);
-  if (!wrapped.endsWith(closing) || empty === -1) return undefined;
-  return { id, server, tool, text: wrapped.slice(empty + 2, wrapped.length - closing.length) };
+  const [line, id = "", server = "", tool = ""] = opening;
+  const closing = closingOf(id);
+  // The lines of the head are ours, and an empty one ends them.
+  const end = wrapped.indexOf("\n\n", line.length) + 2;
+  if (!wrapped.endsWith(closing) || end < 2) return undefined;
+  return { id, server, tool, head: wrapped.slice(0, end), text: wrapped.slice(end, -closing.length), closing };
+}
+
+function closingOf(id: string): string {
+  return `\n<<<END_${MARKER} id="${id}">>>`;
 }
 
 /** A name that stays inside its quotes. */
@@ -67,8 +94,8 @@ function safeName(name: string): string {
 }
 
 /** `instruction_override (high), hidden_text (medium, 3 times)` */
-function summary(findings: readonly Finding[]): string {
-  const counts = new Map<string, { readonly finding: Finding; times: number }>();
+function summary(findings: NonNullable<WrapOptions["findings"]>): string {
+  const counts = new Map<string, { readonly finding: (typeof findings)[number]; times: number }>();
   for (const finding of findings) {
     const key = `${finding.code} ${finding.severity}`;
     const known = counts.get(key);

@@ -27,31 +27,39 @@ export function pinFileFor(configFile: string | null, home: string): string {
 
 /** Changes whenever the file does; undefined where there is none. */
 export function pinFileStamp(file: string): string | undefined {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  return stat === undefined ? undefined : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+  try {
+    const stat = statSync(file, { throwIfNoEntry: false });
+    return stat === undefined ? undefined : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+  } catch {
+    // A folder that may not be entered: reading says why.
+    return "unreadable";
+  }
 }
 
-/** Empty where there is no file. Throws `invalid_config` for one that cannot be used. */
-export function readPinFile(file: string): PinTable {
+/** undefined where there is no file. Throws `invalid_config` for one that cannot be used. */
+export function readPinFile(file: string): PinTable | undefined {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
-    if (code === "ENOENT" || code === "ENOTDIR") return new Map();
-    throw unusable(file, `cannot be read (${code})`, "Make it readable, or remove it to pin everything anew.");
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw unusable(file, `cannot be read (${code})`, "Make it readable, or remove it while no hub runs to pin everything anew.");
   }
   return parsePins(file, text);
 }
 
-/** Reads, changes and writes under a lock, so that no process undoes what another wrote meanwhile. */
-export async function updatePinFile(file: string, change: (pins: PinTable) => PinTable): Promise<PinTable> {
+/**
+ * Reads, changes and writes under a lock, so that no process undoes what another wrote meanwhile. `change` gets
+ * undefined where there is no file.
+ */
+export async function updatePinFile(file: string, change: (pins: PinTable | undefined) => PinTable): Promise<PinTable> {
   const target = await realTarget(file);
   await mkdir(dirname(target), { recursive: true });
   return withLock(target, async () => {
     const before = readPinFile(file);
     const after = change(before);
-    if (renderPins(after) !== renderPins(before)) await writeAtomic(target, renderPins(after), { mode: 0o644 });
+    if (renderPins(after) !== renderPins(before ?? new Map())) await writeAtomic(target, renderPins(after), { mode: 0o644 });
     return after;
   });
 }
@@ -121,7 +129,7 @@ function sorted(value: unknown): unknown {
 }
 
 function damaged(file: string, what: string): ToolcribError {
-  return unusable(file, what, "Bring back an earlier version of it, or remove it to pin everything anew.");
+  return unusable(file, what, "Bring back an earlier version of it, or remove it while no hub runs to pin everything anew.");
 }
 
 function unusable(file: string, what: string, hint: string): ToolcribError {

@@ -14,14 +14,23 @@ const LOCAL_SOURCE = "local";
 const WATCH_MS = 1000;
 
 export type PinEvent =
-  /** Tools that were seen for the first time. */
-  | { readonly type: "recorded"; readonly server: string; readonly tools: readonly string[] }
+  /** Tools that were seen for the first time. `later`: on a server that had pins already, so nobody has looked at them. */
+  | { readonly type: "recorded"; readonly server: string; readonly tools: readonly string[]; readonly later: boolean }
   /** Told once for each new definition. */
   | { readonly type: "changed"; readonly server: string; readonly tool: string; readonly diff: readonly string[] }
   | { readonly type: "approved"; readonly server: string; readonly tools: readonly string[] }
+  /** The file was removed while it was in use. What is known of it still holds and is written again. */
+  | { readonly type: "removed"; readonly file: string; readonly tools: number }
+  /** Somebody else changed pins in the file: by approving, resetting or editing. */
+  | { readonly type: "edited"; readonly changed: readonly PinName[]; readonly forgotten: readonly PinName[] }
   /** Verdicts may differ from before: somebody approved, reset or edited the pins. */
   | { readonly type: "updated" }
   | { readonly type: "problem"; readonly message: string; readonly hint: string };
+
+export interface PinName {
+  readonly server: string;
+  readonly tool: string;
+}
 
 export interface PinsOptions {
   readonly file: string;
@@ -97,10 +106,11 @@ export class Pins {
   verdictFor(tool: { readonly origin: CapabilityOrigin; readonly fingerprint: string }): PinVerdict {
     const { source, name } = tool.origin;
     if (this.mode === "off" || source === LOCAL_SOURCE) return { verdict: "allow" };
-    if (this.#unusable !== undefined) return unusableVerdict(this.mode, this.file);
+    const asked = { server: source, name, fingerprint: tool.fingerprint };
+    if (this.#unusable !== undefined) return unusableVerdict(this.mode, asked, this.file);
     const pin = this.#table.get(source)?.get(name);
     if (pin === undefined || pin.fingerprint === tool.fingerprint) return { verdict: "allow" };
-    return changedVerdict(this.mode, source, name, this.file);
+    return changedVerdict(this.mode, asked, this.file);
   }
 
   /** Why the file cannot be used. While it cannot, nothing is recorded or compared. */
@@ -139,17 +149,18 @@ export class Pins {
     });
     // Also what is already pinned is written, so that an unusable file is an error here and not a silent success.
     const pins = approved.flatMap(({ tool: name }) => this.#pinNow(server, name));
-    this.#adopt(await updatePinFile(this.file, (table) => withPins(table, pins, { replace: true })));
+    this.#adopt(await this.#update((table) => withPins(table, pins, { replace: true })));
     if (approved.length > 0) this.#onEvent({ type: "approved", server, tools: approved.map((each) => each.tool) });
     this.#onEvent({ type: "updated" });
     return approved;
   }
 
   /** Forgets the pins of a server, or all. What is offered next counts as seen for the first time. */
-  async reset(server?: string): Promise<{ server: string; tool: string }[]> {
-    const removed: { server: string; tool: string }[] = [];
-    const table = await updatePinFile(this.file, (before) => {
+  async reset(server?: string): Promise<PinName[]> {
+    const removed: PinName[] = [];
+    const table = await this.#update((before) => {
       const ids = server === undefined ? [...before.keys()] : [server];
+      this.#unsaved = this.#unsaved.filter((each) => !ids.includes(each.server));
       for (const id of ids) for (const tool of before.get(id)?.keys() ?? []) removed.push({ server: id, tool });
       return withoutServer(before, ids);
     });
@@ -187,14 +198,50 @@ export class Pins {
     await this.settled();
   }
 
+  /** A file that is gone forgets nothing: only a file that says so does. Otherwise removing it would approve everything. */
   #load(): void {
     this.#stamp = pinFileStamp(this.file);
     try {
-      this.#table = withPins(readPinFile(this.file), this.#unsaved);
+      const before = this.#table;
+      const found = readPinFile(this.file);
+      if (found === undefined) return this.#restore();
       this.#unusable = undefined;
+      this.#table = withPins(found, this.#unsaved);
+      if (this.#unsaved.length > 0) this.#saving ??= this.#save();
+      this.#tellEdits(before);
     } catch (error) {
       this.#giveUp(error);
     }
+  }
+
+  #restore(): void {
+    const known = [...this.#table].flatMap(([server, tools]) => [...tools].map(([name, pin]) => ({ server, name, pin })));
+    // Nothing was ever read: there is none yet, or it could not be used and still nothing can be compared.
+    if (known.length === 0) return;
+    this.#unusable = undefined;
+    this.#unsaved.push(...known);
+    this.#saving ??= this.#save();
+    this.#onEvent({ type: "removed", file: this.file, tools: known.length });
+  }
+
+  /** @param ours Pins that were not in the file before, so that it is no edit if another process's came first. */
+  #tellEdits(before: PinTable, ours: readonly PinOf[] = []): void {
+    const fresh = new Set(ours.map(({ pin }) => pin));
+    const changed: PinName[] = [];
+    const forgotten: PinName[] = [];
+    for (const [server, tools] of before) {
+      for (const [tool, pin] of tools) {
+        if (fresh.has(pin)) continue;
+        const now = this.#table.get(server)?.get(tool);
+        if (now === undefined) forgotten.push({ server, tool });
+        else if (now.fingerprint !== pin.fingerprint) changed.push({ server, tool });
+      }
+    }
+    if (changed.length + forgotten.length > 0) this.#onEvent({ type: "edited", changed, forgotten });
+  }
+
+  #update(change: (table: PinTable) => PinTable): Promise<PinTable> {
+    return updatePinFile(this.file, (found) => change(found ?? this.#table));
   }
 
   #adopt(table: PinTable): void {
@@ -216,10 +263,11 @@ export class Pins {
 
   #record(server: string, names: readonly string[]): void {
     const pins = names.flatMap((name) => this.#pinNow(server, name));
+    const later = (this.#table.get(server)?.size ?? 0) > 0;
     this.#table = withPins(this.#table, pins);
     this.#unsaved.push(...pins);
     this.#saving ??= this.#save();
-    this.#onEvent({ type: "recorded", server, tools: names });
+    this.#onEvent({ type: "recorded", server, tools: names, later });
   }
 
   #tell(server: string, compared: Extract<PinComparison, { state: "changed" }>): void {
@@ -236,13 +284,17 @@ export class Pins {
     while (this.#unsaved.length > 0) {
       const pins = [...this.#unsaved];
       try {
-        const table = await updatePinFile(this.file, (before) => withPins(before, pins));
-        this.#unsaved = this.#unsaved.slice(pins.length);
+        const table = await this.#update((before) => withPins(before, pins));
+        const saved = new Set(pins);
+        this.#unsaved = this.#unsaved.filter((each) => !saved.has(each));
+        const before = this.#table;
         this.#adopt(table);
+        this.#tellEdits(before, pins);
         this.#saveFailed = false;
       } catch (error) {
-        this.#unsaved = [];
+        // They are tried again with the next ones, or when the file is different.
         this.#notSaved(error);
+        break;
       }
     }
     this.#saving = undefined;
@@ -267,8 +319,8 @@ export class Pins {
   #giveUp(error: unknown): void {
     const known = asToolcribError(error);
     const isNews = this.#unusable?.message !== known.message;
+    // What was known is kept: a file that is damaged and then removed must not forget it either.
     this.#unusable = known;
-    this.#table = new Map();
     if (isNews) this.#onEvent({ type: "problem", message: known.message, hint: known.hint ?? "" });
   }
 

@@ -1,7 +1,7 @@
 /** Records as JSON text, with everything that comes from outside cut to a size and masked. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../model/canonical-json.ts";
-import type { CallRecord, SentArguments } from "../call-record.ts";
+import type { CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import type { DecisionRecord, EventRecord } from "./record.ts";
 
 const NAME_LENGTH = 1024;
@@ -18,24 +18,24 @@ export interface BodyOptions {
   readonly redact: (text: string) => string;
 }
 
-export function callBody(record: CallRecord, sent: SentArguments | undefined, options: BodyOptions): string {
-  const { redact } = options;
+/** What is kept of the arguments of a call: size and hash, and the text if the config wants it. */
+export interface KeptArguments {
+  readonly argumentBytes?: number | null;
+  readonly argumentsHash?: string | null;
+  readonly arguments?: string;
+}
+
+export function startBody(record: StartRecord, kept: KeptArguments, { redact }: BodyOptions): string {
+  return JSON.stringify({ type: "start", ...subjectOf(record, redact), ...kept });
+}
+
+export function callBody(record: CallRecord, kept: KeptArguments, { redact }: BodyOptions): string {
   return JSON.stringify({
     type: "call",
-    time: record.time,
-    callId: record.callId,
-    session: record.session,
-    role: short(record.role),
-    user: short(record.user ?? null),
-    door: record.door,
-    kind: record.kind,
-    name: redact(clip(record.name)),
-    origin: originOf(record.origin, redact),
-    decision: record.decision,
-    rule: ruleOf(record.rule),
+    ...subjectOf(record, redact),
     outcome: record.outcome,
     durationMs: record.durationMs,
-    ...argumentsOf(sent, options),
+    ...kept,
     resultBytes: record.resultBytes,
     findings: (record.findings ?? []).slice(0, FINDINGS).map(({ code, severity }) => ({ code, severity })),
     ...notesOf("notes", record.notes, redact),
@@ -66,7 +66,24 @@ export function eventBody(record: EventRecord, { redact }: BodyOptions): string 
   });
 }
 
-function argumentsOf(sent: SentArguments | undefined, { salt, keepArguments, redact }: BodyOptions): object {
+/** Who called what, and why that was allowed or not. */
+function subjectOf(record: StartRecord, redact: (text: string) => string): object {
+  return {
+    time: record.time,
+    callId: record.callId,
+    session: record.session,
+    role: short(record.role),
+    user: short(record.user ?? null),
+    door: record.door,
+    kind: record.kind,
+    name: redact(clip(record.name)),
+    origin: originOf(record.origin, redact),
+    decision: record.decision,
+    rule: ruleOf(record.rule),
+  };
+}
+
+export function keptArguments(sent: SentArguments | undefined, { salt, keepArguments, redact }: BodyOptions): KeptArguments {
   if (sent === undefined) return {};
   let text: string;
   try {

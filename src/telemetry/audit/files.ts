@@ -9,6 +9,8 @@ import type { AnyRecord, HeaderRecord } from "./record.ts";
 const LONGEST_LINE = 128 * 1024;
 /** The pids of another machine say nothing here; its files count as in use until they have rested this long. */
 const FOREIGN_REST_MS = 24 * 60 * 60 * 1000;
+/** Far more than it takes. */
+const HEAD_MS = 5000;
 
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-(\d{1,10})-([0-9a-f]{16})\.jsonl$/;
 
@@ -96,6 +98,11 @@ export function read<T>(path: string, use: (fd: number) => T): T | undefined {
   } finally {
     closeSync(fd);
   }
+}
+
+/** Whether the file is older than the moment it takes a process to write down its head after its first record. */
+export function hasRested(file: AuditFile): boolean {
+  return Date.now() - file.modified > HEAD_MS;
 }
 
 /** Whether a process may still write to the file. In doubt it may. */

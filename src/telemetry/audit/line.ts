@@ -8,7 +8,7 @@ import type { AnyRecord } from "./record.ts";
 
 const TAIL = /,"hash":"([0-9a-f]{64})"\}$/;
 const TAIL_LENGTH = 75;
-const TYPES = new Set(["call", "decision", "event", "header", "rotated", "closed", "pruned"]);
+const TYPES = new Set(["start", "call", "decision", "event", "header", "rotated", "closed", "pruned"]);
 
 export interface SealedLine {
   /** With its newline. */

@@ -5,14 +5,15 @@ import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { VERSION } from "../../model/version.ts";
-import type { AuditSink, CallRecord, SentArguments } from "../call-record.ts";
-import { type BodyOptions, callBody, decisionBody, eventBody } from "./body.ts";
-import { fileName, listFiles } from "./files.ts";
+import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
+import { type BodyOptions, callBody, decisionBody, eventBody, type KeptArguments, keptArguments, startBody } from "./body.ts";
+import { fileName, hasRested, listFiles } from "./files.ts";
+import { HeadKeeper } from "./head-keeper.ts";
 import { sealLine } from "./line.ts";
 import { closeOnExit } from "./live-logs.ts";
 import { OpenFile } from "./open-file.ts";
 import { filesToPrune, seenFile } from "./prune.ts";
-import type { DecisionRecord, EventRecord } from "./record.ts";
+import { type DecisionRecord, type EventRecord, WITHHELD } from "./record.ts";
 
 const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
 /** Files are read whole when they are verified. */
@@ -22,6 +23,8 @@ const FILES_PER_LOG = 8;
 const MAX_FILES = 10_000;
 /** Waiting records while the disk takes nothing; the oldest go first. */
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
+/** Calls under way whose arguments are not hashed a second time when they end. */
+const MOST_BEGUN = 1000;
 const RETRY_MS = 5000;
 const SEEN_FILES = 8;
 /** More would make a line that is too long. */
@@ -55,6 +58,8 @@ export class AuditLog implements AuditSink {
   readonly #body: BodyOptions;
   readonly #onProblem: (message: string) => void;
   readonly #forgetExit: () => void;
+  readonly #heads: HeadKeeper;
+  readonly #begun = new Map<string, KeptArguments>();
   #file: OpenFile | undefined;
   #recordsInFile = 0;
   #part = 0;
@@ -69,6 +74,7 @@ export class AuditLog implements AuditSink {
   #cancelRetry = (): void => {};
   #lost = 0;
   #lostUntold = 0;
+  #closing = false;
   #closed = false;
 
   constructor(options: AuditLogOptions) {
@@ -85,6 +91,13 @@ export class AuditLog implements AuditSink {
       redact: options.redact ?? ((text) => text),
     };
     this.#forgetExit = closeOnExit(this);
+    this.#heads = new HeadKeeper({
+      dir: this.#dir,
+      chain: this.chain,
+      clock: this.#clock,
+      onLost: (what) => this.#headsLost(what),
+      onProblem: this.#onProblem,
+    });
   }
 
   /** How many records could not be kept. */
@@ -92,8 +105,24 @@ export class AuditLog implements AuditSink {
     return this.#lost;
   }
 
+  /** Written at once: what is called next may be what kills this process. */
+  begin(record: StartRecord, sent?: SentArguments): void {
+    this.#add(() => {
+      const kept = keptArguments(sent, this.#body);
+      if (this.#begun.size < MOST_BEGUN) this.#begun.set(record.callId, kept);
+      return startBody(record, kept, this.#body);
+    });
+    this.flush();
+  }
+
   write(record: CallRecord, sent?: SentArguments): void {
-    this.#add(() => callBody(record, sent, this.#body));
+    this.#add(() => callBody(record, this.#begun.get(record.callId) ?? keptArguments(sent, this.#body), this.#body));
+    this.#begun.delete(record.callId);
+  }
+
+  withhold(callId: string): void {
+    this.#begun.delete(callId);
+    this.event({ time: this.#now(), event: WITHHELD, callId });
   }
 
   decision(record: DecisionRecord): void {
@@ -113,6 +142,7 @@ export class AuditLog implements AuditSink {
       if (this.#lostUntold > 0) this.#tellLost();
       this.#writePending();
       this.#failing = false;
+      if (!this.#closing) this.#moveHead();
     } catch (error) {
       this.#fail(error);
     }
@@ -122,13 +152,18 @@ export class AuditLog implements AuditSink {
   close(): void {
     if (this.#closed) return;
     this.#retryAt = 0;
+    this.#closing = true;
     this.flush();
     this.#closed = true;
+    this.#heads.stop();
     this.#cancelRetry();
     this.#forgetExit();
     this.#drop(this.#pending.length);
     try {
-      if (this.#file !== undefined) this.#append({ type: "closed", time: this.#now() });
+      if (this.#file !== undefined) {
+        this.#append({ type: "closed", time: this.#now() });
+        this.#moveHead();
+      }
       this.#file?.close();
     } catch (error) {
       this.#fail(error);
@@ -197,6 +232,7 @@ export class AuditLog implements AuditSink {
     // Two files of one chain never share a name, also when the clock stands or goes back.
     const start = Math.max(this.#clock.now(), this.#lastStart + 1);
     const others = listFiles(this.#dir).filter((file) => file.chain !== this.chain);
+    if (others.some((other) => hasRested(other))) this.#heads.expectOthers();
     const file = new OpenFile(join(this.#dir, fileName(start, this.#pid, this.chain)));
     this.#file = file;
     this.#lastStart = start;
@@ -238,6 +274,7 @@ export class AuditLog implements AuditSink {
         const some = victims.slice(from, from + PRUNED_PER_RECORD);
         this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
         for (const victim of some) rmSync(victim.path, { force: true });
+        this.#heads.prune(some.map((victim) => victim.name));
       }
     } catch (error) {
       this.#onProblem(`Old audit files could not be removed from ${this.#dir}: ${reasonOf(error)}`);
@@ -249,6 +286,19 @@ export class AuditLog implements AuditSink {
     this.#file?.append(sealed.line);
     this.#seq += 1;
     this.#prev = sealed.hash;
+  }
+
+  #moveHead(): void {
+    if (this.#file === undefined || this.#prev === null) return;
+    this.#heads.moved({ file: basename(this.#file.path), seq: this.#seq - 1, hash: this.#prev, closed: this.#closed });
+  }
+
+  /** They are written anew with our own alone, so this record is all that is left to show it. */
+  #headsLost(what: "missing" | "damaged"): void {
+    this.#onProblem(
+      `heads.json in ${this.#dir} ${what === "missing" ? "was removed" : "was damaged"}: of older chains it cannot be told any more whether their ends were cut off.`,
+    );
+    if (!this.#closed) this.event({ time: this.#now(), event: "audit.heads_lost", details: { what } });
   }
 
   #tellLost(): void {

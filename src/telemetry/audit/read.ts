@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { type AuditFile, listFiles } from "./files.ts";
 import { type AuditFilter, matchesFilter } from "./filter.ts";
 import { parseLine } from "./line.ts";
-import { isStored, type StoredRecord } from "./record.ts";
+import { isStored, type StoredRecord, WITHHELD } from "./record.ts";
 
 /** A file is named a moment after its first record ended. */
 const SLACK_MS = 1000;
@@ -84,13 +84,20 @@ function earliest(readers: readonly ChainReader[]): ChainReader | undefined {
   return found;
 }
 
+/** Calls that began and did not end come last: as far as the chain knows, they ended with it. */
 async function* recordsOf(files: readonly AuditFile[]): AsyncGenerator<AuditEntry> {
+  const begun = new Map<string | undefined, AuditEntry>();
   for (const file of files) {
     for await (const line of linesOf(file)) {
       const record = parseLine(line);
-      if (record !== undefined && isStored(record)) yield { file: file.name, chain: file.chain, record };
+      if (record === undefined || !isStored(record)) continue;
+      const entry = { file: file.name, chain: file.chain, record };
+      if (record.type === "start") begun.set(record.callId, entry);
+      else yield entry;
+      if (record.type === "call" || record.event === WITHHELD) begun.delete(record.callId);
     }
   }
+  for (const entry of begun.values()) yield { ...entry, record: { ...entry.record, outcome: "unfinished" } };
 }
 
 /** Whole lines, split at newline bytes alone: JSON text may hold other characters that count as line ends elsewhere. */

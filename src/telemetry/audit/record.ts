@@ -32,8 +32,13 @@ export interface EventRecord {
   readonly user?: string | null;
   readonly origin?: { readonly source: string; readonly name: string } | null;
   readonly name?: string;
+  /** The call it belongs to. */
+  readonly callId?: string;
   readonly details?: Readonly<Record<string, unknown>>;
 }
+
+/** The event of a call that began and whose record a hook kept back. */
+export const WITHHELD = "call.withheld";
 
 /** Where a record stands in its chain. */
 interface Link {
@@ -45,7 +50,8 @@ interface Link {
 
 /** A record as it is read back. Fields that a kind of record does not have are absent. */
 export interface StoredRecord extends Link {
-  readonly type: "call" | "decision" | "event";
+  /** start: a call that began. Readers see it only where its end is missing. */
+  readonly type: "start" | "call" | "decision" | "event";
   readonly time: string;
   readonly callId?: string;
   readonly session?: string | null;
@@ -58,7 +64,8 @@ export interface StoredRecord extends Link {
   readonly decision?: Decision["verdict"] | "none";
   readonly rule?: Rule | null;
   readonly answer?: string;
-  readonly outcome?: "ok" | ErrorCode;
+  /** unfinished: the call began and nothing says how it ended. */
+  readonly outcome?: "ok" | ErrorCode | "unfinished";
   readonly durationMs?: number;
   readonly argumentBytes?: number;
   readonly argumentsHash?: string | null;
@@ -102,5 +109,7 @@ export type ChainRecord =
 export type AnyRecord = StoredRecord | ChainRecord;
 
 export function isStored(record: AnyRecord): record is StoredRecord {
-  return record.type === "call" || record.type === "decision" || record.type === "event";
+  return STORED.has(record.type);
 }
+
+const STORED: ReadonlySet<AnyRecord["type"]> = new Set(["start", "call", "decision", "event"]);

@@ -38,7 +38,9 @@ export class AuditTail {
       if (end === 0) break;
       for (const line of bytes.toString("utf8", 0, end).split("\n")) {
         const record = parseLine(line);
-        if (record !== undefined && isStored(record)) found.push({ file: file.name, chain: file.chain, record });
+        // A call under way shows when it ends.
+        if (record === undefined || !isStored(record) || record.type === "start") continue;
+        found.push({ file: file.name, chain: file.chain, record });
       }
       offset += end;
     }

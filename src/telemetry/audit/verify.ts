@@ -1,5 +1,6 @@
 /** Checks that the log is as it was written: every line, every file of a chain, and what chains saw of one another. */
-import { type AuditFile, isInUse, listFiles } from "./files.ts";
+import { type AuditFile, hasRested, isInUse, listFiles } from "./files.ts";
+import { type ChainHead, type Heads, readHeads } from "./heads.ts";
 import type { SeenFile } from "./record.ts";
 import { type AuditProblem, type FileReport, verifyFile } from "./verify-file.ts";
 
@@ -11,8 +12,11 @@ export interface ChainReport {
   readonly files: readonly string[];
   /** Lines of the log itself included. */
   readonly records: number;
-  /** closed: ended properly. open: its process may still write. unclosed: it was killed, or the end was cut off. */
-  readonly state: "closed" | "open" | "unclosed";
+  /**
+   * closed: ended properly. open: its process may still write. unclosed: it was killed, or the end was cut off. missing:
+   * none of its files is there.
+   */
+  readonly state: "closed" | "open" | "unclosed" | "missing";
   /** The last record: kept elsewhere, it shows later that nothing before it was changed. */
   readonly head: { readonly seq: number; readonly hash: string } | null;
   readonly problems: readonly AuditProblem[];
@@ -21,26 +25,56 @@ export interface ChainReport {
 export interface AuditReport {
   /** No errors; warnings are allowed. */
   readonly ok: boolean;
+  /** Of the log as a whole. */
+  readonly problems: readonly AuditProblem[];
   readonly chains: readonly ChainReport[];
 }
 
 export function verifyAudit(dir: string): AuditReport {
   for (let attempt = 0; ; attempt += 1) {
+    // Before the files: what is written meanwhile makes a chain longer than its head, never shorter.
+    const heads = readHeads(dir);
     const files = listFiles(dir);
-    const report = verifyFiles(files);
+    const report = verifyFiles(files, heads);
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === 3 || namesOf(listFiles(dir)) === namesOf(files)) return report;
   }
 }
 
-function verifyFiles(files: readonly AuditFile[]): AuditReport {
+function verifyFiles(files: readonly AuditFile[], found: ReturnType<typeof readHeads>): AuditReport {
   const reports = files.map((file) => verifyFile(file));
+  const heads: Heads = typeof found === "string" ? new Map() : found;
   const pruned = new PrunedFiles(reports);
   const seen = new SeenFiles(reports, pruned);
-  const chains = [...Map.groupBy(reports, (report) => report.file.chain)].map(([chain, parts]) =>
-    chainReport(chain, parts, pruned, seen),
-  );
-  return { ok: chains.every(({ problems }) => problems.every(({ severity }) => severity === "warning")), chains };
+  const parts = Map.groupBy(reports, (report) => report.file.chain);
+  const chains = [
+    ...missingChains(heads, parts, pruned, seen),
+    ...[...parts].map(([chain, its]) => chainReport(chain, its, heads.get(chain), pruned, seen)),
+  ];
+  const problems = headsProblems(found, files);
+  const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
+  return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
+}
+
+function headsProblems(found: ReturnType<typeof readHeads>, files: readonly AuditFile[]): AuditProblem[] {
+  const where = { name: "heads.json" };
+  if (found === "damaged") return [problem(where, "changed", "the file is not what was written")];
+  if (found !== "missing" || !files.some(hasRested)) return [];
+  return [problem(where, "removed", "the file is missing, so ends that were cut off and newest files that were removed may not show")];
+}
+
+function missingChains(
+  heads: Heads,
+  parts: ReadonlyMap<string, readonly FileReport[]>,
+  pruned: PrunedFiles,
+  seen: SeenFiles,
+): ChainReport[] {
+  return [...heads].flatMap(([chain, { file, seq, hash }]): ChainReport[] => {
+    if (parts.has(chain) || pruned.explains(file)) return [];
+    seen.tell(file);
+    const problems = [problem({ name: file }, "removed", "the file is missing; heads.json knows it")];
+    return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, problems }];
+  });
 }
 
 function namesOf(files: readonly AuditFile[]): string {
@@ -72,16 +106,24 @@ class PrunedFiles {
 function chainReport(
   chain: string,
   parts: readonly FileReport[],
+  head: ChainHead | undefined,
   pruned: PrunedFiles,
   seen: SeenFiles,
 ): ChainReport {
   const problems = parts.flatMap((report) => [...report.problems]);
-  for (const [index, part] of parts.entries()) {
-    problems.push(...joint(parts[index - 1], part, pruned), ...seen.problemsOf(part));
-  }
+  for (const [index, part] of parts.entries()) problems.push(...joint(parts[index - 1], part, pruned));
   const newest = parts.at(-1);
   const last = newest?.last;
   const state = stateOf(newest);
+  // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
+  if (last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning")) {
+    const short = headProblem(parts, head, pruned);
+    if (short !== undefined) {
+      problems.push(short);
+      seen.tell(short.file);
+    }
+  }
+  for (const part of parts) problems.push(...seen.problemsOf(part));
   if (newest !== undefined && last?.type === "rotated") {
     problems.push(problem(newest.file, "removed", "the file that follows this one is missing"));
   } else if (newest !== undefined && state === "unclosed") {
@@ -102,6 +144,25 @@ function chainReport(
 function stateOf(newest: FileReport | undefined): ChainReport["state"] {
   if (newest?.last?.type === "closed") return "closed";
   return newest !== undefined && isInUse(newest.file, Date.now()) ? "open" : "unclosed";
+}
+
+/** A chain that is longer than its head was killed before the head was written; one that is shorter was cut. */
+function headProblem(
+  parts: readonly FileReport[],
+  head: ChainHead | undefined,
+  pruned: PrunedFiles,
+): AuditProblem | undefined {
+  if (head === undefined) return undefined;
+  const hash = parts.map((part) => part.hashes.get(head.seq)).find((found) => found !== undefined);
+  if (hash === head.hash) return undefined;
+  const where = { name: head.file };
+  if (hash !== undefined) return problem(where, "changed", `the record ${head.seq} is not the one that heads.json knows`);
+  if (parts.some((part) => part.file.name === head.file)) {
+    const ends = parts.at(-1)?.last?.seq;
+    const message = `the file ends ${ends === undefined ? "" : `after record ${ends}, `}before record ${head.seq} that heads.json knows`;
+    return problem(where, "truncated", message);
+  }
+  return pruned.explains(head.file) ? undefined : problem(where, "removed", "the file is missing; heads.json knows it");
 }
 
 /** Whether a file goes on where the one before it ended. */
@@ -133,6 +194,11 @@ class SeenFiles {
   constructor(reports: readonly FileReport[], pruned: PrunedFiles) {
     this.#reports = new Map(reports.map((report) => [report.file.name, report]));
     this.#pruned = pruned;
+  }
+
+  /** Somebody else has told of it. */
+  tell(file: string): void {
+    this.#told.add(file);
   }
 
   problemsOf({ header }: FileReport): AuditProblem[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { phraseBook } from "../../../src/guard/detect/phrases/book.ts";
-import { tokenise } from "../../../src/guard/detect/tokens.ts";
+import { tokenise } from "../../../src/guard/detect/tokenise.ts";
 
 const matches = (phrase: string, text: string): string[] => {
   const book = phraseBook({ animal: "cat dog", file: ".env" }, [{ label: "x", phrase }]);

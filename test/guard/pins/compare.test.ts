@@ -131,14 +131,16 @@ describe("[guard-15b] the diff is readable", () => {
 
 describe("[guard-15b] modes", () => {
   it("off and warn allow, ask asks, block denies, each with the rule that says so", () => {
-    const verdicts = (["off", "warn", "ask", "block"] as const).map((mode) => changedVerdict(mode, "files", "read", "toolcrib.lock"));
+    const fingerprint = "ab".repeat(32);
+    const tool = { server: "files", name: "read", fingerprint };
+    const verdicts = (["off", "warn", "ask", "block"] as const).map((mode) => changedVerdict(mode, tool, "toolcrib.lock"));
     expect(verdicts.map(({ verdict }) => verdict)).toEqual(["allow", "allow", "ask", "deny"]);
     expect(verdicts[3]).toMatchObject({
       reason: expect.stringContaining("read of the server files has changed") as string,
       hint: expect.stringContaining("toolcrib pins approve") as string,
-      rule: { level: "pin", list: "pins", pattern: "block", where: "toolcrib.lock" },
+      rule: { level: "pin", list: "pins", pattern: `block ${fingerprint}`, where: "toolcrib.lock" },
     });
-    expect(unusableVerdict("block", "toolcrib.lock").verdict).toBe("deny");
-    expect(unusableVerdict("warn", "toolcrib.lock").verdict).toBe("allow");
+    expect(unusableVerdict("block", tool, "toolcrib.lock").verdict).toBe("deny");
+    expect(unusableVerdict("warn", tool, "toolcrib.lock").verdict).toBe("allow");
   });
 });

@@ -5,7 +5,7 @@ import { normalise } from "../../../src/guard/detect/normalise.ts";
 import { MARKER } from "../../../src/guard/wrap/marker.ts";
 import { neutralise } from "../../../src/guard/wrap/neutralise.ts";
 import { redact } from "../../../src/guard/wrap/redact.ts";
-import { unwrapUntrusted, wrapUntrusted } from "../../../src/guard/wrap/wrap.ts";
+import { isWrappedWith, shortenWrapped, unwrapUntrusted, wrapUntrusted } from "../../../src/guard/wrap/wrap.ts";
 
 const ID = "k3v9x2m7qa";
 const options = { id: ID, server: "weather", tool: "today" };
@@ -164,5 +164,31 @@ describe("redact", () => {
       "a[removed: hidden_text, role_forging]",
     );
     expect(redact("abc", [])).toBe("abc");
+  });
+});
+
+describe("[guard-12a] shortenWrapped", () => {
+  const options = { id: "k3v9x2m7", server: "weather", tool: "today" };
+  const wrapped = wrapUntrusted(`begin ${"x".repeat(5000)} end`, options);
+
+  it("keeps markers and notice whole, whatever the limit", () => {
+    const bare = wrapUntrusted("[cut]", options);
+    for (const limit of [0, 100, 200, 300, 400, 1000, 4000]) {
+      const short = shortenWrapped(wrapped, limit, "[cut]");
+      expect(isWrappedWith(short, options.id)).toBe(true);
+      expect(unwrapUntrusted(short)?.text).toContain("[cut]");
+      expect(Buffer.byteLength(short)).toBeLessThanOrEqual(Math.max(limit, Buffer.byteLength(bare)));
+    }
+    expect(unwrapUntrusted(shortenWrapped(wrapped, 1000, "[cut]"))?.text).toMatch(/^begin x+\[cut\]x+ end$/);
+  });
+
+  it("cuts what is not wrapped like any text", () => {
+    expect(shortenWrapped("x".repeat(100), 20, "[cut]")).toHaveLength(20);
+  });
+
+  it("is not fooled about who wrapped a text", () => {
+    expect(isWrappedWith(wrapped, options.id)).toBe(true);
+    expect(isWrappedWith(wrapped, "k3v9x2m8")).toBe(false);
+    expect(isWrappedWith("k3v9x2m7", options.id)).toBe(false);
   });
 });

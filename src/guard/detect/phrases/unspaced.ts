@@ -1,5 +1,8 @@
 /** Override phrases of languages that write without spaces, and of words whose spaces were taken out or doubled. */
+import { eachMatch } from "../matches.ts";
 import { foldWord } from "../normalise.ts";
+import { characterSet, isIn, type Run } from "../runs.ts";
+import type { Steps } from "../steps.ts";
 import type { Tokens } from "../tokens.ts";
 
 export interface UnspacedMatch {
@@ -33,7 +36,7 @@ export function* unspacedMatches(tokens: Tokens): Steps<UnspacedMatch[]> {
       matches.push({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 });
   }
   yield text.length + tokens.glued.length * 100;
-  for (const { start, end } of separatedLetters(text)) {
+  for (const { start, end } of tokens.spelled ? separatedLetters(text) : []) {
     yield end - start;
     SPELLED.lastIndex = 0;
     const part = text.slice(start, end);
@@ -64,8 +67,7 @@ function* separatedLetters(text: string): Generator<Run> {
     let start = from;
     while (start > 0 && isSeparated(text, start - 1)) start -= 1;
     yield { start: Math.max(0, start - 1), end: Math.min(text.length, end + 1) };
-    from = end - (end % WINDOW) - WINDOW;
-    while (from + WINDOW < end) from += WINDOW;
+    from = end - WINDOW;
   }
 }
 
