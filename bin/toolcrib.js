@@ -25,10 +25,14 @@ if (isNewEnough && canRunEntry) {
   if (newer !== undefined) {
     reexecute(newer);
   } else if (isNewEnough) {
-    process.stderr.write("toolcrib: this checkout is not built, and this Node does not run TypeScript; run: npm run build\n");
+    process.stderr.write(
+      "toolcrib: this checkout is not built, and this Node does not run TypeScript; run: npm run build\n",
+    );
     process.exitCode = 1;
   } else {
-    process.stderr.write(`toolcrib needs Node ${NEEDED.join(".")} or newer; this is Node ${process.versions.node}. Get one at https://nodejs.org\n`);
+    process.stderr.write(
+      `toolcrib needs Node ${NEEDED.join(".")} or newer; this is Node ${process.versions.node}. Get one at https://nodejs.org\n`,
+    );
     process.exitCode = 1;
   }
 }

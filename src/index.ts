@@ -1,13 +1,6 @@
 /** What `import … from "toolcrib"` gives. Everything else is internal. */
 export { createHub, type HubOptions } from "./hub/create.ts";
-export type {
-  CallRequest,
-  CompleteRequest,
-  Hub,
-  PromptRequest,
-  ReadRequest,
-  ToolsOptions,
-} from "./hub/hub.ts";
+export type { CallRequest, CompleteRequest, Hub, PromptRequest, ReadRequest, ToolsOptions } from "./hub/hub.ts";
 export type { HubEvents } from "./hub/events.ts";
 export type { AfterVerdict, BeforeVerdict, HookCall, Hooks, PersistVerdict } from "./hub/hooks.ts";
 export type { McpToolDetails } from "./hub/agent-tools.ts";
@@ -23,7 +16,13 @@ export { closeOnSignals } from "./upstream/stdio/live-children.ts";
 export { describeBlock, modelContent, resultText } from "./model/content.ts";
 export { ERROR_TABLE, ToolcribError, type ErrorCode, type ErrorObject } from "./model/errors.ts";
 export { ToolAuthorizationError, ToolInputError, type Tool, type ToolResult, type ToolUpdate } from "./model/tool.ts";
-export type { Capability, PromptCapability, ResourceCapability, TemplateCapability, ToolCapability } from "./model/capability.ts";
+export type {
+  Capability,
+  PromptCapability,
+  ResourceCapability,
+  TemplateCapability,
+  ToolCapability,
+} from "./model/capability.ts";
 export type { Config, ConfigInput } from "./model/config.ts";
 export type { Outcome } from "./model/outcome.ts";
 export type { CallToolResult, ContentBlock, GetPromptResult, Progress, ReadResourceResult } from "./model/protocol.ts";

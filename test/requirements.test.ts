@@ -13,7 +13,8 @@ function citedIds(): Set<string> {
     const text = readFileSync(join(here, file), "utf8");
     // A title is the first of a call's arguments and others follow; with `.each` it opens the second pair of parentheses.
     const titles = text.matchAll(/\(\s*(["'`])((?:(?!\1).)*)\1\s*,/gs);
-    for (const [, , title = ""] of titles) for (const [, id = ""] of title.matchAll(/\[([a-z]+-\d+[a-z]?)\]/g)) cited.add(id);
+    for (const [, , title = ""] of titles)
+      for (const [, id = ""] of title.matchAll(/\[([a-z]+-\d+[a-z]?)\]/g)) cited.add(id);
   }
   return cited;
 }

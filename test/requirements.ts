@@ -13,7 +13,8 @@ export const REQUIREMENTS = {
   "spine-04c": "An unknown key is a warning with the nearest known key.",
   "spine-04d": "A key that is not built yet is refused with a message.",
   "spine-04e": "TOOLCRIB_LIMITS_* overrides limits.",
-  "spine-04f": "JSONC: comments and trailing commas are fine; the file is found by flag, variable, folder upward, home.",
+  "spine-04f":
+    "JSONC: comments and trailing commas are fine; the file is found by flag, variable, folder upward, home.",
   "spine-05a": "Dialect: Claude Desktop and Cursor.",
   "spine-05b": "Dialect: VS Code with inputs.",
   "spine-05c": "Dialect: the list form of mcp-servers.json under the home's etc folder.",
@@ -27,11 +28,13 @@ export const REQUIREMENTS = {
   "spine-07a": "stdio, Streamable HTTP and SSE connect, in both protocol eras.",
   "spine-07b": "The era of a server is remembered.",
   "spine-07c": "A url without a transport tries Streamable HTTP and falls back to SSE.",
-  "spine-07d": "Server state is the closed union, with events; idle connections are pinged and three missed pings reconnect.",
+  "spine-07d":
+    "Server state is the closed union, with events; idle connections are pinged and three missed pings reconnect.",
   "spine-07e": "Bearer and api-key auth reach the server.",
   "spine-08a": "Servers connect in parallel; a slow or broken one delays no other.",
   "spine-08b": "A failure has a reason a person can act on.",
-  "spine-09a": "Restart backs off exponentially as configured, gives up at the maximum, and a stable minute resets the count.",
+  "spine-09a":
+    "Restart backs off exponentially as configured, gives up at the maximum, and a stable minute resets the count.",
   "spine-09b": "A lost HTTP session re-initialises and a safe call is retried once.",
   "spine-09c": "Streams resume with Last-Event-ID; sessions end with DELETE.",
   "spine-09d": "Lists are read again after every reconnect.",
@@ -54,7 +57,8 @@ export const REQUIREMENTS = {
   "spine-13d": "Definitions stay lossless, unknown fields included.",
   "spine-14a": "The catalog has versions, diff events and a deterministic order.",
   "spine-14b": "Public names are injective and provider-safe, and do not depend on who is connected.",
-  "spine-14c": "A bad definition is quarantined with a reason and sinks nothing else; of duplicates the last wins with a warning.",
+  "spine-14c":
+    "A bad definition is quarantined with a reason and sinks nothing else; of duplicates the last wins with a warning.",
   "spine-14d": "An unknown name gets near matches.",
   "spine-15a": "ToolRegistry registers, makes from factories, unregisters, lists and tells of changes.",
   "spine-15b": "Arguments are validated against JSON Schema 2020-12 before execute.",
@@ -71,7 +75,8 @@ export const REQUIREMENTS = {
   "spine-17d": "Rate, concurrency and result size are limited.",
   "spine-18": "Content is lossless inside and degraded only at the edge.",
   "spine-19a": "list, call, read and prompt work from the command line, as table and --json.",
-  "spine-19b": "call takes key=value typed by the schema, --args JSON and --args -; --schema shows arguments; --out saves images.",
+  "spine-19b":
+    "call takes key=value typed by the schema, --args JSON and --args -; --schema shows arguments; --out saves images.",
   "spine-19c": "add, remove, enable and disable edit the config in place, keep comments, and write atomically.",
   "spine-19d": "status and doctor tell what is wrong and what to do.",
   "spine-19e": "Exit codes and error output are as the contract says.",
@@ -99,7 +104,8 @@ export const REQUIREMENTS = {
   "guard-06": "toolcrib policy explain prints decision, rule and why.",
   "guard-07a": "References to env, file, vault, aws, gcp, keychain and exec resolve wherever a value may stand.",
   "guard-07b": "toolcrib secrets set stores without echo and prints the reference.",
-  "guard-08a": "Resolution is lazy, parallel, cached, single-flight, cancellable and fail-closed; rotation is picked up.",
+  "guard-08a":
+    "Resolution is lazy, parallel, cached, single-flight, cancellable and fail-closed; rotation is picked up.",
   "guard-08b": "toolcrib secrets check shows what is found, never a value.",
   "guard-09": "The real AWS and GCP SDKs and the Vault code work against doubles that speak their wire protocols.",
   "guard-10a": "Resolved values and what looks like a token are masked wherever text leaves.",
@@ -122,7 +128,8 @@ export const REQUIREMENTS = {
   "guard-15b": "A changed definition is reported with a readable diff, and asked about or blocked per config.",
   "guard-15c": "toolcrib pins list, diff, approve and reset.",
   "guard-16": "Shadowing across servers is reported.",
-  "guard-17a": "A tainted session's risky calls are asked about or denied, and the Decision says which call tainted it.",
+  "guard-17a":
+    "A tainted session's risky calls are asked about or denied, and the Decision says which call tainted it.",
   "guard-17b": "Classes come from annotations, tags and overrides.",
   "guard-18a": "One audit record per call and per decision, size-bounded with rotation.",
   "guard-18b": "Records are chained; verify finds a removed or changed line.",
@@ -131,5 +138,3 @@ export const REQUIREMENTS = {
   "guard-19b": "Detectors survive random Unicode and 10 MB inputs.",
   "guard-19c": "The reference parser survives random Unicode and 10 MB inputs.",
 } as const;
-
-export type RequirementId = keyof typeof REQUIREMENTS;

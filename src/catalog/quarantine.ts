@@ -128,6 +128,11 @@ function isDeeperThan(value: unknown, depth: number): boolean {
 function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  const names: Record<string, string> = { string: "text", number: "a number", boolean: "a boolean", undefined: "nothing" };
+  const names: Record<string, string> = {
+    string: "text",
+    number: "a number",
+    boolean: "a boolean",
+    undefined: "nothing",
+  };
   return names[typeof value] ?? "an object";
 }

@@ -4,12 +4,18 @@ import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { AskAnswer, AskCallback, AskRequest } from "../model/ask.ts";
 import type { Invocation } from "./command.ts";
 
-
 const ANSWERS: Readonly<Record<string, AskAnswer>> = {
-  o: "once", once: "once", y: "once", yes: "once",
-  s: "session", session: "session",
-  a: "always", always: "always",
-  n: "no", no: "no", "": "no",
+  o: "once",
+  once: "once",
+  y: "once",
+  yes: "once",
+  s: "session",
+  session: "session",
+  a: "always",
+  always: "always",
+  n: "no",
+  no: "no",
+  "": "no",
 };
 
 const LONGEST = 2000;

@@ -8,7 +8,10 @@ const timeout: OptionEntry = {
 };
 const dryRun: OptionEntry = { flags: "--dry-run", summary: "print what would change as a diff, and change nothing" };
 const force = (summary: string): OptionEntry => ({ flags: "--force", summary });
-const out: OptionEntry = { flags: "--out <path>", summary: "save images, audio and binary content to this file or folder" };
+const out: OptionEntry = {
+  flags: "--out <path>",
+  summary: "save images, audio and binary content to this file or folder",
+};
 const overwrite = force("let --out overwrite a file");
 const role: OptionEntry = { flags: "--role <name>", summary: "see and use only what this role may" };
 const yes: OptionEntry = { flags: "--yes", summary: "answer yes, once, where a rule asks; on a terminal only" };
@@ -77,7 +80,11 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "[target...]", summary: "a URL, or -- and a command" },
     ],
     options: [
-      { flags: "--env <K=V>", summary: "environment variable for the command, K alone for ${K}; may be repeated", kind: "list" },
+      {
+        flags: "--env <K=V>",
+        summary: "environment variable for the command, K alone for ${K}; may be repeated",
+        kind: "list",
+      },
       { flags: "--header <K=V>", summary: 'HTTP header, also as "K: V"; may be repeated', kind: "list" },
       { flags: "--transport <kind>", summary: "stdio, http or sse; inferred if absent" },
       { flags: "--cwd <dir>", summary: "working directory of the command" },
@@ -151,7 +158,11 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--stdin", summary: "set: read the value from stdin" },
       { flags: "--user <user>", summary: "set: the value of one user, for secret://user/NAME" },
     ],
-    examples: ["toolcrib secrets check", "toolcrib secrets set GITHUB_TOKEN", "pass show github | toolcrib secrets set GITHUB_TOKEN --stdin"],
+    examples: [
+      "toolcrib secrets check",
+      "toolcrib secrets set GITHUB_TOKEN",
+      "pass show github | toolcrib secrets set GITHUB_TOKEN --stdin",
+    ],
     load: () => import("./commands/secrets.ts"),
   },
   {

@@ -17,7 +17,13 @@ export function targetFile({ flags, env, cwd }: Invocation): string {
 }
 
 /** Says what was changed where, or with `--dry-run` what would be. */
-export function showEdit(invocation: Invocation, id: string, file: string, did: string, { before, after }: EditResult): void {
+export function showEdit(
+  invocation: Invocation,
+  id: string,
+  file: string,
+  did: string,
+  { before, after }: EditResult,
+): void {
   const { out, flags } = invocation;
   const changed = before !== after;
   if (flags.has("dryRun")) {
@@ -45,7 +51,8 @@ export function showDiff(
     return;
   }
   out.line(out.paint("bold", file));
-  for (const line of diff) out.line(line.startsWith("+") ? out.paint("green", line) : line.startsWith("-") ? out.paint("red", line) : line);
+  for (const line of diff)
+    out.line(line.startsWith("+") ? out.paint("green", line) : line.startsWith("-") ? out.paint("red", line) : line);
 }
 
 /** A credential that stands in the file as plain text must not reach the screen or a log. */
@@ -77,7 +84,8 @@ export async function editOwnServer(
 }
 
 async function originElsewhere(invocation: Invocation, id: string, file: string): Promise<string | undefined> {
-  const config = existsSync(file) || invocation.flags.text("config") === undefined ? await loadQuietly(invocation) : undefined;
+  const config =
+    existsSync(file) || invocation.flags.text("config") === undefined ? await loadQuietly(invocation) : undefined;
   const origin = config?.servers.find((spec) => spec.id === id)?.origin.file;
   return origin === file ? undefined : origin;
 }

@@ -1,8 +1,11 @@
 /** A line diff for `--dry-run`. Config files are short, so the plain table of common lines is quick enough. */
+import { diffSequences } from "../model/sequence-diff.ts";
 
 const CONTEXT = 2;
 /** Above this the table would be large; then everything is shown as replaced. */
 const MAX_LINES = 3000;
+
+const SIGNS = { same: " ", removed: "-", added: "+" } as const;
 
 interface Line {
   readonly sign: " " | "-" | "+";
@@ -35,38 +38,8 @@ function isNearChange(lines: readonly Line[], index: number): boolean {
 }
 
 function compare(before: readonly string[], after: readonly string[]): Line[] {
-  const removed = (text: string): Line => ({ sign: "-", text });
-  const added = (text: string): Line => ({ sign: "+", text });
-  if (before.length > MAX_LINES || after.length > MAX_LINES) return [...before.map(removed), ...after.map(added)];
-  const common = commonLengths(before, after);
-  const lines: Line[] = [];
-  let [i, j] = [0, 0];
-  while (i < before.length && j < after.length) {
-    const [old = "", fresh = ""] = [before[i], after[j]];
-    if (old === fresh) {
-      lines.push({ sign: " ", text: old });
-      i += 1;
-      j += 1;
-    } else if ((common[i + 1]?.[j] ?? 0) >= (common[i]?.[j + 1] ?? 0)) {
-      lines.push(removed(old));
-      i += 1;
-    } else {
-      lines.push(added(fresh));
-      j += 1;
-    }
+  if (before.length > MAX_LINES || after.length > MAX_LINES) {
+    return [...before.map((text): Line => ({ sign: "-", text })), ...after.map((text): Line => ({ sign: "+", text }))];
   }
-  return [...lines, ...before.slice(i).map(removed), ...after.slice(j).map(added)];
-}
-
-/** At [i][j]: how many lines `before` from i and `after` from j have in common, in order. */
-function commonLengths(before: readonly string[], after: readonly string[]): Uint16Array[] {
-  const table = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
-  for (let i = before.length - 1; i >= 0; i -= 1) {
-    const [row, below] = [table[i], table[i + 1]];
-    if (row === undefined || below === undefined) continue;
-    for (let j = after.length - 1; j >= 0; j -= 1) {
-      row[j] = before[i] === after[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0);
-    }
-  }
-  return table;
+  return diffSequences(before, after).map(({ kind, text }) => ({ sign: SIGNS[kind], text }));
 }

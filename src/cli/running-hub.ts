@@ -67,7 +67,8 @@ export class RunningHub {
       };
     });
     const patience = new AbortController();
-    const over = withinMs === undefined ? [] : [delay(withinMs, undefined, { signal: patience.signal }).catch(() => {})];
+    const over =
+      withinMs === undefined ? [] : [delay(withinMs, undefined, { signal: patience.signal }).catch(() => {})];
     await Promise.race([appeared, this.settled(), ...over]);
     patience.abort();
     stop();

@@ -70,7 +70,10 @@ function partOf(base64: string, mimeType: unknown, name: string): SavedPart {
 /** Names come from servers; only harmless characters reach the file system. */
 function safeName(text: string): string {
   const last = text.split(/[\\/]/).findLast((part) => part !== "") ?? "";
-  const safe = last.replace(/\.[A-Za-z0-9]{1,8}$/, "").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "");
+  const safe = last
+    .replace(/\.[A-Za-z0-9]{1,8}$/, "")
+    .replace(/[^A-Za-z0-9_-]+/g, "-")
+    .replace(/^-+|-+$/g, "");
   return safe.slice(0, 80) || "content";
 }
 

@@ -19,7 +19,11 @@ export interface TableOptions {
 }
 
 /** The lines of the table, without trailing blanks. */
-export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions = {}): string[] {
+export function renderTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  options: TableOptions = {},
+): string[] {
   const cells = rows.map((row) => columns.map((column) => firstLine(column.cell(row))));
   const wanted = columns.map((column, index) =>
     Math.max(textWidth(column.title), ...cells.map((line) => textWidth(line[index] ?? ""))),
@@ -27,7 +31,12 @@ export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly
   const widths = options.width === undefined ? wanted : fit(columns, wanted, options.width);
   const paintTitle = options.paintTitle ?? ((text: string) => text);
   return [
-    paintTitle(renderLine(columns.map((column) => column.title), widths)),
+    paintTitle(
+      renderLine(
+        columns.map((column) => column.title),
+        widths,
+      ),
+    ),
     ...cells.map((line) => renderLine(line, widths)),
   ];
 }

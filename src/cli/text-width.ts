@@ -59,6 +59,8 @@ export function withoutControls(text: string): string {
 
 /** The first line that says something, for a table cell. */
 export function firstLine(text: string): string {
-  const line = withoutControls(text).split("\n").find((candidate) => candidate.trim() !== "");
+  const line = withoutControls(text)
+    .split("\n")
+    .find((candidate) => candidate.trim() !== "");
   return (line ?? "").replaceAll("\t", " ").trim();
 }

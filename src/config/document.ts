@@ -119,7 +119,13 @@ export class Document {
         const { line, column } = this.#place(keyNode.offset);
         const message = "this key is written twice; the last one counts";
         warnings.push({
-          severity: "warning", code: "duplicate_key", file: this.file, line, column, path: formatPath(here), message,
+          severity: "warning",
+          code: "duplicate_key",
+          file: this.file,
+          line,
+          column,
+          path: formatPath(here),
+          message,
         });
       }
       object[key] = this.#valueOf(valueNode, here, warnings);
@@ -156,7 +162,8 @@ function childOf(node: Node, step: string | number): { key: Node | undefined; va
     const item = node.type === "array" ? node.children?.[step] : undefined;
     return { key: item, value: item };
   }
-  const property = node.type === "object" ? node.children?.findLast((child) => child.children?.[0]?.value === step) : undefined;
+  const property =
+    node.type === "object" ? node.children?.findLast((child) => child.children?.[0]?.value === step) : undefined;
   const [key, value] = property?.children ?? [];
   return { key, value };
 }

@@ -120,9 +120,13 @@ function editableServers(file: string, text: string): JsonObject {
   if (document.errors.length > 0) throw invalidConfig(document.errors);
   const dialect = detectDialect(document.value, file);
   if (!isJsonObject(document.value) || (dialect !== "toolcrib" && dialect !== "claude")) {
-    throw new ToolcribError("invalid_config", `${file} has the form ${JSON.stringify(dialect)}, which is read but not edited`, {
-      hint: "Import it from a toolcrib.json, and edit that.",
-    });
+    throw new ToolcribError(
+      "invalid_config",
+      `${file} has the form ${JSON.stringify(dialect)}, which is read but not edited`,
+      {
+        hint: "Import it from a toolcrib.json, and edit that.",
+      },
+    );
   }
   const servers = document.value["mcpServers"] ?? {};
   if (isJsonObject(servers)) return servers;
@@ -134,7 +138,10 @@ function requireServer(file: string, id: string, servers: JsonObject): JsonObjec
   if (isJsonObject(entry)) return entry;
   const meant = nearest(id, Object.keys(servers));
   throw new ToolcribError("not_found", `${file} has no server ${JSON.stringify(id)}`, {
-    hint: meant === undefined ? "See `toolcrib status` for the servers and their files." : `Did you mean ${JSON.stringify(meant)}?`,
+    hint:
+      meant === undefined
+        ? "See `toolcrib status` for the servers and their files."
+        : `Did you mean ${JSON.stringify(meant)}?`,
   });
 }
 

@@ -11,8 +11,24 @@ import { roleServers } from "./role-servers.ts";
 
 /** Agent clients that a later version imports by name; until then the name must not be taken for a path. */
 const CLIENT_NAMES = new Set([
-  "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "cline", "zed", "codex", "gemini-cli", "opencode",
-  "kiro", "junie", "goose", "lm-studio", "amp", "continue", "openclaw", "copilot-cli",
+  "claude-desktop",
+  "claude-code",
+  "cursor",
+  "vscode",
+  "windsurf",
+  "cline",
+  "zed",
+  "codex",
+  "gemini-cli",
+  "opencode",
+  "kiro",
+  "junie",
+  "goose",
+  "lm-studio",
+  "amp",
+  "continue",
+  "openclaw",
+  "copilot-cli",
 ]);
 
 /** The servers of one file. */
@@ -66,7 +82,15 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
   const reason = await readLayer(etc, userHome, imports);
   if (reason !== undefined && reason !== MISSING) {
     const message = `the file ${reason}; it is skipped`;
-    imports.warnings.push({ severity: "warning", code: "missing_import", file: etc, line: 0, column: 0, path: "", message });
+    imports.warnings.push({
+      severity: "warning",
+      code: "missing_import",
+      file: etc,
+      line: 0,
+      column: 0,
+      path: "",
+      message,
+    });
   }
   return imports;
 }
@@ -91,7 +115,10 @@ async function readLayer(file: string, userHome: string, imports: Imports): Prom
   const value = document.value === undefined ? {} : document.value;
   const read = readDialect(value, { file, document, userHome });
   imports.layers.push({ file, servers: [...read.servers, ...roleServers(read.roleServers)] });
-  imports.warnings.push(...read.warnings, ...read.problems.map((problem) => skipped(problem, "this server is skipped")));
+  imports.warnings.push(
+    ...read.warnings,
+    ...read.problems.map((problem) => skipped(problem, "this server is skipped")),
+  );
   return undefined;
 }
 

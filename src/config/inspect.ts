@@ -84,7 +84,9 @@ export function schemaAt(node: SchemaNode, path: ConfigPath, value: unknown): Sc
     return option === undefined ? unionOf(options, path, value) : schemaAt(option, path, value);
   }
   if (typeof step === "number") {
-    return node.items === undefined ? undefined : schemaAt(node.items, rest, Array.isArray(value) ? value[step] : undefined);
+    return node.items === undefined
+      ? undefined
+      : schemaAt(node.items, rest, Array.isArray(value) ? value[step] : undefined);
   }
   const child = node.properties?.[step] ?? node.additionalProperties;
   return typeof child === "object" ? schemaAt(child, rest, isJsonObject(value) ? value[step] : undefined) : undefined;
@@ -150,7 +152,9 @@ function fits(node: SchemaNode, value: unknown): boolean {
     case "object":
       return (
         isJsonObject(value) &&
-        Object.entries(node.properties ?? {}).every(([key, child]) => child.const === undefined || child.const === value[key])
+        Object.entries(node.properties ?? {}).every(
+          ([key, child]) => child.const === undefined || child.const === value[key],
+        )
       );
     case "array":
       return Array.isArray(value);

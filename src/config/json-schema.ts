@@ -32,7 +32,10 @@ function nodeOf(schema: z.ZodType): SchemaNode {
   let node = nodes.get(schema);
   if (node === undefined) {
     // What zod emits for the schemas in src/model is covered by SchemaNode; a test walks the whole of it.
-    node = z.toJSONSchema(schema, { io: "input", override: ({ jsonSchema }) => tidy(jsonSchema as SchemaNode) }) as SchemaNode;
+    node = z.toJSONSchema(schema, {
+      io: "input",
+      override: ({ jsonSchema }) => tidy(jsonSchema as SchemaNode),
+    }) as SchemaNode;
     nodes.set(schema, node);
   }
   return node;

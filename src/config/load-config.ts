@@ -103,18 +103,27 @@ function readOwnLayer(document: Document, baseDir: string, user: string): OwnLay
   const value = document.value === undefined ? {} : document.value;
   if (detectDialect(value, document.file) === "toolcrib") return readToolcribFile(document, value, baseDir);
   const read = readDialect(value, { file: document.file, document, baseDir, userHome: user });
-  const config = { ...defaults(), mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])) };
+  const config = {
+    ...defaults(),
+    mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])),
+  };
   const strangers = read.dialect === "claude" ? unknownTopKeys(document, value) : [];
-  const bad = read.problems.map((problem) => asWarning({ ...problem, message: `${problem.message}; this server is left out` }));
+  const bad = read.problems.map((problem) =>
+    asWarning({ ...problem, message: `${problem.message}; this server is left out` }),
+  );
   const servers = [...read.servers, ...roleServers(read.roleServers)];
-  if (servers.length === 0) return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
+  if (servers.length === 0)
+    return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
   return { config, servers, problems: [], warnings: [...strangers, ...read.warnings, ...bad] };
 }
 
 function readToolcribFile(document: Document, value: unknown, baseDir: string): OwnLayer {
   const { output, problems, warnings } = validate(document, [], value, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
-  const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = { problems: [...problems], warnings: [...warnings] };
+  const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
+    problems: [...problems],
+    warnings: [...warnings],
+  };
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
     Object.entries(entries).map(([id, entry]) => {
       found.problems.push(...serverProblems(document, [...path, id], entry));
@@ -157,7 +166,9 @@ function mergeLayers(layers: readonly Layer[], warnings: Diagnostic[]): ServerSp
         continue;
       }
       const message = `the server ${JSON.stringify(spec.id)} is also in ${earlier.origin.file}, which counts`;
-      warnings.push(asWarning({ severity: "warning", code: "duplicate_id", file, line: 0, column: 0, path: spec.id, message }));
+      warnings.push(
+        asWarning({ severity: "warning", code: "duplicate_id", file, line: 0, column: 0, path: spec.id, message }),
+      );
     }
   }
   return [...byId.values()];

@@ -8,11 +8,7 @@ export function editDistance(a: string, b: string): number {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
       const change = a[row - 1] === b[column - 1] ? 0 : 1;
-      let best = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + change,
-      );
+      let best = Math.min((last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, (last[column - 1] ?? 0) + change);
       if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
         best = Math.min(best, (beforeLast[column - 2] ?? 0) + 1);
       }

@@ -16,8 +16,10 @@ export function serverProblems(document: Document, path: ConfigPath, entry: Serv
     problems.push(document.report([...path, ...at], { severity: "error", code: "wrong_server", message }));
   };
   const { command, url, transport } = entry;
-  if (command === undefined && url === undefined) wrong([], "found neither command nor url; allowed is exactly one of them");
-  if (command !== undefined && url !== undefined) wrong([], "found both command and url; allowed is exactly one of them");
+  if (command === undefined && url === undefined)
+    wrong([], "found neither command nor url; allowed is exactly one of them");
+  if (command !== undefined && url !== undefined)
+    wrong([], "found both command and url; allowed is exactly one of them");
   if (command === undefined && url !== undefined && transport === "stdio") {
     wrong(["transport"], 'found "stdio" with a url; allowed is "http" or "sse"');
   }
@@ -52,7 +54,12 @@ export function serverWarnings(document: Document, path: ConfigPath, entry: Serv
   if (auth?.type === "api-key" && isPlainText(auth.key)) {
     warn(["auth", "key"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
   }
-  if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined && isPlainText(auth.clientSecret)) {
+  if (
+    auth !== undefined &&
+    "clientSecret" in auth &&
+    auth.clientSecret !== undefined &&
+    isPlainText(auth.clientSecret)
+  ) {
     warn(["auth", "clientSecret"], "plain_credential", "a credential is written as plain text", USE_A_REFERENCE);
   }
   if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined && !isBound(auth)) {
@@ -95,7 +102,8 @@ function secretArguments(args: readonly string[]): number[] {
     else if (option !== undefined && looksLikeCredential(option)) {
       const next = args[index + 1];
       if (value !== undefined && value !== "" && isPlainText(value)) found.push(index);
-      else if (value === undefined && next !== undefined && !next.startsWith("-") && isPlainText(next)) found.push(index + 1);
+      else if (value === undefined && next !== undefined && !next.startsWith("-") && isPlainText(next))
+        found.push(index + 1);
     }
   }
   return found;

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { ToolcribError } from "../model/errors.ts";
+import { isAlive } from "./is-alive.ts";
 
 interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
@@ -89,14 +90,5 @@ async function removeLeftBehind(path: string, staleMs: number): Promise<void> {
     if (await isLeftBehind(path, staleMs)) await rm(path, { force: true });
   } finally {
     await rm(claim, { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

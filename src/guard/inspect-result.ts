@@ -13,7 +13,12 @@ import { wrapUntrusted } from "./wrap/wrap.ts";
 /** What the guard says of a result. */
 export type Inspection =
   | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
-  | { readonly verdict: "changed"; readonly bytes: number; readonly findings: readonly Finding[]; readonly result: Result }
+  | {
+      readonly verdict: "changed";
+      readonly bytes: number;
+      readonly findings: readonly Finding[];
+      readonly result: Result;
+    }
   | {
       readonly verdict: "rejected";
       readonly code: "too_large" | "blocked";

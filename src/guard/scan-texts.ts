@@ -107,7 +107,11 @@ function byText(batch: readonly string[], findings: readonly Finding[]): Map<str
       if (start >= finding.end) break;
       if (start + text.length <= finding.start) continue;
       const own = touched.get(text);
-      const shifted = { ...finding, start: Math.max(0, finding.start - start), end: Math.min(text.length, finding.end - start) };
+      const shifted = {
+        ...finding,
+        start: Math.max(0, finding.start - start),
+        end: Math.min(text.length, finding.end - start),
+      };
       if (own === undefined) touched.set(text, [shifted]);
       else own.push(shifted);
     }

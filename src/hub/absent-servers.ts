@@ -36,10 +36,14 @@ export class AbsentServers {
     const [down] = this.#absent(session, use);
     if (down === undefined) return undefined;
     const { id, lastError, hint, state } = down.connection.info();
-    return new ToolcribError("server_unavailable", `The server "${id}" is not connected: ${lastError ?? `it is ${state}`}`, {
-      hint: hint ?? "`toolcrib doctor` checks it.",
-      details: { server: id },
-    });
+    return new ToolcribError(
+      "server_unavailable",
+      `The server "${id}" is not connected: ${lastError ?? `it is ${state}`}`,
+      {
+        hint: hint ?? "`toolcrib doctor` checks it.",
+        details: { server: id },
+      },
+    );
   }
 
   #absent(session: Session, use: Use): (Candidate & { state: ServerInfo["state"] })[] {

@@ -36,7 +36,16 @@ function question(path: CallPath, { id, session, use }: CallInProgress, { capabi
   const name = publicNameOf(use);
   const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, name) : [rule];
   const reason = `${name} needs a yes first: ${wordsOf(rule)}.`;
-  return { callId: id, kind: use.kind, name, origin: capability.origin, arguments: argumentsOf(use), rule, rules, reason };
+  return {
+    callId: id,
+    kind: use.kind,
+    name,
+    origin: capability.origin,
+    arguments: argumentsOf(use),
+    rule,
+    rules,
+    reason,
+  };
 }
 
 function refusal(path: CallPath, { session, use }: CallInProgress, { capability }: Target, rule: Rule): ToolcribError {

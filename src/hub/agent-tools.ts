@@ -83,7 +83,11 @@ function schemaFor(capability: ToolCapability, options: AgentToolsOptions): Norm
   }
 }
 
-function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSchema, options: AgentToolsOptions): Tool {
+function agentTool(
+  capability: ToolCapability,
+  { schema, restore }: NormalizedSchema,
+  options: AgentToolsOptions,
+): Tool {
   const { definition, origin } = capability;
   const local = isOwn(capability);
   const label = local ? definition.title : `MCP: ${options.serverName(origin.source)}/${origin.name}`;
@@ -100,7 +104,9 @@ function agentTool(capability: ToolCapability, { schema, restore }: NormalizedSc
         arguments: restore(params),
         signal,
         audience: "agent",
-        onProgress: onUpdate && ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
+        onProgress:
+          onUpdate &&
+          ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
       });
       return isOwn(ran) ? localResult(outcome, options) : mcpResult(ran, outcome, options);
     },
@@ -114,7 +120,8 @@ function isOwn(capability: ToolCapability): boolean {
 
 function describeMcpTool({ definition, origin }: ToolCapability, options: AgentToolsOptions): string {
   const server = options.serverName(origin.source);
-  const text = definition.description?.trim() || definition.title?.trim() || `Tool ${origin.name} of the server ${server}.`;
+  const text =
+    definition.description?.trim() || definition.title?.trim() || `Tool ${origin.name} of the server ${server}.`;
   return `[MCP: ${server}] ${text}`;
 }
 
@@ -177,7 +184,10 @@ function shortened(
   const uri = session.results.keep(id, text);
   const note = `\n[... cut here; the whole text is the resource ${uri} ...]\n`;
   const isWrapped = boundary !== undefined && isWrappedWith(text, boundary);
-  return { ...block, text: isWrapped ? shortenWrapped(text, inlineBytes, note) : truncateMiddle(text, inlineBytes, note) };
+  return {
+    ...block,
+    text: isWrapped ? shortenWrapped(text, inlineBytes, note) : truncateMiddle(text, inlineBytes, note),
+  };
 }
 
 function errorText({ code, message, hint }: ErrorObject): string {

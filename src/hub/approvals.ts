@@ -121,7 +121,11 @@ function nobodyToAsk({ kind, name, rule, reason }: Question): ToolcribError {
 }
 
 function refused({ name, rule, expiresAt }: AskRequest): ToolcribError {
-  return new ToolcribError("denied", `The answer to whether ${name} may be used was no, or none came until ${expiresAt}.`, {
-    details: { rule },
-  });
+  return new ToolcribError(
+    "denied",
+    `The answer to whether ${name} may be used was no, or none came until ${expiresAt}.`,
+    {
+      details: { rule },
+    },
+  );
 }

@@ -6,15 +6,17 @@ import { randomUUID } from "node:crypto";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
-import type { Use } from "../model/source.ts";
+import type { Use, UseContext } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import { linkSignals } from "./abort.ts";
 import { admit, takeSlot } from "./admit.ts";
 import { argumentsOf, type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-path.ts";
-import { recordOf } from "./call-records.ts";
+import { recordOf, startOf } from "./call-records.ts";
 import { describeCall, narrowUse } from "./hook-call.ts";
 import { locate, locateAbsent } from "./locate.ts";
+import { guardedProgress } from "./progress.ts";
 import { conclude, examine, failed } from "./result.ts";
+import type { Target } from "./target.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
   const link = linkSignals([options.signal, session.closing]);
@@ -40,15 +42,9 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     const slot = takeSlot(path, session, target);
     try {
       const seen = describeCall(call, target);
-      const { onProgress } = options;
-      const raw = await target.source.run(await narrowUse(path, seen, target.use, call.notes), {
-        callId: call.id,
-        session,
-        signal: link.signal,
-        ...(onProgress === undefined ? {} : { onProgress: (progress) => onProgress(path.mask(progress)) }),
-        ...(options.meta === undefined ? {} : { meta: options.meta }),
-        ...(options.audience === undefined ? {} : { audience: options.audience }),
-      });
+      const narrowed = await narrowUse(path, seen, target.use, call.notes);
+      path.audit.begin?.(startOf(call), { arguments: argumentsOf(call.use) });
+      const raw = await target.source.run(narrowed, contextOf(path, call, target, options));
       outcome = conclude(call, await examine(path, call, target, seen, path.maskResult(raw), options.audience));
     } finally {
       slot.release();
@@ -60,8 +56,22 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   }
 
   const record = path.hooks.persist(recordOf(call, outcome, path.clock.now()));
-  if (record !== undefined) path.audit.write(record, { arguments: argumentsOf(use) });
+  if (record === undefined) path.audit.withhold?.(call.id);
+  else path.audit.write(record, { arguments: argumentsOf(call.use) });
   return outcome;
+}
+
+/** What the source learns of the call. */
+function contextOf(path: CallPath, call: CallInProgress, target: Target, options: CallOptions): UseContext {
+  const { onProgress, meta, audience } = options;
+  return {
+    callId: call.id,
+    session: call.session,
+    signal: call.signal,
+    ...(onProgress && { onProgress: (report) => onProgress(guardedProgress(path, target, audience, report)) }),
+    ...(meta && { meta }),
+    ...(audience && { audience }),
+  };
 }
 
 /** Doors and programs hand over what they were given, so the request itself may be wrong. */
@@ -69,7 +79,8 @@ function checkRequest({ session, signal, use }: CallInProgress): void {
   if (session.closed) throw new ToolcribError("cancelled", "The session is closed.");
   if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled before it began.");
   if (use.kind !== "tool" && use.kind !== "prompt") return;
-  if (typeof use.name !== "string") throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
+  if (typeof use.name !== "string")
+    throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
   if (!isJsonObject(use.arguments)) {
     throw new ToolcribError("invalid_arguments", `The arguments of ${use.name} must be an object.`);
   }

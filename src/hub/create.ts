@@ -104,7 +104,9 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
   const session = hubSession(config, options);
   const pids = new PidRecords(join(home, "run"));
   for (const orphan of await pids.reapOrphans()) {
-    warn(`A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`);
+    warn(
+      `A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`,
+    );
   }
   const connections = makeConnections(config, {
     clock,
@@ -127,7 +129,16 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     onProblem: warn,
   });
   const isTrusted = trustOf(config.servers);
-  const watch = new DefinitionWatch({ config, home, clock, catalog, events, audit, isTrusted, onVisibilityChange: () => views.forget() });
+  const watch = new DefinitionWatch({
+    config,
+    home,
+    clock,
+    catalog,
+    events,
+    audit,
+    isTrusted,
+    onVisibilityChange: () => views.forget(),
+  });
   const policy = policyOf(config);
   const tagsOf = tagsBySource(config.servers);
   const gate = new Gate({
@@ -161,6 +172,8 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     mask: redactor.maskAll,
     maskResult: config.config.secrets.maskResults ? redactor.maskContent : (result) => result,
     audit: {
+      begin: (record, sent) => audit.begin(record, sent),
+      withhold: (callId) => audit.withhold(callId),
       write(record, sent) {
         events.emit("call", record);
         audit.write(record, sent);
@@ -250,11 +263,17 @@ function makeConnections(
 }
 
 /** Everything below the hub speaks in events; this is where they become the hub's own. */
-function relayEvents(catalog: Catalog, connections: ReadonlyMap<string, ServerConnection>, events: Emitter<HubEvents>): void {
+function relayEvents(
+  catalog: Catalog,
+  connections: ReadonlyMap<string, ServerConnection>,
+  events: Emitter<HubEvents>,
+): void {
   catalog.on("change", (change) => events.emit("catalog", change));
   catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));
   for (const [server, connection] of connections) {
-    connection.on("state", ({ previous }) => events.emit("server", { info: connection.info(), previous: previous.kind }));
+    connection.on("state", ({ previous }) =>
+      events.emit("server", { info: connection.info(), previous: previous.kind }),
+    );
     connection.on("log", (event) => events.emit("log", { server, ...event }));
     connection.on("warning", (message) => events.emit("warning", { server, message }));
     connection.on("resource-updated", (event) =>

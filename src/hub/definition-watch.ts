@@ -49,9 +49,14 @@ export class DefinitionWatch {
       isTrusted: options.isTrusted,
       onSuspicious: ({ kind, origin }, findings) => {
         const found = findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`);
-        this.#report("definition.suspicious", origin, `The definition of the ${kind} ${origin.name} looks like an attack: ${found.join("; ")}`, {
-          findings: findings.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity })),
-        });
+        this.#report(
+          "definition.suspicious",
+          origin,
+          `The definition of the ${kind} ${origin.name} looks like an attack: ${found.join("; ")}`,
+          {
+            findings: findings.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity })),
+          },
+        );
       },
       onShadowing: (found) => this.#shadowed(found),
     });
@@ -79,9 +84,14 @@ export class DefinitionWatch {
     const serious = scanInstructions(text).filter(({ severity }) => isAtLeast(severity, "medium"));
     if (serious.length === 0) return;
     const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
-    this.#report("instructions.suspicious", { source: server, name: "instructions" }, `The server's instructions look like an attack: ${found}`, {
-      findings: serious.map(({ code, severity }) => ({ code, severity })),
-    });
+    this.#report(
+      "instructions.suspicious",
+      { source: server, name: "instructions" },
+      `The server's instructions look like an attack: ${found}`,
+      {
+        findings: serious.map(({ code, severity }) => ({ code, severity })),
+      },
+    );
   }
 
   close(): Promise<void> {
@@ -90,7 +100,9 @@ export class DefinitionWatch {
 
   /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded and not warned of. */
   #shadowed(found: readonly Shadowing[]): void {
-    const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) => (isAtLeast(severity, "medium") ? "serious" : "slight"));
+    const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) =>
+      isAtLeast(severity, "medium") ? "serious" : "slight",
+    );
     for (const shadowing of serious) {
       this.#report("definition.shadowing", originOf(shadowing), describeShadowing(shadowing), { ...shadowing });
     }
@@ -139,7 +151,12 @@ export class DefinitionWatch {
     }
   }
 
-  #report(event: string, origin: { source: string; name: string }, message: string, details: Record<string, unknown>): void {
+  #report(
+    event: string,
+    origin: { source: string; name: string },
+    message: string,
+    details: Record<string, unknown>,
+  ): void {
     this.#options.events.emit("warning", { server: origin.source, message });
     this.#record(event, origin, details);
   }

@@ -17,12 +17,18 @@ const MOST_DETAILS = 64 * 1024;
  * An error that a server worded is as untrusted as a result: it is scanned, and wrapped for agents, like one. Secrets are
  * masked in every error, whoever worded it.
  */
-export function failed(path: CallPath, call: CallInProgress, error: ToolcribError, audience: CallOptions["audience"]): Outcome {
+export function failed(
+  path: CallPath,
+  call: CallInProgress,
+  error: ToolcribError,
+  audience: CallOptions["audience"],
+): Outcome {
   const { id: callId, session, target, use } = call;
   const plain = path.mask(error.toObject());
   const server = target?.capability.origin.source ?? serverNamedBy(plain);
   if (server === undefined) return { ok: false, callId, error: plain };
-  if (plain.code === "server_unavailable" && !session.owner) return { ok: false, callId, error: forGuests(server, plain) };
+  if (plain.code === "server_unavailable" && !session.owner)
+    return { ok: false, callId, error: forGuests(server, plain) };
 
   const tool = target?.capability.origin.name ?? publicNameOf(use);
   const untrusted = isServerWorded(plain) ? untrustedOrigin(path, { server, tool }, audience) : undefined;
@@ -36,7 +42,11 @@ export function failed(path: CallPath, call: CallInProgress, error: ToolcribErro
     const { code, message, hint } = inspection;
     return { ok: false, callId, error: { code, message, hint } };
   }
-  return { ok: false, callId, error: inspection.verdict === "changed" ? reworded(bounded, inspection.result) : bounded };
+  return {
+    ok: false,
+    callId,
+    error: inspection.verdict === "changed" ? reworded(bounded, inspection.result) : bounded,
+  };
 }
 
 /** Of a server that never came up there is no capability to ask. */

@@ -8,5 +8,7 @@ export function frozenCopy<T>(value: T): T {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   // As above: the same keys with copies of the same values.
-  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, item]) => [key, frozenCopy<unknown>(item)]))) as T;
+  return Object.freeze(
+    Object.fromEntries(Object.entries(value).map(([key, item]) => [key, frozenCopy<unknown>(item)])),
+  ) as T;
 }

@@ -73,9 +73,7 @@ export class Gate {
       kind: capability.kind,
       publicName: capability.name,
       alias:
-        capability.kind === "template"
-          ? uri
-          : this.#options.aliasOf(capability.origin.source, capability.origin.name),
+        capability.kind === "template" ? uri : this.#options.aliasOf(capability.origin.source, capability.origin.name),
       originName: capability.origin.name,
       server: local ? null : capability.origin.source,
       annotations: isTool ? capability.definition.annotations : undefined,

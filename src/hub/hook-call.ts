@@ -20,7 +20,12 @@ export function describeCall({ id, session, use }: CallInProgress, target: Targe
   };
 }
 
-export async function narrowUse(path: CallPath, seen: HookCall, use: Use, notes: Record<string, unknown>): Promise<Use> {
+export async function narrowUse(
+  path: CallPath,
+  seen: HookCall,
+  use: Use,
+  notes: Record<string, unknown>,
+): Promise<Use> {
   if (path.hooks.empty) return use;
   const args = await path.hooks.before(seen, notes);
   if (use.kind === "tool") return { ...use, arguments: args };

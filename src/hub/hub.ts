@@ -122,7 +122,10 @@ export class Hub {
     return this.#run(session, { kind: "resource", uri }, options) as Promise<Outcome<ReadResourceResult>>;
   }
 
-  prompt(session: Session, { name, arguments: args = {}, ...options }: PromptRequest): Promise<Outcome<GetPromptResult>> {
+  prompt(
+    session: Session,
+    { name, arguments: args = {}, ...options }: PromptRequest,
+  ): Promise<Outcome<GetPromptResult>> {
     return this.#run(session, { kind: "prompt", name, arguments: args }, options) as Promise<Outcome<GetPromptResult>>;
   }
 

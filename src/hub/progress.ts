@@ -23,6 +23,7 @@ export function guardedProgress(
   if (audience !== "agent" || path.isTrusted(server)) return masked;
   const { progress, total, message } = masked;
   const said = typeof message === "string" ? allowedWords(message, path.guard.onSuspicious) : "";
+  // A short prefix marks it: a boundary around every step would be longer than what it is about.
   const text = path.guard.wrap === "none" ? said : `[untrusted, from ${server}] ${neutralise(said)}`;
   return {
     progress,
@@ -31,7 +32,6 @@ export function guardedProgress(
   };
 }
 
-/** A short prefix marks it: a boundary around every step would be longer than what it is about. */
 function allowedWords(message: string, onSuspicious: GuardRules["onSuspicious"]): string {
   const line = message.slice(0, LONGEST).toWellFormed();
   if (onSuspicious === "ignore") return oneLine(line);

@@ -27,7 +27,8 @@ export function policyOf({ config, file, servers }: LoadedConfig): Policy {
     },
   ]);
   const ofRoles = Object.entries(config.roles).map(
-    ([name, role]) => [name, { where: `${where} (role ${name})`, servers: withOwn(name, role), rules: role.tools }] as const,
+    ([name, role]) =>
+      [name, { where: `${where} (role ${name})`, servers: withOwn(name, role), rules: role.tools }] as const,
   );
   return new Policy({ hub: config.tools, where, servers: new Map(ofServers), roles: new Map(ofRoles) });
 }
@@ -54,7 +55,11 @@ export async function rememberAnswer(config: LoadedConfig, request: AskRequest):
   for (const rule of request.rules) await rememberIn(config, request, rule);
 }
 
-async function rememberIn({ file, servers }: LoadedConfig, { name, origin, session }: AskRequest, rule: Rule): Promise<void> {
+async function rememberIn(
+  { file, servers }: LoadedConfig,
+  { name, origin, session }: AskRequest,
+  rule: Rule,
+): Promise<void> {
   if (rule.list !== "ask" || rule.level === "session") return;
   const spec = servers.find((server) => server.id === origin.source);
   const isFromFile = rule.level === "server" ? spec?.origin.file === file : true;
@@ -78,7 +83,9 @@ function holderOf(level: string, spec: ServerSpec | undefined, role: string | un
 export function aliases({ config, servers }: LoadedConfig): (source: string, originName: string) => string | undefined {
   const patterns = new Map(
     servers.flatMap((spec) =>
-      spec.replaces === undefined ? [] : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, spec.toolPrefix)] as const],
+      spec.replaces === undefined
+        ? []
+        : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, spec.toolPrefix)] as const],
     ),
   );
   return (source, originName) => {

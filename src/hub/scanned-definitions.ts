@@ -31,14 +31,18 @@ export class ScannedDefinitions {
     if (this.#options.mode === "ignore") return;
     for (const capability of capabilities) {
       const findings = this.#scan(capability);
-      if (findings.length > 0) this.#once(`${capability.kind} ${capability.name} ${capability.fingerprint}`, () => this.#options.onSuspicious(capability, findings));
+      if (findings.length > 0)
+        this.#once(`${capability.kind} ${capability.name} ${capability.fingerprint}`, () =>
+          this.#options.onSuspicious(capability, findings),
+        );
     }
     const tools = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
     const news: Shadowing[] = [];
     for (const shadowing of findShadowing(tools.map((tool) => this.#listed(tool)))) {
       const { kind, severity, tool, target } = shadowing;
       // A trusted server may speak of whatever it likes. Of two names either may be the false one.
-      if (this.#options.isTrusted(tool.server) && (kind === "mention" || this.#options.isTrusted(target.server))) continue;
+      if (this.#options.isTrusted(tool.server) && (kind === "mention" || this.#options.isTrusted(target.server)))
+        continue;
       this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));
     }
     if (news.length > 0) this.#options.onShadowing(news);

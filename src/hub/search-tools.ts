@@ -75,12 +75,10 @@ export class SearchTools {
   }
 
   #search(session: Session, query: string, limit: number): CallToolResult {
-    const tools = this.#options.search
-      .find(session, query, limit)
-      .map((tool) => ({
-        name: tool.name,
-        description: oneLine(tool.definition.description || tool.definition.title || ""),
-      }));
+    const tools = this.#options.search.find(session, query, limit).map((tool) => ({
+      name: tool.name,
+      description: oneLine(tool.definition.description || tool.definition.title || ""),
+    }));
     const lines = tools.map(({ name, description }) => (description === "" ? name : `${name}: ${description}`));
     return {
       content: [{ type: "text", text: lines.length === 0 ? "No tool matches. Try other words." : lines.join("\n") }],

@@ -1,7 +1,13 @@
 /** What one kind of session may see of the catalog. Sessions that see the same share one View. */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Snapshot } from "../catalog/snapshot.ts";
-import type { Capability, PromptCapability, ResourceCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
+import type {
+  Capability,
+  PromptCapability,
+  ResourceCapability,
+  TemplateCapability,
+  ToolCapability,
+} from "../model/capability.ts";
 import type { Use } from "../model/source.ts";
 import type { ToolRules } from "../model/tool-rules.ts";
 import type { Session } from "../sessions/session.ts";

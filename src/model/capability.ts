@@ -1,9 +1,4 @@
-import type {
-  PromptDefinition,
-  ResourceDefinition,
-  ResourceTemplateDefinition,
-  ToolDefinition,
-} from "./protocol.ts";
+import type { PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition } from "./protocol.ts";
 
 /** Where a capability comes from and what it is called there. */
 export interface CapabilityOrigin {

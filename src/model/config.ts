@@ -28,7 +28,9 @@ const HubToolsSchema = ToolRulesSchema.extend({
     .regex(/\{tool\}/, "a template that holds {tool}")
     .default(DEFAULT_NAMING)
     .describe("Template of public names, with `{server}` and `{tool}`."),
-  askTimeout: Count.default(300_000).describe("Milliseconds that a question to a person stays open; then the answer is no."),
+  askTimeout: Count.default(300_000).describe(
+    "Milliseconds that a question to a person stays open; then the answer is no.",
+  ),
   max: Count.optional().describe(
     "With more tools than this a session is offered the best of them and three search tools that reach the rest; all if absent.",
   ),
@@ -73,7 +75,9 @@ const GuardSchema = z.strictObject({
   taint: z
     .enum(["off", "ask", "deny"])
     .default("off")
-    .describe("After a session has read untrusted open-world content: what is done with tools that destroy or send out."),
+    .describe(
+      "After a session has read untrusted open-world content: what is done with tools that destroy or send out.",
+    ),
   classes: z
     .strictObject({
       openWorld: Patterns.optional().describe("Tools that bring in content from anywhere."),
@@ -96,7 +100,9 @@ const SecretsSchema = z.strictObject({
       z.array(z.string()).min(1),
     )
     .prefault({})
-    .describe('Programs that print a secret, by the name in `secret://exec/<name>`, such as `{"op": ["op", "read"]}`. No shell is used.'),
+    .describe(
+      'Programs that print a secret, by the name in `secret://exec/<name>`, such as `{"op": ["op", "read"]}`. No shell is used.',
+    ),
   cacheSeconds: z
     .int()
     .min(0)
@@ -106,7 +112,9 @@ const SecretsSchema = z.strictObject({
   maskResults: z
     .boolean()
     .default(true)
-    .describe("Mask values of secrets in what tools return too, so that a server cannot hand its own token to a model."),
+    .describe(
+      "Mask values of secrets in what tools return too, so that a server cannot hand its own token to a model.",
+    ),
 });
 
 export type GuardRules = z.output<typeof GuardSchema>;
@@ -117,7 +125,10 @@ export const ConfigSchema = z.strictObject({
     .record(ServerIdSchema, ServerEntrySchema)
     .prefault({})
     .describe("The MCP servers, by id. The form of Claude Desktop and Cursor is valid as it stands."),
-  import: z.array(z.string().min(1)).prefault([]).describe("Other config files to read servers from; relative to this file."),
+  import: z
+    .array(z.string().min(1))
+    .prefault([])
+    .describe("Other config files to read servers from; relative to this file."),
   plugins: z
     .array(z.string().min(1))
     .prefault([])
@@ -129,7 +140,10 @@ export const ConfigSchema = z.strictObject({
     .optional()
     .describe("Folder offered to servers as a root; relative to this file. None is offered if absent."),
   skills: notBuilt(Anything, "Skills").optional().describe("Folders of skills."),
-  roles: z.record(z.string().min(1), RoleSchema).prefault({}).describe("Subsets of servers and tools, by name of the role."),
+  roles: z
+    .record(z.string().min(1), RoleSchema)
+    .prefault({})
+    .describe("Subsets of servers and tools, by name of the role."),
   guard: GuardSchema.prefault({}).describe("What is done with untrusted content."),
   audit: AuditSchema.prefault({}).describe("The audit record."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are looked up."),

@@ -20,7 +20,9 @@ export function describeBlock(block: ContentBlock): string {
       }
       return "[content: resource]";
     case "resource_link":
-      return typeof block.uri === "string" ? `[resource: ${plain(block.uri, LONGEST_ADDRESS)}]` : "[content: resource_link]";
+      return typeof block.uri === "string"
+        ? `[resource: ${plain(block.uri, LONGEST_ADDRESS)}]`
+        : "[content: resource_link]";
     default:
       return `[content: ${typeof block.type === "string" ? plain(block.type) : "unknown"}]`;
   }

@@ -13,7 +13,10 @@ const RestartSchema = z.strictObject({
 });
 
 const Scopes = z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "scopes without spaces, one per entry"));
-const Issuer = z.string().min(1).describe("The only authorization server that is used; any that the server names if absent.");
+const Issuer = z
+  .string()
+  .min(1)
+  .describe("The only authorization server that is used; any that the server names if absent.");
 
 const OAuthSchema = z.strictObject({
   type: z.literal("oauth").describe("A person logs in once: `toolcrib auth login <server>`."),
@@ -63,7 +66,10 @@ export const ServerIdSchema = z
 export const ServerEntrySchema = z.strictObject({
   name: z.string().min(1).optional().describe("Name for people; the id if absent."),
   command: z.string().min(1).optional().describe("Program of a stdio server."),
-  args: z.array(z.string()).optional().describe("Its arguments. Visible to other users of the machine: no secrets here."),
+  args: z
+    .array(z.string())
+    .optional()
+    .describe("Its arguments. Visible to other users of the machine: no secrets here."),
   env: z
     .record(z.string(), z.string())
     .optional()
@@ -90,7 +96,9 @@ export const ServerEntrySchema = z.strictObject({
     .regex(/^[A-Za-z0-9_-]*$/, "letters, digits, _ and -")
     .optional()
     .describe('Replaces the server part of public names, separator included; "" gives bare tool names.'),
-  tools: ToolRulesSchema.optional().describe("Rules for this server's tools, on the names the server gives them or on public names."),
+  tools: ToolRulesSchema.optional().describe(
+    "Rules for this server's tools, on the names the server gives them or on public names.",
+  ),
   roles: z.array(z.string()).optional().describe("Roles that may see and use this server; all if absent."),
   tags: z.array(z.string()).optional().describe("Labels for filters and rules."),
   trust: z
@@ -117,7 +125,6 @@ export type ServerEntryInput = z.input<typeof ServerEntrySchema>;
 export type ServerAuth = z.output<typeof AuthSchema>;
 export type OAuthSettings = z.output<typeof OAuthSchema>;
 export type ClientCredentialsSettings = z.output<typeof ClientCredentialsSchema>;
-export type RestartRule = z.output<typeof RestartSchema>;
 
 /** Where a spec was written down, for messages and for `status`. */
 export interface SpecOrigin {

@@ -13,7 +13,13 @@ export type ServerState =
   | { readonly kind: "ready"; readonly since: number }
   /** A ping was missed; the third in a row reconnects. */
   | { readonly kind: "degraded"; readonly since: number; readonly missedPings: number; readonly reason: string }
-  | { readonly kind: "restarting"; readonly attempt: number; readonly nextAt: number; readonly reason: string; readonly hint?: string }
+  | {
+      readonly kind: "restarting";
+      readonly attempt: number;
+      readonly nextAt: number;
+      readonly reason: string;
+      readonly hint?: string;
+    }
   | { readonly kind: "failed"; readonly reason: string; readonly hint?: string }
   | { readonly kind: "closed" };
 

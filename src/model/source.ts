@@ -26,7 +26,9 @@ export type Use =
   | { readonly kind: "prompt"; readonly name: string; readonly arguments: Readonly<Record<string, string>> }
   | {
       readonly kind: "completion";
-      readonly ref: { readonly type: "ref/prompt"; readonly name: string } | { readonly type: "ref/resource"; readonly uri: string };
+      readonly ref:
+        | { readonly type: "ref/prompt"; readonly name: string }
+        | { readonly type: "ref/resource"; readonly uri: string };
       readonly argument: { readonly name: string; readonly value: string };
       readonly context?: JsonObject;
     }

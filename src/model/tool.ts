@@ -22,7 +22,12 @@ export interface Tool<Params extends JsonObject = JsonObject, Details = unknown>
    * May throw: `ToolInputError` becomes `invalid_arguments`, `ToolAuthorizationError` becomes `denied`,
    * anything else an error result. Must stop soon after `signal` aborts.
    */
-  execute(toolCallId: string, params: Params, signal?: AbortSignal, onUpdate?: ToolUpdate): Promise<ToolResult<Details>>;
+  execute(
+    toolCallId: string,
+    params: Params,
+    signal?: AbortSignal,
+    onUpdate?: ToolUpdate,
+  ): Promise<ToolResult<Details>>;
   /** Only sessions of the hub's own user may call it. */
   ownerOnly?: boolean;
   annotations?: ToolAnnotations;

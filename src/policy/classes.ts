@@ -34,7 +34,8 @@ export class ToolClasses {
     const list = this.#lists[name];
     if (list.match(subject) !== undefined) return true;
     // What a resource or a prompt brings in was written by anybody, too.
-    const claimed = subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name](subject) : name === "openWorld";
+    const claimed =
+      subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name](subject) : name === "openWorld";
     return claimed && !list.excepts(subject);
   }
 }

@@ -135,14 +135,20 @@ export class Policy {
     steps.push(levelStep("hub", this.#where, this.#hub, byPublicName, isTool));
     if (server !== undefined) steps.push(levelStep("server", server.policy.where, server.rules, byEitherName, isTool));
     const replaced = server?.policy.replaced;
-    if (replaced !== undefined) steps.push(levelStep("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
+    if (replaced !== undefined)
+      steps.push(levelStep("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
     if (role !== undefined) steps.push(levelStep("role", role.policy.where, role.rules, byPublicName, isTool));
     if (session !== undefined) steps.push(levelStep("session", "this session", session, byPublicName, isTool));
     return steps;
   }
 
   /** What is refused whatever the rules say. */
-  *#admission(subject: Subject, who: Who, server: ServerPolicy | undefined, role: RolePolicy | undefined): Generator<Step> {
+  *#admission(
+    subject: Subject,
+    who: Who,
+    server: ServerPolicy | undefined,
+    role: RolePolicy | undefined,
+  ): Generator<Step> {
     if (subject.ownerOnly === true && !who.owner) {
       const where = "the tool's own definition";
       yield denial({ level: "tool", list: "ownerOnly", pattern: subject.publicName, where });

@@ -23,7 +23,9 @@ export class Flight {
         reject(new SecretFailure(`was not given within ${TIMEOUT_MS / 1000} s`, { passing: true }));
         this.#controller.abort();
       });
-      signal.addEventListener("abort", () => reject(new SecretFailure("was given up", { passing: true })), { once: true });
+      signal.addEventListener("abort", () => reject(new SecretFailure("was given up", { passing: true })), {
+        once: true,
+      });
       const settle = (): void => {
         this.#settled = true;
         stop();

@@ -13,5 +13,7 @@ export async function loadOptional<Module>(name: string, load: () => Promise<Mod
 /** A package that is there and lacks one of its own parts is broken, not missing. */
 function isMissing(error: unknown, name: string): boolean {
   if (!(error instanceof Error) || !("code" in error)) return false;
-  return (error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND") && error.message.includes(`'${name}'`);
+  return (
+    (error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND") && error.message.includes(`'${name}'`)
+  );
 }

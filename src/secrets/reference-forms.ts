@@ -30,7 +30,13 @@ const FORMS: Readonly<Record<string, Form>> = {
     path: /^(?!\.{1,2}(?:\/|$))[^/\s]+(?:\/(?!\.{1,2}(?:\/|$))[^/\s]+)+$/,
     field: ANY,
   },
-  aws: { example: "secret://aws/name#jsonkey", bare: BARE, hasField: true, path: /^[A-Za-z0-9/_+=.@:][A-Za-z0-9/_+=.@:!-]*$/, field: ANY },
+  aws: {
+    example: "secret://aws/name#jsonkey",
+    bare: BARE,
+    hasField: true,
+    path: /^[A-Za-z0-9/_+=.@:][A-Za-z0-9/_+=.@:!-]*$/,
+    field: ANY,
+  },
   gcp: {
     example: "secret://gcp/[project/]name[#version]",
     bare: BARE,
@@ -39,8 +45,18 @@ const FORMS: Readonly<Record<string, Form>> = {
     field: /^[A-Za-z0-9_][A-Za-z0-9_-]*$/,
   },
   // The last slash divides, because a service is often a URL.
-  keychain: { example: "secret://keychain/service/account", bare: BARE, hasField: false, path: /^[^\u0000-\u001f\u007f-][^\u0000-\u001f\u007f]*\/[^/\u0000-\u001f\u007f-][^/\u0000-\u001f\u007f]*$/ }, // oxlint-disable-line no-control-regex
-  exec: { example: "secret://exec/name[/argument]", bare: BARE, hasField: false, path: /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[^-\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*)?$/ }, // oxlint-disable-line no-control-regex
+  keychain: {
+    example: "secret://keychain/service/account",
+    bare: BARE,
+    hasField: false,
+    path: /^[^\u0000-\u001f\u007f-][^\u0000-\u001f\u007f]*\/[^/\u0000-\u001f\u007f-][^/\u0000-\u001f\u007f]*$/,
+  }, // oxlint-disable-line no-control-regex
+  exec: {
+    example: "secret://exec/name[/argument]",
+    bare: BARE,
+    hasField: false,
+    path: /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[^-\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*)?$/,
+  }, // oxlint-disable-line no-control-regex
   user: { ...ENV_FORM, example: "secret://user/NAME" },
 };
 

@@ -92,10 +92,13 @@ export function writeReference(provider: string, path: string): string {
 
 function readBraces(text: string, start: number): Reference {
   const end = text.indexOf("}", start);
-  if (end === -1) throw broken(text.slice(start, start + 40), "is not closed with }", "Write `$${` for a literal `${`.");
+  if (end === -1)
+    throw broken(text.slice(start, start + 40), "is not closed with }", "Write `$${` for a literal `${`.");
   const whole = text.slice(start, end + 1);
   const inner = whole.slice(2, -1);
-  return inner.slice(0, SCHEME.length).toLowerCase() === SCHEME ? delimitedSecret(whole, inner) : variable(whole, inner);
+  return inner.slice(0, SCHEME.length).toLowerCase() === SCHEME
+    ? delimitedSecret(whole, inner)
+    : variable(whole, inner);
 }
 
 function variable(whole: string, inner: string): Reference {
@@ -112,7 +115,8 @@ function variable(whole: string, inner: string): Reference {
 function delimitedSecret(whole: string, inner: string): Reference {
   const rest = inner.slice(SCHEME.length);
   // A default would be the opposite of failing closed.
-  if (rest.includes(":-")) throw broken(whole, "has a default, which a secret cannot have", "Leave out `:-` and what follows.");
+  if (rest.includes(":-"))
+    throw broken(whole, "has a default, which a secret cannot have", "Leave out `:-` and what follows.");
   const slash = rest.indexOf("/");
   return secret(whole, slash === -1 ? rest : rest.slice(0, slash), slash === -1 ? "" : rest.slice(slash + 1));
 }

@@ -31,9 +31,33 @@ export interface ResolveOptions {
 
 /** Variables that everybody uses in paths and that hold no secret; masking them would make every message unreadable. */
 const HARMLESS = new Set([
-  "APPDATA", "HOME", "HOMEDRIVE", "HOMEPATH", "HOST", "HOSTNAME", "LANG", "LOCALAPPDATA", "LOGNAME", "NODE_ENV", "PATH",
-  "PORT", "PWD", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER", "USERNAME", "USERPROFILE",
-  "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+  "APPDATA",
+  "HOME",
+  "HOMEDRIVE",
+  "HOMEPATH",
+  "HOST",
+  "HOSTNAME",
+  "LANG",
+  "LOCALAPPDATA",
+  "LOGNAME",
+  "NODE_ENV",
+  "PATH",
+  "PORT",
+  "PWD",
+  "SHELL",
+  "TEMP",
+  "TERM",
+  "TMP",
+  "TMPDIR",
+  "TZ",
+  "USER",
+  "USERNAME",
+  "USERPROFILE",
+  "XDG_CACHE_HOME",
+  "XDG_CONFIG_HOME",
+  "XDG_DATA_HOME",
+  "XDG_RUNTIME_DIR",
+  "XDG_STATE_HOME",
 ]);
 
 /** How many look-ups had begun when a spec was resolved last: the next connect reads what it used again. */
@@ -43,7 +67,11 @@ const lastMark = new WeakMap<Secrets, WeakMap<ServerSpec, number>>();
  * Looks everything up at once. Rejects with one error that names every reference that failed and where it stands, never a
  * value. What must be masked is with the redactor of `secrets` when it resolves.
  */
-export async function resolveSpec(spec: ServerSpec, secrets: Secrets, options: ResolveOptions = {}): Promise<ResolvedSpec> {
+export async function resolveSpec(
+  spec: ServerSpec,
+  secrets: Secrets,
+  options: ResolveOptions = {},
+): Promise<ResolvedSpec> {
   const warnings = new Set<string>();
   const newerThan = marksOf(secrets).get(spec);
   const lookUp = { ...options, baseDir: spec.baseDir, newerThan, warn: (text: string) => void warnings.add(text) };

@@ -30,17 +30,25 @@ export function runCommand(
   { env, signal, cwd, input }: CommandOptions,
 ): Promise<CommandResult | undefined> {
   return new Promise((resolve, reject) => {
-    const options = { env, encoding: "utf8", maxBuffer: 2 * LARGEST_SECRET, windowsHide: true, ...(cwd === undefined ? {} : { cwd }) } as const;
+    const options = {
+      env,
+      encoding: "utf8",
+      maxBuffer: 2 * LARGEST_SECRET,
+      windowsHide: true,
+      ...(cwd === undefined ? {} : { cwd }),
+    } as const;
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       signal.removeEventListener("abort", stop);
       if (error === null) return resolve({ exitCode: 0, stdout, complaint: "" });
-      if (signal.aborted) return reject(new SecretFailure(`${program} was ended`, { passing: true, cause: signal.reason }));
+      if (signal.aborted)
+        return reject(new SecretFailure(`${program} was ended`, { passing: true, cause: signal.reason }));
       if (error.code === "ENOENT") return resolve(undefined);
       if (String(error.code) === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
         return reject(new SecretFailure(`is larger than ${LARGEST_SECRET / 1024} KiB`));
       }
       if (typeof error.code !== "number") {
-        const how = error.signal === undefined || error.signal === null ? String(error.code) : `killed by ${error.signal}`;
+        const how =
+          error.signal === undefined || error.signal === null ? String(error.code) : `killed by ${error.signal}`;
         return reject(new SecretFailure(`${program} did not run: ${how}`));
       }
       resolve({ exitCode: error.code, stdout: "", complaint: firstLine(stderr) });
@@ -62,5 +70,8 @@ export function runCommand(
 function firstLine(text: string): string {
   const line = text.split(/[\r\n]+/).find((each) => each.trim() !== "") ?? "";
   // oxlint-disable-next-line no-control-regex
-  return line.replace(/[\u0000-\u001f\u007f]/g, " ").trim().slice(0, LONGEST_COMPLAINT);
+  return line
+    .replace(/[\u0000-\u001f\u007f]/g, " ")
+    .trim()
+    .slice(0, LONGEST_COMPLAINT);
 }

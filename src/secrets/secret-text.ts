@@ -40,7 +40,8 @@ export function jsonField(text: string, name: string): string {
   } catch {
     // The parser's message quotes the text, which is the secret.
   }
-  if (!isJsonObject(parsed)) throw new SecretFailure(`has no keys: it is no JSON object`, { hint: `Leave out #${name}.` });
+  if (!isJsonObject(parsed))
+    throw new SecretFailure(`has no keys: it is no JSON object`, { hint: `Leave out #${name}.` });
   return fieldOf(parsed, name);
 }
 

@@ -12,7 +12,13 @@ import { looksLikeCredential } from "./looks-like-secret.ts";
 import { SecretFailure, type ProviderContext, type SecretProvider } from "./provider.ts";
 import { allProviders } from "./providers/all.ts";
 import { Redactor } from "./redactor.ts";
-import { parseReferences, type Part, type Reference, type SecretReference, type VariableReference } from "./references.ts";
+import {
+  parseReferences,
+  type Part,
+  type Reference,
+  type SecretReference,
+  type VariableReference,
+} from "./references.ts";
 
 export interface SecretsOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -109,7 +115,10 @@ export class Secrets {
       if (looksLikeCredential(reference.name)) this.redactor.addCredential(value);
       return value;
     }
-    throw failed(reference, new SecretFailure("is not set", { hint: `Set ${reference.name} in the environment that Toolcrib runs in.` }));
+    throw failed(
+      reference,
+      new SecretFailure("is not set", { hint: `Set ${reference.name} in the environment that Toolcrib runs in.` }),
+    );
   }
 
   async #secret(secret: SecretReference, options: LookUpOptions): Promise<string> {
@@ -173,11 +182,15 @@ export class Secrets {
 
 /** `server_unavailable` where waiting may help, so that the connection tries again; `invalid_config` where it does not. */
 function failed(reference: Reference, failure: SecretFailure): ToolcribError {
-  return new ToolcribError(failure.passing ? "server_unavailable" : "invalid_config", `${reference.text} ${failure.message}`, {
-    hint: failure.hint,
-    details: { reference: reference.text, sent: false },
-    cause: failure,
-  });
+  return new ToolcribError(
+    failure.passing ? "server_unavailable" : "invalid_config",
+    `${reference.text} ${failure.message}`,
+    {
+      hint: failure.hint,
+      details: { reference: reference.text, sent: false },
+      cause: failure,
+    },
+  );
 }
 
 function fallbackOf(part: Part): string {

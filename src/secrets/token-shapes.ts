@@ -38,7 +38,8 @@ const END_OF_KEY = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const AUTHORIZATION = /\b(?:Bearer|Basic)(?:\s{1,4}|%20|\+)(?=[A-Za-z0-9._~+/=-]{8})/gi;
 const USERINFO = /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?=[^\s/?#@"'<>]{1,512}@)/gi;
 /** `GITHUB_TOKEN=abc`, `?api_key=abc`, `"password":"abc"`, `x-api-key: abc`. */
-const NAMED = /(?<![A-Za-z0-9_.-])([A-Za-z][A-Za-z0-9_.-]{1,63})(=|["']:\s{0,4}["']|:\s{0,4}(?=\S{12}))(?=[^\s"'&;,<>(){}]{4})/g;
+const NAMED =
+  /(?<![A-Za-z0-9_.-])([A-Za-z][A-Za-z0-9_.-]{1,63})(=|["']:\s{0,4}["']|:\s{0,4}(?=\S{12}))(?=[^\s"'&;,<>(){}]{4})/g;
 
 /** What a token is made of; anything else ends it. */
 const TOKEN = charactersOf(/[A-Za-z0-9._~+/=-]/, false);

@@ -9,7 +9,8 @@ export function formsOf(value: string): string[] {
   const hex = Buffer.from(value, "utf8").toString("hex");
   if (hex.length >= 2 * SHORTEST_PIECE) forms.push(hex, hex.toUpperCase());
   // A key of several lines is printed line by line.
-  if (value.includes("\n")) forms.push(...value.split(/\r?\n/).filter((line) => line.length >= SHORTEST_LINE && !line.startsWith("-----")));
+  if (value.includes("\n"))
+    forms.push(...value.split(/\r?\n/).filter((line) => line.length >= SHORTEST_LINE && !line.startsWith("-----")));
   return forms;
 }
 

@@ -29,7 +29,11 @@ export function checkToolShape(tool: unknown): asserts tool is Tool {
 /** Apart from the shape, because Toolcrib's own tools are mirrored into registries like those of MCP servers. */
 export function checkNotReserved({ name }: Tool): void {
   if (!RESERVED.test(name)) return;
-  throw refusal(`the tool "${name}"`, "has a reserved name", "Names that begin with skill__ or toolcrib_ are Toolcrib's own.");
+  throw refusal(
+    `the tool "${name}"`,
+    "has a reserved name",
+    "Names that begin with skill__ or toolcrib_ are Toolcrib's own.",
+  );
 }
 
 /** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */

@@ -137,7 +137,9 @@ export class ChangeStream {
   #retryLater(error: ToolcribError): void {
     if (this.#closed || error.details?.["sessionLost"] === true) return;
     if (rpcOf(error)?.code === METHOD_NOT_FOUND) {
-      this.#options.warn("The server announces changes but does not know subscriptions/listen: its lists are not live.");
+      this.#options.warn(
+        "The server announces changes but does not know subscriptions/listen: its lists are not live.",
+      );
       return;
     }
     const delay = this.#delayMs;

@@ -26,7 +26,8 @@ export class LinkCare {
     this.#link = link;
     this.#options = options;
     const { clock, warn, onStreamReopened } = options;
-    if (link.agreement.era === "modern") this.#stream = new ChangeStream(link, { clock, warn, onReopened: onStreamReopened });
+    if (link.agreement.era === "modern")
+      this.#stream = new ChangeStream(link, { clock, warn, onReopened: onStreamReopened });
   }
 
   /** Asks for changes of the lists and of these resources. Never rejects. */

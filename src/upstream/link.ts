@@ -117,7 +117,10 @@ async function openInTime(wire: Wire, deadline: number, deps: ConnectionDeps, si
     await wire.open(AbortSignal.any([signal, late.signal]));
   } catch (error) {
     if (!late.signal.aborted || signal.aborted) throw error;
-    throw new ToolcribError("timeout", "The server could not be reached in time.", { details: { sent: false }, cause: error });
+    throw new ToolcribError("timeout", "The server could not be reached in time.", {
+      details: { sent: false },
+      cause: error,
+    });
   } finally {
     stop();
   }

@@ -58,13 +58,17 @@ function checkProperty(property: JsonObject, path: readonly string[], found: Mir
 
 /** Values that are data, not schemas, may hold anything. */
 function isSchemaKeyword(keyword: string): boolean {
-  return !["default", "const", "enum", "examples", "example", "required", "type", "title", "description"].includes(keyword);
+  return !["default", "const", "enum", "examples", "example", "required", "type", "title", "description"].includes(
+    keyword,
+  );
 }
 
 function holdsAnnotation(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(holdsAnnotation);
   if (!isJsonObject(value)) return false;
-  return ANNOTATION in value || Object.entries(value).some(([key, inner]) => isSchemaKeyword(key) && holdsAnnotation(inner));
+  return (
+    ANNOTATION in value || Object.entries(value).some(([key, inner]) => isSchemaKeyword(key) && holdsAnnotation(inner))
+  );
 }
 
 export function paramHeaders(tool: ToolDefinition, args: JsonObject): Record<string, string> {

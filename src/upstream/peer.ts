@@ -192,7 +192,9 @@ export class Peer {
     if (pending === undefined) return this.#unexpected(response);
     if ("error" in response) return pending.reject(errorFromRpc(response.error));
     if (isJsonObject(response.result)) return pending.resolve(response.result);
-    pending.reject(new ToolcribError("tool_error", `The server answered ${pending.method} with something that is no object.`));
+    pending.reject(
+      new ToolcribError("tool_error", `The server answered ${pending.method} with something that is no object.`),
+    );
   }
 
   /** Some servers send a numeric id back as a string. */
@@ -249,8 +251,13 @@ export class Peer {
     if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending);
     const seconds = Math.round(spent / 100) / 10;
     const text = `${pending.method} got no answer within ${seconds} s.`;
-    const hint = "Raise the server's `toolTimeout` (calls) or `timeout` (connecting), or look at what the server is doing.";
-    this.#giveUp(id, new ToolcribError("timeout", text, { hint, details: { afterMs: spent, sent: true } }), "Timed out.");
+    const hint =
+      "Raise the server's `toolTimeout` (calls) or `timeout` (connecting), or look at what the server is doing.";
+    this.#giveUp(
+      id,
+      new ToolcribError("timeout", text, { hint, details: { afterMs: spent, sent: true } }),
+      "Timed out.",
+    );
   }
 
   #giveUp(id: RequestId, error: ToolcribError, reason: string): void {
@@ -283,7 +290,9 @@ export class Peer {
     const pending = this.#take(id);
     if (pending === undefined) return;
     if (thrown instanceof ToolcribError) return pending.reject(answeredByStatus(thrown));
-    pending.reject(new ToolcribError("internal", `Sending ${pending.method} failed: ${String(thrown)}`, { cause: thrown }));
+    pending.reject(
+      new ToolcribError("internal", `Sending ${pending.method} failed: ${String(thrown)}`, { cause: thrown }),
+    );
   }
 
   #lose(error: ToolcribError): void {

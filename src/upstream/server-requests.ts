@@ -30,7 +30,11 @@ export async function answerServer(
 }
 
 function noCallback(method: string, option: string): ToolcribError {
-  return refusal(METHOD_NOT_FOUND, `Nobody here answers ${method}: the session has no ${option} callback.`, `Give ${option}.`);
+  return refusal(
+    METHOD_NOT_FOUND,
+    `Nobody here answers ${method}: the session has no ${option} callback.`,
+    `Give ${option}.`,
+  );
 }
 
 /**

@@ -17,7 +17,10 @@ export function useRequest(use: Use): UseRequest {
       return { method: "prompts/get", params: { name: use.name, arguments: use.arguments } };
     case "completion": {
       const { ref, argument, context } = use;
-      return { method: "completion/complete", params: { ref, argument, ...(context === undefined ? {} : { context }) } };
+      return {
+        method: "completion/complete",
+        params: { ref, argument, ...(context === undefined ? {} : { context }) },
+      };
     }
     case "subscribe":
       return { method: "resources/subscribe", params: { uri: use.uri } };

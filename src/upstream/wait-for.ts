@@ -17,14 +17,14 @@ export function waitFor<T>(work: Promise<T>, { clock, timeoutMs, signal }: WaitL
     };
     const onAbort = (): void => giveUp(new ToolcribError("cancelled", "The call was cancelled by the caller."));
     const text = "The server did not become ready in time.";
-    const stopTimer = clock.after(timeoutMs, () => giveUp(new ToolcribError("timeout", text, { details: { sent: false } })));
+    const stopTimer = clock.after(timeoutMs, () =>
+      giveUp(new ToolcribError("timeout", text, { details: { sent: false } })),
+    );
     if (signal.aborted) return onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
-    work
-      .then(resolve, reject)
-      .finally(() => {
-        stopTimer();
-        signal.removeEventListener("abort", onAbort);
-      });
+    work.then(resolve, reject).finally(() => {
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+    });
   });
 }

@@ -30,7 +30,11 @@ export class Canaries {
 function encodings(value: string): Record<string, string> {
   const bytes = Buffer.from(value);
   // The part in the middle that is the same whatever stands around it, for each of the three ways it can be shifted.
-  const shifted = [0, 1, 2].map((shift) => Buffer.concat([Buffer.alloc(shift, "x"), bytes]).toString("base64").slice(4, 20));
+  const shifted = [0, 1, 2].map((shift) =>
+    Buffer.concat([Buffer.alloc(shift, "x"), bytes])
+      .toString("base64")
+      .slice(4, 20),
+  );
   return {
     plain: value,
     "first half": value.slice(0, 20),

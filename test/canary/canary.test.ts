@@ -18,7 +18,13 @@ function folder(): string {
 it("the search finds what it looks for", async () => {
   const { canaries } = await leakySetup(folder());
   const [place = "", value = ""] = [...canaries.values][0] ?? [];
-  for (const text of [value, encodeURIComponent(value), Buffer.from(`user:${value}`).toString("base64"), Buffer.from(value).toString("hex"), JSON.stringify({ value })]) {
+  for (const text of [
+    value,
+    encodeURIComponent(value),
+    Buffer.from(`user:${value}`).toString("base64"),
+    Buffer.from(value).toString("hex"),
+    JSON.stringify({ value }),
+  ]) {
     expect(canaries.foundIn(`x ${text} y`).join(), text).toContain(place);
   }
   expect(canaries.foundIn("nothing")).toEqual([]);
@@ -30,7 +36,8 @@ describe("[guard-10b] no secret comes out", () => {
     const { canaries, env, config } = await leakySetup(place.dir);
     const { mcpServers, ...rest } = config;
     place.configure(mcpServers, rest);
-    const both = (...commands: string[]): string[][] => commands.flatMap((command) => [command.split(" "), [...command.split(" "), "--json"]]);
+    const both = (...commands: string[]): string[][] =>
+      commands.flatMap((command) => [command.split(" "), [...command.split(" "), "--json"]]);
     const uses = [
       ...both(...["dump", "fails", "refuses", "tells", "dies", "nosuch"].map((tool) => `call serve__${tool}`)),
       ...both("read leak://all", "prompt serve__ask", "call unauthorized__x", "call crash__x"),
@@ -47,7 +54,11 @@ describe("[guard-10b] no secret comes out", () => {
         for (const [index, { code, stdout, stderr }] of finished.entries()) {
           const said = `${stdout}\n${stderr}`;
           expect(said.trim(), some[index]?.join(" ")).not.toBe("");
-          expect({ args: some[index], code, found: canaries.foundIn(said) }).toEqual({ args: some[index], code, found: [] });
+          expect({ args: some[index], code, found: canaries.foundIn(said) }).toEqual({
+            args: some[index],
+            code,
+            found: [],
+          });
         }
       }
     }
@@ -71,9 +82,15 @@ describe("[guard-10b] no secret comes out", () => {
       expect(canaries.foundIn(stdout + stderr)).toEqual([]);
       expect(stdout + stderr).not.toContain("at secret place");
     }
-    place.configure({ silent: { ...(config.mcpServers["silent"] as object), timeout: 20_000 } }, { secrets: config["secrets"], plugins: [plugin] });
+    place.configure(
+      { silent: { ...(config.mcpServers["silent"] as object), timeout: 20_000 } },
+      { secrets: config["secrets"], plugins: [plugin] },
+    );
     const crashed = await place.run(["list"], { env });
-    expect(crashed).toMatchObject({ code: 1, stderr: expect.stringContaining("error: Unexpected fault: fault with [redacted] and password=[redacted]\n") });
+    expect(crashed).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("error: Unexpected fault: fault with [redacted] and password=[redacted]\n"),
+    });
     expect(canaries.foundIn(crashed.stdout + crashed.stderr)).toEqual([]);
   });
 
@@ -86,21 +103,30 @@ describe("[guard-10b] no secret comes out", () => {
     const seen: unknown[] = [];
     const hub = await createHub(file, { home, env: { HOME: dir, ...env }, connect: "none", logLevel: "debug" });
     onTestFinished(() => hub.close());
-    for (const event of ["server", "catalog", "log", "warning", "call", "resource-updated"] as const) hub.on(event, (each) => seen.push([event, each]));
+    for (const event of ["server", "catalog", "log", "warning", "call", "resource-updated"] as const)
+      hub.on(event, (each) => seen.push([event, each]));
     await Promise.all(hub.servers().map(({ id }) => hub.connect(id)));
-    expect(hub.servers().filter(({ state }) => state === "ready").map(({ id }) => id)).toEqual(["serve"]);
+    expect(
+      hub
+        .servers()
+        .filter(({ state }) => state === "ready")
+        .map(({ id }) => id),
+    ).toEqual(["serve"]);
 
     const onProgress = (progress: unknown): void => void seen.push(["progress", progress]);
-    for (const tool of ["dump", "fails", "refuses", "tells"]) seen.push(await hub.call(hub.session, { name: `serve__${tool}`, onProgress }));
+    for (const tool of ["dump", "fails", "refuses", "tells"])
+      seen.push(await hub.call(hub.session, { name: `serve__${tool}`, onProgress }));
     seen.push(await hub.read(hub.session, { uri: "leak://all" }));
     seen.push(await hub.prompt(hub.session, { name: "serve__ask" }));
     seen.push(await hub.call(hub.session, { name: "crash__x" }));
-    for (const tool of hub.tools({ for: "openai" })) if (/dump|fails/.test(tool.name)) seen.push(await tool.execute("1", {}).catch((error: unknown) => String(error)));
+    for (const tool of hub.tools({ for: "openai" }))
+      if (/dump|fails/.test(tool.name)) seen.push(await tool.execute("1", {}).catch((error: unknown) => String(error)));
     seen.push(await hub.call(hub.session, { name: "serve__dies" }), hub.servers(), hub.quarantined());
     await hub.close();
 
     const told = JSON.stringify(seen);
-    for (const word of ["told", "refused: ", "cannot log in", "not JSON", '"progress"', '"log"']) expect(told, word).toContain(word);
+    for (const word of ["told", "refused: ", "cannot log in", "not JSON", '"progress"', '"log"'])
+      expect(told, word).toContain(word);
     expect(canaries.foundIn(told)).toEqual([]);
     expect(canaries.foundIn(filesUnder(home))).toEqual([]);
   });
@@ -110,7 +136,14 @@ it("[guard-10b] leaves results as they are where maskResults is off, and masks e
   const dir = folder();
   const { canaries, env, config } = await leakySetup(dir);
   const file = join(dir, "toolcrib.json");
-  writeFileSync(file, JSON.stringify({ ...config, mcpServers: { serve: config.mcpServers["serve"] }, secrets: { exec: { keeper: ["keeper"] }, maskResults: false } }));
+  writeFileSync(
+    file,
+    JSON.stringify({
+      ...config,
+      mcpServers: { serve: config.mcpServers["serve"] },
+      secrets: { exec: { keeper: ["keeper"] }, maskResults: false },
+    }),
+  );
   const hub = await createHub(file, { home: join(dir, "home"), env: { HOME: dir, ...env } });
   onTestFinished(() => hub.close());
   expect(canaries.foundIn(JSON.stringify(await hub.call(hub.session, { name: "serve__dump" })))).not.toEqual([]);

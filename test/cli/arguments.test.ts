@@ -12,7 +12,10 @@ afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 function build(typed: readonly string[], properties: JsonObject, rest: JsonObject = {}): JsonObject {
   const schema = { type: "object", properties, ...rest };
-  return buildArguments(typed.map((each) => parseAssignment(each, cwd)), schema).arguments;
+  return buildArguments(
+    typed.map((each) => parseAssignment(each, cwd)),
+    schema,
+  ).arguments;
 }
 
 function refusal(run: () => unknown): ToolcribError {
@@ -50,22 +53,40 @@ describe("[spine-19b] key=value takes its type from the schema", () => {
     ["a repeated key", { type: "array", items: { type: "integer" } }, ["v=1", "v=2"], [1, 2]],
     ["an array that may be null", { type: ["array", "null"], items: { type: "integer" } }, ["v=1"], [1]],
     ["string or array, given once", { anyOf: [{ type: "string" }, { type: "array" }] }, ["v=a"], "a"],
-    ["string or array, given twice", { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] }, ["v=a", "v=b"], ["a", "b"]],
+    [
+      "string or array, given twice",
+      { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
+      ["v=a", "v=b"],
+      ["a", "b"],
+    ],
     ["a tuple", { prefixItems: [{ type: "string" }, { type: "integer" }] }, ["v=1", "v=2"], ["1", 2]],
     ["anything: JSON where it is JSON", {}, ["v=[1]"], [1]],
     ["anything: text otherwise", {}, ["v=hello"], "hello"],
     ["anything: repeated", {}, ["v=1", "v=a"], [1, "a"]],
     ["forced JSON", { type: "string" }, ["v:=12"], 12],
     ["an @ that is meant", { type: "string" }, ["v=@@scope/name"], "@scope/name"],
-    ["nested keys", { type: "object", properties: { a: { type: "integer" }, b: { type: "string" } } }, ["v.a=1", "v.b=2"], { a: 1, b: "2" }],
-    ["nested array by number", { type: "array", items: { type: "object", properties: { n: { type: "string" } } } }, ["v.1.n=5", "v.0.n=4"], [{ n: "4" }, { n: "5" }]],
+    [
+      "nested keys",
+      { type: "object", properties: { a: { type: "integer" }, b: { type: "string" } } },
+      ["v.a=1", "v.b=2"],
+      { a: 1, b: "2" },
+    ],
+    [
+      "nested array by number",
+      { type: "array", items: { type: "object", properties: { n: { type: "string" } } } },
+      ["v.1.n=5", "v.0.n=4"],
+      [{ n: "4" }, { n: "5" }],
+    ],
   ];
   it.each(cases)("%s", (_title, schema, typed, value) => {
     expect(build(typed, { v: schema })).toEqual({ v: value });
   });
 
   it("follows $ref, and one that goes in circles", () => {
-    const $defs = { size: { type: "integer" }, node: { type: "object", properties: { next: { $ref: "#/$defs/node" }, size: { $ref: "#/$defs/size" } } } };
+    const $defs = {
+      size: { type: "integer" },
+      node: { type: "object", properties: { next: { $ref: "#/$defs/node" }, size: { $ref: "#/$defs/size" } } },
+    };
     expect(build(["node.next.next.size=3"], { node: { $ref: "#/$defs/node" } }, { $defs })).toEqual({
       node: { next: { next: { size: 3 } } },
     });
@@ -75,7 +96,9 @@ describe("[spine-19b] key=value takes its type from the schema", () => {
 
   it("takes a dotted key as it stands where the schema has one", () => {
     expect(build(["a.b=1"], { "a.b": { type: "integer" } })).toEqual({ "a.b": 1 });
-    expect(() => build(["s.x=1"], { s: { type: "string" } }, { additionalProperties: false })).toThrow(/"s\.x" is unknown/);
+    expect(() => build(["s.x=1"], { s: { type: "string" } }, { additionalProperties: false })).toThrow(
+      /"s\.x" is unknown/,
+    );
   });
 
   it("reads a file, as base64 where the schema says so", () => {
@@ -98,16 +121,31 @@ describe("[spine-19b] key=value takes its type from the schema", () => {
 describe("[spine-19b] what does not fit is refused with what is allowed", () => {
   const closed = { additionalProperties: false };
   const cases: [title: string, typed: string[], properties: JsonObject, message: RegExp][] = [
-    ["a word for a number", ["v=ten"], { v: { type: "integer", minimum: 1, maximum: 9 } }, /"v": "ten" is not integer 1\.\.9/],
+    [
+      "a word for a number",
+      ["v=ten"],
+      { v: { type: "integer", minimum: 1, maximum: 9 } },
+      /"v": "ten" is not integer 1\.\.9/,
+    ],
     ["a fraction for an integer", ["v=1.5"], { v: { type: "integer" } }, /is not integer/],
     ["an integer that cannot be held", ["v=90071992547409931"], { v: { type: "integer" } }, /too large/],
     ["a boolean in other words", ["v=yes"], { v: { type: "boolean" } }, /write true or false/],
     ["a value outside the enum", ["v=x"], { v: { enum: ["low", "high"] } }, /"x" is not "low" \| "high"/],
     ["text for an object", ["v=x"], { v: { type: "object" } }, /give it as JSON or as nested\.key=value/],
-    ["an element of the wrong type", ["v=1", "v=x"], { v: { type: "array", items: { type: "integer" } } }, /"v": "x" is not integer/],
+    [
+      "an element of the wrong type",
+      ["v=1", "v=x"],
+      { v: { type: "array", items: { type: "integer" } } },
+      /"v": "x" is not integer/,
+    ],
     ["a key given twice", ["v=1", "v=2"], { v: { type: "integer" } }, /given 2 times, but is integer/],
     ["whole and in parts", ['v={"a":1}', "v.b=2"], { v: { type: "object" } }, /both whole and in parts/],
-    ["an unknown key, with a near one", ["pth=1"], { path: { type: "string" } }, /"pth" is unknown; did you mean "path"/],
+    [
+      "an unknown key, with a near one",
+      ["pth=1"],
+      { path: { type: "string" } },
+      /"pth" is unknown; did you mean "path"/,
+    ],
     ["an unknown key, with the known ones", ["zzzzzzz=1"], { path: { type: "string" } }, /known are path/],
   ];
   it.each(cases)("%s", (_title, typed, properties, message) => {

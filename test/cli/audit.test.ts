@@ -25,7 +25,14 @@ function filled(): Workspace {
   place.configure({});
   const log = new AuditLog({ dir: auditDir(place) });
   log.write(callRecord({ name: "files__read", time: minutesAgo(60) }), { arguments: { path: "x" } });
-  log.write(callRecord({ name: "git__push", session: "abcdef-2", origin: { source: "git", name: "push" }, time: minutesAgo(1) }));
+  log.write(
+    callRecord({
+      name: "git__push",
+      session: "abcdef-2",
+      origin: { source: "git", name: "push" },
+      time: minutesAgo(1),
+    }),
+  );
   log.write(callRecord({ name: "files__delete", time: minutesAgo(0), ...denial }));
   log.close();
   return place;
@@ -46,7 +53,13 @@ describe("[guard-18c] toolcrib audit", () => {
     expect(lines[0]).toMatch(/^TIME +SESSION +ROLE +DOOR +NAME +DECISION +OUTCOME/);
     expect(lines[3]).toMatch(/files__delete +deny +denied .*deny "\*__delete" in toolcrib\.json$/);
     const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
-    expect(records[0]).toMatchObject({ type: "call", seq: 1, name: "files__read", argumentBytes: 12, decision: "allow" });
+    expect(records[0]).toMatchObject({
+      type: "call",
+      seq: 1,
+      name: "files__read",
+      argumentBytes: 12,
+      decision: "allow",
+    });
     expect(records[0]).toHaveProperty("chain");
   });
 
@@ -70,7 +83,11 @@ describe("[guard-18c] toolcrib audit", () => {
     for (const wrong of [["--since", "yesterday"], ["--limit", "x"], ["veryfi"]]) {
       expect((await place.run(["audit", ...wrong])).code).toBe(2);
     }
-    expect(await place.run(["audit"])).toMatchObject({ code: 0, stdout: "", stderr: expect.stringContaining("No records") as string });
+    expect(await place.run(["audit"])).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringContaining("No records") as string,
+    });
     expect(await names(place)).toEqual([]);
   });
 
@@ -88,13 +105,19 @@ describe("[guard-18c] toolcrib audit", () => {
     child.kill("SIGINT");
     expect((await finished).code).toBe(0);
     log.close();
-    const lines = shown.trimEnd().split("\n").map((line) => JSON.parse(line) as StoredRecord);
+    const lines = shown
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as StoredRecord);
     expect(lines.map((record) => record.name)).toEqual(["files__delete", "files__later"]);
   });
 
   it("[guard-18b] verify exits 0 for a sound log and 1 for a changed one, and says where", async () => {
     const place = filled();
-    expect(await place.run(["audit", "verify"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok: 1 chains, 5 lines/) as string });
+    expect(await place.run(["audit", "verify"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^ok: 1 chains, 5 lines/) as string,
+    });
     const [file = ""] = readdirSync(auditDir(place));
     const path = join(auditDir(place), file);
     writeFileSync(path, readFileSync(path, "utf8").replace("git__push", "git__pull"));
@@ -103,7 +126,10 @@ describe("[guard-18c] toolcrib audit", () => {
     expect(broken.stdout).toContain(`changed: ${file}:3: `);
     const json = await place.run(["audit", "verify", "--json"]);
     expect(json.code).toBe(1);
-    expect(json.json<AuditReport>()).toMatchObject({ ok: false, chains: [{ problems: [{ what: "changed", line: 3 }] }] });
+    expect(json.json<AuditReport>()).toMatchObject({
+      ok: false,
+      chains: [{ problems: [{ what: "changed", line: 3 }] }],
+    });
   });
 });
 

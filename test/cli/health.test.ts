@@ -7,7 +7,14 @@ import { BIN, bundled, misbehaving, missingProgram, workspace } from "./run-cli.
 
 interface Report {
   ok: boolean;
-  checks: { area: string; status: string; message: string; hint?: string; server?: string; details?: Record<string, unknown> }[];
+  checks: {
+    area: string;
+    status: string;
+    message: string;
+    hint?: string;
+    server?: string;
+    details?: Record<string, unknown>;
+  }[];
 }
 
 describe("[spine-19d] status", () => {
@@ -23,15 +30,31 @@ describe("[spine-19d] status", () => {
     const json = await place.run(["status", "--json"]);
     expect(json.code).toBe(0);
     const byId = new Map(json.json<ServerInfo[]>().map((info) => [info.id, info]));
-    expect(byId.get("ok")).toMatchObject({ state: "ready", status: "connected", transport: "stdio", toolCount: 11, serverVersion: "1.0.0", lastError: null });
-    expect(byId.get("broken")).toMatchObject({ state: "failed", status: "error", lastError: expect.stringContaining("toolcrib-no-such-program") });
-    expect(byId.get("crashes")).toMatchObject({ status: "error", lastError: expect.stringContaining("MISBEHAVING_KEY is not set") });
+    expect(byId.get("ok")).toMatchObject({
+      state: "ready",
+      status: "connected",
+      transport: "stdio",
+      toolCount: 12,
+      serverVersion: "1.0.0",
+      lastError: null,
+    });
+    expect(byId.get("broken")).toMatchObject({
+      state: "failed",
+      status: "error",
+      lastError: expect.stringContaining("toolcrib-no-such-program"),
+    });
+    expect(byId.get("crashes")).toMatchObject({
+      status: "error",
+      lastError: expect.stringContaining("MISBEHAVING_KEY is not set"),
+    });
     expect(byId.get("off")).toMatchObject({ state: "disabled", status: "disconnected" });
     expect(byId.get("lazy")).toMatchObject({ state: "idle" });
 
     const table = await place.run(["status"]);
     expect(table.code).toBe(0);
-    expect(table.stdout).toMatch(/^ID +STATE +TRANSPORT +TOOLS +VERSION +TIME +REASON\nok +ready +stdio +11 +1\.0\.0 +\d+ ms/);
+    expect(table.stdout).toMatch(
+      /^ID +STATE +TRANSPORT +TOOLS +VERSION +TIME +REASON\nok +ready +stdio +12 +1\.0\.0 +\d+ ms/,
+    );
     expect(table.stdout).toMatch(/^broken +failed +stdio +- +- .*toolcrib-no-such-program/m);
   });
 
@@ -50,8 +73,14 @@ describe("[spine-19d] doctor", () => {
     expect(code).toBe(0);
     const report = JSON.parse(stdout) as Report;
     expect(report.ok).toBe(true);
-    expect(report.checks.map((check) => check.area)).toEqual(expect.arrayContaining(["node", "home", "config", "server"]));
-    expect(report.checks.find((check) => check.server === "memory")?.details).toMatchObject({ era: "legacy", ms: expect.any(Number), toolCount: 9 });
+    expect(report.checks.map((check) => check.area)).toEqual(
+      expect.arrayContaining(["node", "home", "config", "server"]),
+    );
+    expect(report.checks.find((check) => check.server === "memory")?.details).toMatchObject({
+      era: "legacy",
+      ms: expect.any(Number),
+      toolCount: 9,
+    });
     expect(report.checks.find((check) => check.server === "lazy")?.status).toBe("ok");
     expect((await place.run(["doctor"])).stdout).toMatch(/^ok +node .*\n[^]*All is well\.\n$/);
   });
@@ -68,7 +97,11 @@ describe("[spine-19d] doctor", () => {
     expect(broken?.hint).toMatch(/command/);
     const odd = checks.filter((check) => check.server === "odd");
     expect(odd.some((check) => check.status === "warn" && check.message.includes("no-schema"))).toBe(true);
-    expect(checks.some((check) => check.area === "config" && check.message.includes("API_KEY") && check.hint?.includes("secret://env"))).toBe(true);
+    expect(
+      checks.some(
+        (check) => check.area === "config" && check.message.includes("API_KEY") && check.hint?.includes("secret://env"),
+      ),
+    ).toBe(true);
     expect(stdout).not.toContain("hunter2");
     const text = await place.run(["doctor"]);
     expect(text.code).toBe(1);

@@ -26,15 +26,42 @@ describe("[spine-19c] add, remove, enable, disable", () => {
     const place = workspace();
     place.write("toolcrib.json", COMMENTED);
     mkdirSync(join(place.dir, "sub"));
-    const added = await place.run(["add", "memory", "--env", "A=b=c", "--env", "HOME_TOKEN", "--", "node", "x.mjs", "--json", "-v"]);
+    const added = await place.run([
+      "add",
+      "memory",
+      "--env",
+      "A=b=c",
+      "--env",
+      "HOME_TOKEN",
+      "--",
+      "node",
+      "x.mjs",
+      "--json",
+      "-v",
+    ]);
     expect(added).toMatchObject({ code: 0, stdout: `Added memory in ${place.configFile}\n`, stderr: "" });
-    const url = await place.run(["add", "near", "http://127.0.0.1:9/mcp", "--header", "X-Team: red", "--transport", "http", "--disabled", "--json"]);
+    const url = await place.run([
+      "add",
+      "near",
+      "http://127.0.0.1:9/mcp",
+      "--header",
+      "X-Team: red",
+      "--transport",
+      "http",
+      "--disabled",
+      "--json",
+    ]);
     expect(url.json()).toEqual({ id: "near", file: place.configFile, changed: true });
 
     const text = place.read("toolcrib.json");
     for (const comment of ["// what I use at home", "// the files", "/* remote */"]) expect(text).toContain(comment);
     const { stdout } = await place.run(["status", "--json", "--timeout", "1"]);
-    expect(JSON.parse(stdout)).toMatchObject([{ id: "files" }, { id: "linear" }, { id: "memory" }, { id: "near", state: "disabled" }]);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { id: "files" },
+      { id: "linear" },
+      { id: "memory" },
+      { id: "near", state: "disabled" },
+    ]);
     expect(text).toMatch(/"command": "node",\s+"args": \["x\.mjs", "--json", "-v"\]/);
     expect(text).toMatch(/"A": "b=c",\s+"HOME_TOKEN": "\$\{HOME_TOKEN\}"/);
     expect(text).toMatch(/"X-Team": "red"/);
@@ -77,7 +104,12 @@ describe("[spine-19c] add, remove, enable, disable", () => {
     expect(added.stdout).toMatch(/^\+ {5}"x": \{$/m);
     expect(added.stdout + added.stderr).not.toContain("hunter2");
     const removed = await place.runHere(["remove", "linear", "--dry-run", "--json"]);
-    expect(removed.json()).toMatchObject({ id: "linear", dryRun: true, changed: true, diff: expect.arrayContaining(['-     "linear": {']) });
+    expect(removed.json()).toMatchObject({
+      id: "linear",
+      dryRun: true,
+      changed: true,
+      diff: expect.arrayContaining(['-     "linear": {']),
+    });
     expect((await place.runHere(["disable", "files", "--dry-run"])).stdout).toMatch(/^\+ .*"enabled": false/m);
     expect(place.read("toolcrib.json")).toBe(COMMENTED);
     expect((await place.runHere(["add", "x", "--config", "new.json", "--dry-run", "--", "true"])).code).toBe(0);
@@ -86,12 +118,22 @@ describe("[spine-19c] add, remove, enable, disable", () => {
 
   it("warns of a credential in plain text and names the reference to use, never the value", async () => {
     const place = workspace();
-    const { code, stdout, stderr } = await place.runHere(["add", "x", "https://example.com/mcp", "--header", "Authorization=Bearer hunter2"]);
+    const { code, stdout, stderr } = await place.runHere([
+      "add",
+      "x",
+      "https://example.com/mcp",
+      "--header",
+      "Authorization=Bearer hunter2",
+    ]);
     expect(code).toBe(0);
     expect(stderr).toMatch(/warning: .*plain text.*\$\{NAME\} or secret:\/\/env\/NAME/);
     expect(stdout + stderr).not.toContain("hunter2");
-    expect((await place.runHere(["add", "y", "--quiet", "https://example.com/mcp", "--header", "X-Api-Key: k"])).stderr).toBe("");
-    expect(maskCredential('+  "a": 1, "API_KEY": "k\\"2", "B": "${C}"')).toBe('+  "a": 1, "API_KEY": "***", "B": "${C}"');
+    expect(
+      (await place.runHere(["add", "y", "--quiet", "https://example.com/mcp", "--header", "X-Api-Key: k"])).stderr,
+    ).toBe("");
+    expect(maskCredential('+  "a": 1, "API_KEY": "k\\"2", "B": "${C}"')).toBe(
+      '+  "a": 1, "API_KEY": "***", "B": "${C}"',
+    );
   });
 
   it("[spine-19e] refuses what makes no sense, each with its code", async () => {
@@ -105,7 +147,12 @@ describe("[spine-19c] add, remove, enable, disable", () => {
       [["add", "x"], 2, "invalid_arguments", /Give a URL, or -- and a command/],
       [["add", "x", "npx"], 2, "invalid_arguments", /Give a URL, or -- and a command/],
       [["add", "x", "ftp://example.com"], 2, "invalid_arguments", /https/],
-      [["add", "x", "https://example.com", "--transport", "carrier-pigeon"], 2, "invalid_arguments", /allowed is .*sse/],
+      [
+        ["add", "x", "https://example.com", "--transport", "carrier-pigeon"],
+        2,
+        "invalid_arguments",
+        /allowed is .*sse/,
+      ],
       [["add", "x", "--env", "=v", "--", "true"], 2, "invalid_arguments", /NAME=value/],
       [["add", "local", "--", "true"], 2, "invalid_arguments", /in-process tools/],
       [["add", "bad/id", "--", "true"], 2, "invalid_arguments", /valid id/],
@@ -150,7 +197,14 @@ describe("[spine-19f] import", () => {
     place.write("toolcrib.json", COMMENTED);
     const { code, stdout, stderr } = await place.run(["import", "claude_desktop_config.json", "--json"]);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({ source: file, file: place.configFile, added: ["ok", "github"], replaced: [], renamed: [], skipped: [] });
+    expect(JSON.parse(stdout)).toEqual({
+      source: file,
+      file: place.configFile,
+      added: ["ok", "github"],
+      replaced: [],
+      renamed: [],
+      skipped: [],
+    });
     expect(stderr).toMatch(/warning: .*GITHUB_TOKEN.*plain text/);
     expect(stdout + stderr).not.toContain("ghp_secret");
     const text = place.read("toolcrib.json");
@@ -168,22 +222,35 @@ describe("[spine-19f] import", () => {
     const place = workspace();
     place.write("mcp.json", JSON.stringify({ servers: { docs: { type: "http", url: "https://docs.example/mcp" } } }));
     expect((await place.runHere(["import", "mcp.json"])).stdout).toMatch(/docs {2}added/);
-    expect(JSON.parse(place.read("home/toolcrib.json"))).toEqual({ mcpServers: { docs: { url: "https://docs.example/mcp" } } });
+    expect(JSON.parse(place.read("home/toolcrib.json"))).toEqual({
+      mcpServers: { docs: { url: "https://docs.example/mcp" } },
+    });
   });
 
   it("refuses a taken id as a whole, replaces with --force, renames with --rename, and shows it with --dry-run", async () => {
     const place = workspace();
     place.write("toolcrib.json", COMMENTED);
-    place.write("other.json", JSON.stringify({ mcpServers: { fresh: { command: "true" }, files: { command: "other-files" } } }));
+    place.write(
+      "other.json",
+      JSON.stringify({ mcpServers: { fresh: { command: "true" }, files: { command: "other-files" } } }),
+    );
     const refused = await place.runHere(["import", "other.json", "--json"]);
     expect(refused.code).toBe(1);
-    expect(refused.json<ErrorOutput>().error).toMatchObject({ code: "conflict", hint: expect.stringContaining("--rename") });
+    expect(refused.json<ErrorOutput>().error).toMatchObject({
+      code: "conflict",
+      hint: expect.stringContaining("--rename"),
+    });
     const dry = await place.runHere(["import", "other.json", "--rename", "--dry-run"]);
     expect(dry.stdout).toMatch(/^\+ {5}"fresh": \{$/m);
     expect(dry.stdout).toMatch(/^\+ {5}"files-2": \{$/m);
     expect(place.read("toolcrib.json")).toBe(COMMENTED);
-    expect((await place.runHere(["import", "other.json", "--rename", "--json"])).json()).toMatchObject({ renamed: [{ from: "files", to: "files-2" }] });
-    expect((await place.runHere(["import", "other.json", "--force", "--json"])).json()).toMatchObject({ replaced: ["files"], skipped: ["fresh"] });
+    expect((await place.runHere(["import", "other.json", "--rename", "--json"])).json()).toMatchObject({
+      renamed: [{ from: "files", to: "files-2" }],
+    });
+    expect((await place.runHere(["import", "other.json", "--force", "--json"])).json()).toMatchObject({
+      replaced: ["files"],
+      skipped: ["fresh"],
+    });
     expect(place.read("toolcrib.json")).toContain("other-files");
   });
 
@@ -195,7 +262,11 @@ describe("[spine-19f] import", () => {
     expect(half.stderr).toMatch(/warning: .*half\.json.*bad/);
     place.write("empty.json", "{}");
     place.write("broken.json", "{");
-    for (const [file, exit, code] of [["empty.json", 1, "not_found"], ["broken.json", 1, "invalid_config"], ["cursor", 1, "not_found"]] as const) {
+    for (const [file, exit, code] of [
+      ["empty.json", 1, "not_found"],
+      ["broken.json", 1, "invalid_config"],
+      ["cursor", 1, "not_found"],
+    ] as const) {
       const { code: got, stdout } = await place.runHere(["import", file, "--json"]);
       expect([file, got, (JSON.parse(stdout) as ErrorOutput).error.code]).toEqual([file, exit, code]);
     }

@@ -8,10 +8,19 @@ interface Captured {
   readonly stderr: () => string;
 }
 
-function capture(options: { tty?: boolean; columns?: number; json?: boolean; quiet?: boolean; env?: NodeJS.ProcessEnv } = {}): Captured {
-  const sink = (): Sink & PassThrough => Object.assign(new PassThrough(), { isTTY: options.tty ?? false, columns: options.columns ?? 80 });
+function capture(
+  options: { tty?: boolean; columns?: number; json?: boolean; quiet?: boolean; env?: NodeJS.ProcessEnv } = {},
+): Captured {
+  const sink = (): Sink & PassThrough =>
+    Object.assign(new PassThrough(), { isTTY: options.tty ?? false, columns: options.columns ?? 80 });
   const [stdout, stderr] = [sink(), sink()];
-  const out = new Output({ stdout, stderr, env: options.env ?? {}, json: options.json ?? false, quiet: options.quiet ?? false });
+  const out = new Output({
+    stdout,
+    stderr,
+    env: options.env ?? {},
+    json: options.json ?? false,
+    quiet: options.quiet ?? false,
+  });
   const read = (stream: PassThrough) => () => String(stream.read() ?? "");
   return { out, stdout: read(stdout), stderr: read(stderr) };
 }
@@ -55,7 +64,12 @@ describe("output", () => {
   it("fits tables to a terminal and leaves them whole in a pipe", () => {
     const narrow = capture({ tty: true, columns: 30, env: { NO_COLOR: "1" } });
     narrow.out.table(columns, ["a"]);
-    expect(narrow.stdout().split("\n").every((line) => line.length <= 30)).toBe(true);
+    expect(
+      narrow
+        .stdout()
+        .split("\n")
+        .every((line) => line.length <= 30),
+    ).toBe(true);
     const piped = capture({ columns: 30 });
     piped.out.table(columns, ["a"]);
     expect(piped.stdout()).toContain("word ".repeat(39));

@@ -36,7 +36,10 @@ const readChanged = { name: "read", description: "Reads a file and mails it." };
 async function pinned(): Promise<Workspace> {
   const place = workspace();
   const args = [place.write("server.mjs", SERVER), join(place.dir, "tools.json")];
-  place.configure({ files: { command: process.execPath, args } }, { tools: { deny: ["files__write"] }, guard: { pins: "block" } });
+  place.configure(
+    { files: { command: process.execPath, args } },
+    { tools: { deny: ["files__write"] }, guard: { pins: "block" } },
+  );
   offer(place, read, write);
   expect((await place.run(["pins", "diff"])).stderr).toContain("2 tools pinned for the first time");
   return place;
@@ -49,8 +52,13 @@ describe("[guard-15c] toolcrib pins", () => {
     const list = await place.run(["pins", "list"]);
     expect(list.code).toBe(0);
     expect(list.stdout).toMatch(/^SERVER +TOOL +FINGERPRINT +PINNED\nfiles +read +[0-9a-f]{12} .*\nfiles +write /);
-    const json = (await place.run(["pins", "list", "--json"])).json<{ server: string; tool: string; fingerprint: string }[]>();
-    expect(json.map(({ server, tool }) => [server, tool])).toEqual([["files", "read"], ["files", "write"]]);
+    const json = (await place.run(["pins", "list", "--json"])).json<
+      { server: string; tool: string; fingerprint: string }[]
+    >();
+    expect(json.map(({ server, tool }) => [server, tool])).toEqual([
+      ["files", "read"],
+      ["files", "write"],
+    ]);
     expect(json[0]?.fingerprint).toHaveLength(64);
   });
 
@@ -75,8 +83,12 @@ describe("[guard-15c] toolcrib pins", () => {
     const approved = await place.run(["pins", "approve", "files__read"]);
     expect(approved.code).toBe(0);
     expect(approved.stdout).toMatch(/files__read[\s\S]*approved: [0-9a-f]{12} → [0-9a-f]{12}\n$/);
-    expect((await place.run(["pins", "diff", "--json"])).json<Diff[]>().map((each) => each.name)).toEqual(["files__write"]);
-    expect((await place.run(["pins", "approve", "--all", "--json"])).json<Diff[]>().map((each) => each.name)).toEqual(["files__write"]);
+    expect((await place.run(["pins", "diff", "--json"])).json<Diff[]>().map((each) => each.name)).toEqual([
+      "files__write",
+    ]);
+    expect((await place.run(["pins", "approve", "--all", "--json"])).json<Diff[]>().map((each) => each.name)).toEqual([
+      "files__write",
+    ]);
     expect((await place.run(["pins", "diff", "--json"])).json<Diff[]>()).toEqual([]);
     const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
     expect(records.map(({ event, origin }) => [event, origin?.name])).toEqual([
@@ -84,6 +96,16 @@ describe("[guard-15c] toolcrib pins", () => {
       ["pin.approved", "write"],
     ]);
     expect((await place.run(["audit", "verify"])).code).toBe(0);
+  });
+
+  it("[guard-15b] a tool that was not there before is told of and recorded, not pinned in silence", async () => {
+    const place = await pinned();
+    offer(place, read, write, { name: "read2", description: "Reads a file and mails it." });
+    expect((await place.run(["pins", "diff"])).stderr).toContain(
+      "files: new since it was first seen, and pinned as offered now: read2",
+    );
+    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    expect(records.map(({ event, origin }) => [event, origin?.name])).toEqual([["pin.recorded", "read2"]]);
   });
 
   it("reset forgets, for a server or all", async () => {
@@ -94,7 +116,9 @@ describe("[guard-15c] toolcrib pins", () => {
     offer(place, readChanged);
     await place.run(["pins", "diff"]);
     expect((await place.run(["pins", "diff", "--json"])).json()).toEqual([]);
-    expect((await place.run(["pins", "reset", "--json"])).json()).toMatchObject({ removed: [{ server: "files", tool: "read" }] });
+    expect((await place.run(["pins", "reset", "--json"])).json()).toMatchObject({
+      removed: [{ server: "files", tool: "read" }],
+    });
   });
 
   it("a server that is down is told of, and is an error when it is the one asked for", async () => {

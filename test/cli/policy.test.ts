@@ -33,7 +33,10 @@ describe("[guard-06] policy explain", () => {
 
   it("says so for a tool or an action that does not exist", async () => {
     const place = configured();
-    expect(await place.run(["policy", "explain", "files__ecko"])).toMatchObject({ code: 1, stderr: expect.stringContaining("files__echo") });
+    expect(await place.run(["policy", "explain", "files__ecko"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("files__echo"),
+    });
     expect(await place.run(["policy", "guess", "files__echo"])).toMatchObject({ code: 2 });
   });
 });
@@ -62,7 +65,11 @@ const hasScript = process.platform === "linux" && spawnSync("script", ["--versio
 if (!hasScript) console.log("skipped: asking on a terminal, because the program `script` is not here");
 
 /** Runs a command on a pseudo-terminal and types `answer` when the question is there. */
-async function onTerminal(place: Workspace, args: readonly string[], answer: string): Promise<{ code: number; shown: string }> {
+async function onTerminal(
+  place: Workspace,
+  args: readonly string[],
+  answer: string,
+): Promise<{ code: number; shown: string }> {
   const command = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     cwd: place.dir,
@@ -96,7 +103,9 @@ describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
   it("[guard-03b] always is written to the config and not asked again", async () => {
     const place = configured();
     expect((await onTerminal(place, ["call", "files__change"], "always")).code).toBe(0);
-    expect(JSON.parse(place.read("toolcrib.json"))).toMatchObject({ tools: { ask: ["files__change", "!files__change"] } });
+    expect(JSON.parse(place.read("toolcrib.json"))).toMatchObject({
+      tools: { ask: ["files__change", "!files__change"] },
+    });
     expect((await place.run(["call", "files__change"])).code).toBe(0);
   });
 });

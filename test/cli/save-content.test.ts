@@ -9,7 +9,10 @@ afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 const image = { type: "image", mimeType: "image/png", data: Buffer.from("png").toString("base64") };
 const audio = { type: "audio", mimeType: "audio/mpeg", data: Buffer.from("mp3").toString("base64") };
-const zip = { type: "resource", resource: { uri: "x:///a.zip", mimeType: "application/zip", blob: Buffer.from("zip").toString("base64") } };
+const zip = {
+  type: "resource",
+  resource: { uri: "x:///a.zip", mimeType: "application/zip", blob: Buffer.from("zip").toString("base64") },
+};
 
 describe("[spine-19b] --out", () => {
   it.each([
@@ -27,7 +30,10 @@ describe("[spine-19b] --out", () => {
   });
 
   it("takes images, audio and blobs, and leaves text and unknown blocks", () => {
-    const parts = partsOfBlocks([{ type: "text", text: "t" }, image, audio, zip, { type: "later", data: "AA==" }], "tool");
+    const parts = partsOfBlocks(
+      [{ type: "text", text: "t" }, image, audio, zip, { type: "later", data: "AA==" }],
+      "tool",
+    );
     expect(parts.map((part) => part.bytes.toString())).toEqual(["png", "mp3", "zip"]);
   });
 
@@ -45,7 +51,9 @@ describe("[spine-19b] --out", () => {
     const numbered = new SaveTarget("taken", { cwd, force: false }).save(partsOfBlocks([image], "tool"));
     expect(numbered).toEqual([join(cwd, "taken-2.png")]);
     expect(readFileSync(join(cwd, "taken.png"), "utf8")).toBe("mine");
-    const [outside] = new SaveTarget("folder/", { cwd, force: true }).save(partsOfBlocks([image], "../../../etc/passwd"));
+    const [outside] = new SaveTarget("folder/", { cwd, force: true }).save(
+      partsOfBlocks([image], "../../../etc/passwd"),
+    );
     expect(outside).toBe(join(cwd, "folder", "passwd.png"));
   });
 

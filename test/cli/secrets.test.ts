@@ -33,33 +33,64 @@ describe("[guard-08b] secrets check", () => {
     addProgram(place, "keeper", `process.stdout.write("value-of-keeper")`);
     place.configure(
       {
-        one: { ...server, env: { A: "secret://vault/kv/app#token", B: "x ${HERE} secret://file/token.txt", C: "${GONE:-value-of-default}" } },
-        two: { url: "https://h/${HERE}", headers: { X: "Bearer secret://exec/keeper" }, auth: { type: "bearer", token: "secret://user/TOKEN" } },
+        one: {
+          ...server,
+          env: {
+            A: "secret://vault/kv/app#token",
+            B: "x ${HERE} secret://file/token.txt",
+            C: "${GONE:-value-of-default}",
+          },
+        },
+        two: {
+          url: "https://h/${HERE}",
+          headers: { X: "Bearer secret://exec/keeper" },
+          auth: { type: "bearer", token: "secret://user/TOKEN" },
+        },
       },
       { secrets: { exec: { keeper: ["keeper"] } } },
     );
-    const env = withoutKeychain(place, { HERE: "value-here", VAULT_ADDR: vault.url, VAULT_TOKEN: "vault-token-of-test" });
+    const env = withoutKeychain(place, {
+      HERE: "value-here",
+      VAULT_ADDR: vault.url,
+      VAULT_TOKEN: "vault-token-of-test",
+    });
     const { code, stdout, stderr, json } = await place.run(["secrets", "check", "--json"], { env });
-    const byReference = Object.fromEntries(json<CheckedReference[]>().map(({ reference, ...rest }) => [reference, rest]));
+    const byReference = Object.fromEntries(
+      json<CheckedReference[]>().map(({ reference, ...rest }) => [reference, rest]),
+    );
     expect(byReference).toEqual({
       "secret://vault/kv/app#token": { provider: "vault", found: true, length: 14, usedIn: ["one: env.A"] },
       "${HERE}": { provider: "env", found: true, length: 10, usedIn: ["one: env.B", "two: url"] },
       "secret://file/token.txt": { provider: "file", found: true, length: 13, usedIn: ["one: env.B"] },
       "${GONE:-value-of-default}": { provider: "default", found: true, length: 16, usedIn: ["one: env.C"] },
       "secret://exec/keeper": { provider: "exec", found: true, length: 15, usedIn: ["two: headers.X"] },
-      "secret://user/TOKEN": { provider: "user", found: null, reason: "looked up for each user who connects", usedIn: ["two: auth.token"] },
+      "secret://user/TOKEN": {
+        provider: "user",
+        found: null,
+        reason: "looked up for each user who connects",
+        usedIn: ["two: auth.token"],
+      },
     });
     expect(code).toBe(0);
     const table = await place.run(["secrets", "check"], { env });
-    expect(table.stdout).toMatch(/^REFERENCE +PROVIDER +FOUND +LENGTH +USED IN +REASON\nsecret:\/\/vault\/kv\/app#token +vault +yes +14 +one: env\.A\n/);
+    expect(table.stdout).toMatch(
+      /^REFERENCE +PROVIDER +FOUND +LENGTH +USED IN +REASON\nsecret:\/\/vault\/kv\/app#token +vault +yes +14 +one: env\.A\n/,
+    );
     for (const output of [stdout, stderr, table.stdout, table.stderr]) {
-      for (const value of ["value-in-vault", "value-here", "value-in-file", "value-of-keeper", "vault-token-of-test"]) expect(output).not.toContain(value);
+      for (const value of ["value-in-vault", "value-here", "value-in-file", "value-of-keeper", "vault-token-of-test"])
+        expect(output).not.toContain(value);
     }
   });
 
   it("exits 1 where one is not found, with the reason and what to do", async () => {
     const place = workspace();
-    place.configure({ one: { ...server, args: ["${GONE}", "${broken"], env: { A: "secret://nowhere/x", B: "secret://vault/kv/a#b", C: "secret://keychain/a/b" } } });
+    place.configure({
+      one: {
+        ...server,
+        args: ["${GONE}", "${broken"],
+        env: { A: "secret://nowhere/x", B: "secret://vault/kv/a#b", C: "secret://keychain/a/b" },
+      },
+    });
     const env = withoutKeychain(place, { VAULT_ADDR: "https://127.0.0.1:9" });
     const { code, json } = await place.run(["secrets", "check", "--json"], { env });
     expect(code).toBe(1);
@@ -71,7 +102,11 @@ describe("[guard-08b] secrets check", () => {
       ["secret://vault/kv/a#b", false],
       ["secret://keychain/a/b", false],
     ]);
-    expect(checked[0]).toMatchObject({ provider: "env", reason: "is not set", hint: "Set GONE in the environment that Toolcrib runs in." });
+    expect(checked[0]).toMatchObject({
+      provider: "env",
+      reason: "is not set",
+      hint: "Set GONE in the environment that Toolcrib runs in.",
+    });
     expect(checked[3]?.reason).toBe("needs a sign-in to Vault");
     const human = await place.run(["secrets", "check"], { env });
     expect(human.code).toBe(1);
@@ -100,7 +135,9 @@ describe("[guard-07b] secrets set", () => {
     expect(statSync(join(place.home, "secrets")).mode & 0o777).toBe(0o700);
     expect(set.stdout + set.stderr).not.toContain("canary-value");
     place.configure({ one: { command: "x", env: { A: set.stdout.trim() } } });
-    expect((await place.run(["secrets", "check", "--json"], { env })).json()).toMatchObject([{ found: true, length: 12 }]);
+    expect((await place.run(["secrets", "check", "--json"], { env })).json()).toMatchObject([
+      { found: true, length: 12 },
+    ]);
   });
 
   it("makes a file private that was not, and replaces its value", async () => {
@@ -110,7 +147,10 @@ describe("[guard-07b] secrets set", () => {
     const file = join(place.home, "secrets", "T");
     writeFileSync(file, "old");
     chmodSync(file, 0o644);
-    const { json } = await place.run(["secrets", "set", "T", "--stdin", "--json"], { env: { ...env, HOME: "/elsewhere" }, input: "new" });
+    const { json } = await place.run(["secrets", "set", "T", "--stdin", "--json"], {
+      env: { ...env, HOME: "/elsewhere" },
+      input: "new",
+    });
     expect(json()).toMatchObject({ name: "T", stored: "file", file, reference: `secret://file/${file}` });
     expect(readFileSync(file, "utf8")).toBe("new\n");
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -123,27 +163,44 @@ describe("[guard-07b] secrets set", () => {
     addProgram(place, process.platform === "darwin" ? "security" : "secret-tool", script);
     const set = await place.run(["secrets", "set", "MY_TOKEN", "--stdin"], { env, input: "canary-value\n" });
     expect(set).toMatchObject({ code: 0, stdout: "secret://keychain/toolcrib/MY_TOKEN\n" });
-    expect(JSON.parse(readFileSync(join(place.home, "kept"), "utf8"))).toEqual([["--label=toolcrib MY_TOKEN", "service", "toolcrib", "account", "MY_TOKEN"], "canary-value"]);
+    expect(JSON.parse(readFileSync(join(place.home, "kept"), "utf8"))).toEqual([
+      ["--label=toolcrib MY_TOKEN", "service", "toolcrib", "account", "MY_TOKEN"],
+      "canary-value",
+    ]);
   });
 
   it("stores a value of one user, for that user", async () => {
     const place = workspace();
-    const set = await place.run(["secrets", "set", "T", "--user", "Ana", "--stdin"], { env: withoutKeychain(place), input: "hers" });
+    const set = await place.run(["secrets", "set", "T", "--user", "Ana", "--stdin"], {
+      env: withoutKeychain(place),
+      input: "hers",
+    });
     expect(set).toMatchObject({ code: 0, stdout: "secret://user/T\n" });
     expect(readFileSync(join(place.home, "secrets", "%41na", "T"), "utf8")).toBe("hers\n");
   });
 
   it("takes no value from the command line, and repeats none", async () => {
     const place = workspace();
-    for (const args of [["set", "T", "canary-value"], ["set", "T=canary-value"], ["set"], ["set", "../T"], ["nonsense"], ["check", "T"]]) {
+    for (const args of [
+      ["set", "T", "canary-value"],
+      ["set", "T=canary-value"],
+      ["set"],
+      ["set", "../T"],
+      ["nonsense"],
+      ["check", "T"],
+    ]) {
       const { code, stdout, stderr } = await place.run(["secrets", ...args], { env: withoutKeychain(place) });
       expect([args, code]).toEqual([args, 2]);
       expect(stdout + stderr).not.toContain("canary-value");
     }
     const refused = await place.run(["secrets", "set", "T"], { input: "canary-value" });
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--stdin") });
-    expect((await place.run(["secrets", "set", "T", "--stdin"], { input: "\n" })).stderr).toContain("The value is empty");
-    expect((await place.run(["secrets", "set", "T", "--stdin"], { input: "x".repeat(70_000) })).stderr).toContain("larger than 64 KiB");
+    expect((await place.run(["secrets", "set", "T", "--stdin"], { input: "\n" })).stderr).toContain(
+      "The value is empty",
+    );
+    expect((await place.run(["secrets", "set", "T", "--stdin"], { input: "x".repeat(70_000) })).stderr).toContain(
+      "larger than 64 KiB",
+    );
   });
 
   it("reads what is typed without an echo, and takes it back", async () => {
@@ -170,7 +227,10 @@ describe("[guard-07b] secrets set", () => {
     // `script` gives the command a terminal of its own and shows what appears on it.
     const command = `${process.execPath} ${MAIN} secrets set MY_TOKEN`;
     const env = { ...process.env, HOME: place.home, TOOLCRIB_HOME: place.home, PATH: withoutKeychain(place)["PATH"] };
-    const child = spawn("/usr/bin/script", ["-qec", command, "/dev/null"], { cwd: place.dir, env: { ...env, SHELL: "/bin/sh" } });
+    const child = spawn("/usr/bin/script", ["-qec", command, "/dev/null"], {
+      cwd: place.dir,
+      env: { ...env, SHELL: "/bin/sh" },
+    });
     const shown = text(child.stdout);
     child.stdout.once("data", () => setTimeout(() => child.stdin.write("canary-value\r"), 300));
     await new Promise((done) => child.on("close", done));

@@ -11,7 +11,12 @@ const columns: readonly Column<Row>[] = [
 
 describe("table", () => {
   it("aligns columns and leaves no blanks at the end of a line", () => {
-    expect(renderTable(columns, [["a", "first"], ["longer", ""]])).toEqual(["NAME    DESCRIPTION", "a       first", "longer"]);
+    expect(
+      renderTable(columns, [
+        ["a", "first"],
+        ["longer", ""],
+      ]),
+    ).toEqual(["NAME    DESCRIPTION", "a       first", "longer"]);
   });
 
   it("cuts nothing without a width", () => {
@@ -29,7 +34,10 @@ describe("table", () => {
   });
 
   it("keeps columns straight beside wide and combining characters", () => {
-    const lines = renderTable(columns, [["日本", "x"], ["e\u0301", "y"]]);
+    const lines = renderTable(columns, [
+      ["日本", "x"],
+      ["e\u0301", "y"],
+    ]);
     expect(lines[1]).toBe("日本  x");
     expect(lines[2]).toBe("e\u0301     y");
   });
@@ -50,7 +58,18 @@ describe("diff", () => {
   it("shows changed lines with a little around them", () => {
     const before = "{\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n}\n";
     const after = before.replace("  1\n", "  1a\n").replace("  7\n", "");
-    expect(diffLines(before, after)).toEqual(["  {", "-   1", "+   1a", "    2", "    3", "  …", "    5", "    6", "-   7", "  }"]);
+    expect(diffLines(before, after)).toEqual([
+      "  {",
+      "-   1",
+      "+   1a",
+      "    2",
+      "    3",
+      "  …",
+      "    5",
+      "    6",
+      "-   7",
+      "  }",
+    ]);
   });
 
   it("is empty for equal texts and whole for a new file", () => {

@@ -26,7 +26,8 @@ describe("help", () => {
     for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name} `);
     const loaded = stderr.split("\n").filter((url) => url.startsWith("file:"));
     expect(loaded.some((url) => url.endsWith("/src/cli/commands.ts"))).toBe(true);
-    const heavy = /\/src\/(?!cli\/|model\/(?:errors|version)\.ts|secrets\/(?!secrets\.ts|providers\/|oauth\/))|\/src\/cli\/commands\/|node_modules\/(?!commander\/)/;
+    const heavy =
+      /\/src\/(?!cli\/|model\/(?:errors|version)\.ts|secrets\/(?!secrets\.ts|providers\/|oauth\/))|\/src\/cli\/commands\/|node_modules\/(?!commander\/)/;
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
   });
 
@@ -67,7 +68,12 @@ describe("[spine-19e] usage errors exit 2", () => {
     ["a timeout that is no number", ["list", "--timeout", "soon"], /positive whole number/, /--help/],
     ["no key=value", ["call", "t", "novalue"], /"novalue" is not key=value/, /key:=JSON/],
     ["--args together with key=value", ["call", "t", "a=1", "--args", "{}"], /cannot be mixed/, /JSON object/],
-    ["a command that is not built yet", ["serve", "--port", "1"], /toolcrib serve .* not built in this version/, /--help/],
+    [
+      "a command that is not built yet",
+      ["serve", "--port", "1"],
+      /toolcrib serve .* not built in this version/,
+      /--help/,
+    ],
   ];
   it.each(cases)("%s", async (_title, args, message, hint) => {
     const place = workspace();

@@ -61,7 +61,12 @@ describe("[spine-19a] list", () => {
     const json = await place.run(["list", "--json"]);
     const tools = json.json<ListEntry[]>();
     const sum = tools.find((tool) => tool.name === "everything__get-sum");
-    expect(sum).toMatchObject({ server: "everything", tool: "get-sum", kind: "tool", description: expect.stringContaining("sum") });
+    expect(sum).toMatchObject({
+      server: "everything",
+      tool: "get-sum",
+      kind: "tool",
+      description: expect.stringContaining("sum"),
+    });
     expect(sum?.inputSchema).toMatchObject({ type: "object", properties: { a: { type: "number" } } });
     expect(new Set(tools.map((tool) => tool.server))).toEqual(new Set(["everything", "files", "memory"]));
   });
@@ -100,7 +105,9 @@ describe("[spine-19a] list", () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok") });
     const { stdout } = await place.run(["list", "--schema"]);
-    expect(stdout).toMatch(/ok__echo {2}Gives the text back\.\nARGUMENT +TYPE +REQUIRED +DESCRIPTION\ntext +string +yes/);
+    expect(stdout).toMatch(
+      /ok__echo {2}Gives the text back\.\nARGUMENT +TYPE +REQUIRED +DESCRIPTION\ntext +string +yes/,
+    );
   });
 
   it("[spine-19e] an unknown server exits 1, a failed or disabled one 4, and so does a list without any server", async () => {
@@ -140,7 +147,9 @@ describe("[spine-19a] list", () => {
         async execute(id, { text }) { return { content: [{ type: "text", text: text.toUpperCase() }] }; } });`,
     );
     place.configure({}, { plugins: ["./tools.mjs"] });
-    expect((await place.run(["list", "local", "--json"])).json<ListEntry[]>()).toMatchObject([{ name: "shout", server: "local" }]);
+    expect((await place.run(["list", "local", "--json"])).json<ListEntry[]>()).toMatchObject([
+      { name: "shout", server: "local" },
+    ]);
     expect(await place.run(["call", "shout", "text=hi"])).toMatchObject({ code: 0, stdout: "HI\n" });
   });
 });
@@ -160,7 +169,9 @@ describe("[spine-19a] call", () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok") });
     expect((await place.run(["call", "ok__echo", "--args", '{"text": "one"}'])).stdout).toBe("one\n");
-    expect((await place.run(["call", "ok__echo", "--args", "-"], { input: '{"text": "two\\u2028"}' })).stdout).toBe("two\u2028\n");
+    expect((await place.run(["call", "ok__echo", "--args", "-"], { input: '{"text": "two\\u2028"}' })).stdout).toBe(
+      "two\u2028\n",
+    );
     const bad = await place.run(["call", "ok__echo", "--args", "-"], { input: "{" });
     expect(bad.code).toBe(2);
     expect(bad.stderr).toContain("--args is not valid JSON");
@@ -204,7 +215,9 @@ describe("[spine-19a] call", () => {
       code: "invalid_arguments",
       details: { problems: ['"a": "two" is not number', '"b" is missing (number)'] },
     });
-    expect((await place.runHere(["call", "everything__get-sum", "--args", "{}"])).stderr).toContain('"a" is missing (number)');
+    expect((await place.runHere(["call", "everything__get-sum", "--args", "{}"])).stderr).toContain(
+      '"a" is missing (number)',
+    );
   });
 
   it("[spine-19e] prints a tool's own error result and exits 1", async () => {
@@ -258,7 +271,10 @@ describe("[spine-19a] call", () => {
     const log = join(place.dir, "received");
     place.configure({ recorder: { command: process.execPath, args: [place.write("recorder.mjs", RECORDER), log] } });
     const { child, finished } = place.start(["call", "recorder__wait"]);
-    await vi.waitFor(() => expect(readFileSync(log, "utf8")).toContain("tools/call"), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(readFileSync(log, "utf8")).toContain("tools/call"), {
+      timeout: 20_000,
+      interval: 20,
+    });
     child.kill(signal);
     expect(await finished).toMatchObject({ code: exit, stdout: "" });
     expect(readFileSync(log, "utf8")).toMatch(/tools\/call\nnotifications\/cancelled\nended/);

@@ -28,7 +28,10 @@ describe("[spine-05a] Claude Desktop, Cursor and their kin", () => {
     const { dialect, servers, warnings, problems } = read("claude_desktop_config.json");
     expect(dialect).toBe("claude");
     expect(problems).toEqual([]);
-    expect(servers.map(({ id, command }) => [id, command])).toEqual([["filesystem", "npx"], ["github", "docker"]]);
+    expect(servers.map(({ id, command }) => [id, command])).toEqual([
+      ["filesystem", "npx"],
+      ["github", "docker"],
+    ]);
     expect(codes(warnings)).toEqual(["plain_credential mcpServers.github.env.GITHUB_PERSONAL_ACCESS_TOKEN"]);
     expect(warnings[0]?.line).toBe(12);
   });
@@ -75,7 +78,14 @@ describe("[spine-05a] Claude Desktop, Cursor and their kin", () => {
     const { servers, problems } = read("gemini-settings.json");
     expect(problems).toEqual([]);
     expect(servers).toMatchObject([
-      { id: "http", url: "https://api.example.com/mcp", transport: "http", toolTimeout: 5000, headers: { Authorization: "${API_AUTH}" }, tools: { allow: ["read_*"], deny: ["read_secret"] } },
+      {
+        id: "http",
+        url: "https://api.example.com/mcp",
+        transport: "http",
+        toolTimeout: 5000,
+        headers: { Authorization: "${API_AUTH}" },
+        tools: { allow: ["read_*"], deny: ["read_secret"] },
+      },
       { id: "python", cwd: "./server" },
     ]);
   });
@@ -92,18 +102,34 @@ describe("[spine-05a] Claude Desktop, Cursor and their kin", () => {
   });
 
   it("reads a command with its arguments as one list, and env as a list of K=v", () => {
-    const { servers } = readValue({ mcpServers: { a: { command: ["npx", "-y", "p"], environment: ["A=1", "B: 2"], url: null } } });
+    const { servers } = readValue({
+      mcpServers: { a: { command: ["npx", "-y", "p"], environment: ["A=1", "B: 2"], url: null } },
+    });
     expect(servers).toMatchObject([{ command: "npx", args: ["-y", "p"], env: { A: "1", B: "2" } }]);
   });
 
   it("prefers Toolcrib's own word where an entry has both", () => {
-    const entry = { command: "x", enabled: true, disabled: true, timeout: 1, connectionTimeoutMs: 2, cwd: "/a", workingDir: "/b" };
+    const entry = {
+      command: "x",
+      enabled: true,
+      disabled: true,
+      timeout: 1,
+      connectionTimeoutMs: 2,
+      cwd: "/a",
+      workingDir: "/b",
+    };
     expect(readValue({ mcpServers: { a: entry } }).servers).toMatchObject([{ enabled: true, timeout: 1, cwd: "/a" }]);
   });
 
   it("names a bad entry and keeps the good ones", () => {
     const { servers, problems } = readValue({
-      mcpServers: { good: { command: "x" }, none: {}, text: "x", ws: { type: "ws", url: "https://h" }, list: { command: [] } },
+      mcpServers: {
+        good: { command: "x" },
+        none: {},
+        text: "x",
+        ws: { type: "ws", url: "https://h" },
+        list: { command: [] },
+      },
     });
     expect(servers.map(({ id }) => id)).toEqual(["good"]);
     expect(codes(problems)).toEqual([
@@ -133,7 +159,11 @@ describe("[spine-05b] VS Code", () => {
       cwd: FIXTURES,
     });
     expect(warnings.map(({ code, line, message }) => [code, line, message])).toEqual([
-      ["input", 4, 'VS Code asks for the input "github-token" (GitHub Personal Access Token); set the environment variable GITHUB_TOKEN'],
+      [
+        "input",
+        4,
+        'VS Code asks for the input "github-token" (GitHub Personal Access Token); set the environment variable GITHUB_TOKEN',
+      ],
       ["input", 5, 'VS Code asks for the input "region" (Region); set the environment variable REGION'],
       ["not_read", 18, "envFile is not read"],
     ]);
@@ -158,10 +188,25 @@ describe("[spine-05c] the list form", () => {
     expect(problems).toEqual([]);
     expect(servers).toMatchObject([
       {
-        id: "filesystem", name: "File system", transport: "stdio", command: "npx", cwd: "./work", enabled: true, autoConnect: true,
-        roles: ["coder", "reviewer"], tags: ["files", "local"], restart: { max: 3, initialDelay: 1000 },
+        id: "filesystem",
+        name: "File system",
+        transport: "stdio",
+        command: "npx",
+        cwd: "./work",
+        enabled: true,
+        autoConnect: true,
+        roles: ["coder", "reviewer"],
+        tags: ["files", "local"],
+        restart: { max: 3, initialDelay: 1000 },
       },
-      { id: "search", transport: "http", url: "https://search.example.com/mcp", headers: { "X-Team": "a" }, autoConnect: false, timeout: 12_000 },
+      {
+        id: "search",
+        transport: "http",
+        url: "https://search.example.com/mcp",
+        headers: { "X-Team": "a" },
+        autoConnect: false,
+        timeout: 12_000,
+      },
       { id: "events", transport: "sse", enabled: false, restart: false },
       { id: "no id- but a name", name: "no id, but a name", command: "x", env: { A: "1" } },
     ]);
@@ -169,7 +214,9 @@ describe("[spine-05c] the list form", () => {
   });
 
   it("takes the last of two with one id, and refuses one without any", () => {
-    const { servers, warnings, problems } = readValue({ servers: [{ id: "a", command: "1" }, { id: "a", command: "2" }, { command: "3" }, 4] });
+    const { servers, warnings, problems } = readValue({
+      servers: [{ id: "a", command: "1" }, { id: "a", command: "2" }, { command: "3" }, 4],
+    });
     expect(servers.map(({ command }) => command)).toEqual(["2"]);
     expect(codes(warnings)).toEqual(["duplicate_id servers"]);
     expect(codes(problems)).toEqual(["wrong_server servers[2]", "wrong_server servers[3]"]);
@@ -189,8 +236,18 @@ describe("[spine-05d] OpenClaw", () => {
     expect(problems).toEqual([]);
     const { docs, home, notes } = byId(servers);
     expect(servers).toHaveLength(3);
-    expect(docs).toMatchObject({ transport: "http", timeout: 5000, toolTimeout: 20_000, headers: { Authorization: "Bearer ${DOCS_TOKEN}" } });
-    expect(home).toMatchObject({ command: "uvx", cwd: "/srv/home", tools: { allow: ["read_*"] }, env: { LEVEL: "2", TOKEN: "secret://env/HOME_TOKEN" } });
+    expect(docs).toMatchObject({
+      transport: "http",
+      timeout: 5000,
+      toolTimeout: 20_000,
+      headers: { Authorization: "Bearer ${DOCS_TOKEN}" },
+    });
+    expect(home).toMatchObject({
+      command: "uvx",
+      cwd: "/srv/home",
+      tools: { allow: ["read_*"] },
+      env: { LEVEL: "2", TOKEN: "secret://env/HOME_TOKEN" },
+    });
     expect(notes).toMatchObject({ command: "notes-mcp" });
     expect(Object.keys(roleServers)).toEqual(["ops"]);
     expect(roleServers["ops"]).toMatchObject([
@@ -222,7 +279,12 @@ describe("[spine-05e] ACP", () => {
     expect(dialect).toBe("acp");
     expect(problems).toEqual([]);
     const expected = [
-      { id: "filesystem", command: "/usr/local/bin/mcp-server", args: ["--stdio"], env: { API_KEY: "${FS_KEY}", MODE: "rw" } },
+      {
+        id: "filesystem",
+        command: "/usr/local/bin/mcp-server",
+        args: ["--stdio"],
+        env: { API_KEY: "${FS_KEY}", MODE: "rw" },
+      },
       { id: "api", transport: "http", url: "https://api.example.com/mcp", headers: { Authorization: "Bearer ${T}" } },
       { id: "stream", transport: "sse", headers: {} },
       { id: "plain", transport: "stdio", command: "plain-mcp", env: {} },

@@ -50,6 +50,15 @@ it("writes paths as people do, and quotes odd keys", () => {
 });
 
 it("puts the hint in brackets behind the message", () => {
-  const diagnostic = { severity: "error", code: "c", file: "f", line: 1, column: 2, path: "p", message: "m", hint: "h" } as const;
+  const diagnostic = {
+    severity: "error",
+    code: "c",
+    file: "f",
+    line: 1,
+    column: 2,
+    path: "p",
+    message: "m",
+    hint: "h",
+  } as const;
   expect(renderDiagnostic(diagnostic)).toBe("f:1:2: p: m (h)");
 });

@@ -1,6 +1,17 @@
 import { execFile, fork } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -64,24 +75,32 @@ describe("[spine-19c] editing a config file", () => {
     await addServer(link, "a", { command: "x" });
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
     expect(statSync(real).mode & 0o777).toBe(0o640);
-    expect(read(real)).toBe('\uFEFF{\r\n  "mcpServers": {\r\n    "a": {\r\n      "command": "x"\r\n    }\r\n  }\r\n}\r\n');
+    expect(read(real)).toBe(
+      '\uFEFF{\r\n  "mcpServers": {\r\n    "a": {\r\n      "command": "x"\r\n    }\r\n  }\r\n}\r\n',
+    );
   });
 
   it("edits a file in the Claude shape, with that program's own word for disabled", async () => {
     const place = new Workplace();
-    const file = place.write("claude_desktop_config.json", '{"globalShortcut":"","mcpServers":{"a":{"command":"x","disabled":false}}}');
+    const file = place.write(
+      "claude_desktop_config.json",
+      '{"globalShortcut":"","mcpServers":{"a":{"command":"x","disabled":false}}}',
+    );
     await setEnabled(file, "a", false);
     expect(read(file)).toBe('{"globalShortcut":"","mcpServers":{"a":{"command":"x","disabled":true}}}');
     expect((await place.load({ file })).servers[0]?.enabled).toBe(false);
   });
 
-  it.each([".vscode/mcp.json", "mcp-servers.json", "acp.json"])("refuses %s, which is another program's to edit", async (name) => {
-    const place = new Workplace();
-    const text = read(join(FIXTURES, name));
-    const file = place.write(name, text);
-    await expect(addServer(file, "n", { command: "x" })).rejects.toMatchObject({ code: "invalid_config" });
-    expect(read(file)).toBe(text);
-  });
+  it.each([".vscode/mcp.json", "mcp-servers.json", "acp.json"])(
+    "refuses %s, which is another program's to edit",
+    async (name) => {
+      const place = new Workplace();
+      const text = read(join(FIXTURES, name));
+      const file = place.write(name, text);
+      await expect(addServer(file, "n", { command: "x" })).rejects.toMatchObject({ code: "invalid_config" });
+      expect(read(file)).toBe(text);
+    },
+  );
 
   it("refuses a file that does not parse, and leaves it alone", async () => {
     const place = new Workplace();
@@ -127,7 +146,11 @@ describe("[spine-19c] several at once", () => {
     const place = new Workplace();
     const file = place.write("toolcrib.json", TEXT);
     for (const [round, edits] of [1, 3, 6, 9].entries()) {
-      const child = fork(EDITOR, [file, `k${round}`, "1000"], { execPath: process.execPath, execArgv: [], stdio: "ignore" });
+      const child = fork(EDITOR, [file, `k${round}`, "1000"], {
+        execPath: process.execPath,
+        execArgv: [],
+        stdio: "ignore",
+      });
       let seen = 0;
       child.on("message", () => void (++seen === edits && child.kill("SIGKILL")));
       await once(child, "exit");
@@ -142,7 +165,9 @@ describe("[spine-19c] several at once", () => {
   it("does not write over what an editor wrote meanwhile", async () => {
     const place = new Workplace();
     const file = place.write("toolcrib.json", TEXT);
-    const written = await writeAtomic(file, "ours", { stillWanted: async () => (writeFileSync(file, "theirs"), false) });
+    const written = await writeAtomic(file, "ours", {
+      stillWanted: async () => (writeFileSync(file, "theirs"), false),
+    });
     expect([written, read(file)]).toEqual([false, "theirs"]);
     expect(readdirSync(place.dir)).toEqual(["toolcrib.json"]);
   });

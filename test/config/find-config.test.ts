@@ -25,8 +25,12 @@ describe("[spine-04f] the config file is found", () => {
 
   it("and one that was named and is missing is an error", () => {
     const { dir } = new Workplace();
-    expect(() => findConfig({ config: "gone.json", env: {}, cwd: dir })).toThrow(/^There is no config file .*gone\.json$/);
-    expect(() => findConfig({ env: { TOOLCRIB_CONFIG: "gone.json" }, cwd: dir })).toThrow(/which \$TOOLCRIB_CONFIG names/);
+    expect(() => findConfig({ config: "gone.json", env: {}, cwd: dir })).toThrow(
+      /^There is no config file .*gone\.json$/,
+    );
+    expect(() => findConfig({ env: { TOOLCRIB_CONFIG: "gone.json" }, cwd: dir })).toThrow(
+      /which \$TOOLCRIB_CONFIG names/,
+    );
   });
 
   it("with ~ for the user's folder", () => {

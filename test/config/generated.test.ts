@@ -30,7 +30,9 @@ describe("[spine-04a] what is made from the schema", () => {
 
   it("is a JSON Schema that takes the full example and refuses a wrong one", () => {
     const validate = new Ajv2020({ strict: true, strictRequired: false }).compile(configJsonSchema());
-    const example: unknown = parse(readFileSync(join(FIXTURES, "toolcrib.json"), "utf8"), [], { allowTrailingComma: true });
+    const example: unknown = parse(readFileSync(join(FIXTURES, "toolcrib.json"), "utf8"), [], {
+      allowTrailingComma: true,
+    });
     expect(validate(example), JSON.stringify(validate.errors)).toBe(true);
     expect(validate({ mcpServers: { a: { command: 5 } } })).toBe(false);
     expect(validate({ unknown: 1 })).toBe(false);

@@ -8,8 +8,16 @@ describe("imports", () => {
   it("come after the file itself, and the home's list comes last", async () => {
     const place = new Workplace();
     place.write("other/claude_desktop_config.json", { mcpServers: { a: server("import"), b: server("import") } });
-    place.write("home/etc/mcp-servers.json", { servers: [{ id: "b", ...server("etc") }, { id: "c", transport: "stdio", ...server("etc") }] });
-    const file = place.write("toolcrib.json", { mcpServers: { a: server("own") }, import: ["./other/claude_desktop_config.json"] });
+    place.write("home/etc/mcp-servers.json", {
+      servers: [
+        { id: "b", ...server("etc") },
+        { id: "c", transport: "stdio", ...server("etc") },
+      ],
+    });
+    const file = place.write("toolcrib.json", {
+      mcpServers: { a: server("own") },
+      import: ["./other/claude_desktop_config.json"],
+    });
     const { servers, warnings, config } = await place.load({ file });
     expect(servers.map(({ id, command, origin, baseDir }) => [id, command, origin.dialect, baseDir])).toEqual([
       ["a", "own", "toolcrib", place.dir],
@@ -33,9 +41,13 @@ describe("imports", () => {
   it("that are missing or broken are warnings, and cost no other server", async () => {
     const place = new Workplace();
     place.write("broken.json", "{ nope");
-    place.write("half.json", { mcpServers: { bad: { command: 5 }, good: server("x"), old: { command: "x", sandbox: "docker" } } });
+    place.write("half.json", {
+      mcpServers: { bad: { command: 5 }, good: server("x"), old: { command: "x", sandbox: "docker" } },
+    });
     place.write("home/etc/mcp-servers.json", "[");
-    const file = place.write("toolcrib.json", { import: ["gone.json", "broken.json", "./half.json", "half.json", "~/gone.json"] });
+    const file = place.write("toolcrib.json", {
+      import: ["gone.json", "broken.json", "./half.json", "half.json", "~/gone.json"],
+    });
     const { servers, warnings } = await place.load({ file, env: { HOME: place.home } });
     expect(servers.map(({ id }) => id)).toEqual(["good"]);
     expect(warnings.every(({ severity }) => severity === "warning")).toBe(true);
@@ -47,8 +59,12 @@ describe("imports", () => {
       "missing_import import[4]",
     ]);
     const broken = warnings.filter(({ code }) => code === "syntax").map(({ file: at }) => at);
-    expect(new Set(broken)).toEqual(new Set([join(place.dir, "broken.json"), join(place.home, "etc/mcp-servers.json")]));
-    expect(warnings[0]?.message).toBe(`the file ${join(place.dir, "gone.json")} does not exist; nothing is imported from it`);
+    expect(new Set(broken)).toEqual(
+      new Set([join(place.dir, "broken.json"), join(place.home, "etc/mcp-servers.json")]),
+    );
+    expect(warnings[0]?.message).toBe(
+      `the file ${join(place.dir, "gone.json")} does not exist; nothing is imported from it`,
+    );
     expect(warnings.find(({ path }) => path === "mcpServers.bad.command")?.message).toBe(
       "found a number; allowed is a text that is not empty; this server is skipped",
     );
@@ -58,14 +74,26 @@ describe("imports", () => {
     const place = new Workplace();
     const problems = await place.problems({ file: place.write("toolcrib.json", { import: ["claude-desktop"] }) });
     expect(problems).toMatchObject([
-      { code: "not_built", path: "import[0]", line: 3, message: "importing by client name is not built in this version", hint: "give the path of its config file" },
+      {
+        code: "not_built",
+        path: "import[0]",
+        line: 3,
+        message: "importing by client name is not built in this version",
+        hint: "give the path of its config file",
+      },
     ]);
   });
 
   it("of another Toolcrib config bring its servers only", async () => {
     const place = new Workplace();
-    place.write("sub/toolcrib.json", { mcpServers: { a: { command: "x", toolPrefix: "" } }, limits: { servers: 1 }, import: ["x"] });
-    const { servers, config, warnings } = await place.load({ file: place.write("toolcrib.json", { import: ["sub/toolcrib.json"] }) });
+    place.write("sub/toolcrib.json", {
+      mcpServers: { a: { command: "x", toolPrefix: "" } },
+      limits: { servers: 1 },
+      import: ["x"],
+    });
+    const { servers, config, warnings } = await place.load({
+      file: place.write("toolcrib.json", { import: ["sub/toolcrib.json"] }),
+    });
     expect(servers).toMatchObject([{ id: "a", toolPrefix: "" }]);
     expect(config.limits.servers).toBe(50);
     expect(warnings[0]?.message).toBe("only the servers of an imported config are used; not read: limits, import");

@@ -6,7 +6,11 @@ import { Workplace } from "./support.ts";
 it("[spine-04e] sets limits from the environment, over the file", async () => {
   const place = new Workplace();
   const file = place.write("toolcrib.json", { limits: { callsPerMinute: 5, concurrency: 2, resultBytes: 7 } });
-  const env = { TOOLCRIB_LIMITS_CALLS_PER_MINUTE: "60", TOOLCRIB_LIMITS_RESULTBYTES: " 1024 ", TOOLCRIB_LIMITS_SERVERS: "" };
+  const env = {
+    TOOLCRIB_LIMITS_CALLS_PER_MINUTE: "60",
+    TOOLCRIB_LIMITS_RESULTBYTES: " 1024 ",
+    TOOLCRIB_LIMITS_SERVERS: "",
+  };
   const { config } = await place.load({ file, env });
   expect(config.limits).toMatchObject({ callsPerMinute: 60, concurrency: 2, resultBytes: 1024, servers: 50 });
 });

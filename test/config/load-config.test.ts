@@ -32,7 +32,9 @@ describe("a good file", () => {
 
   it("[spine-06a] keeps references as they are written, and asks for no variable", async () => {
     const place = new Workplace();
-    const { servers } = await place.load({ config: { mcpServers: { a: { command: "${NOT_SET}", env: { A_TOKEN: "secret://vault/x" } } } } });
+    const { servers } = await place.load({
+      config: { mcpServers: { a: { command: "${NOT_SET}", env: { A_TOKEN: "secret://vault/x" } } } },
+    });
     expect(servers[0]).toMatchObject({ command: "${NOT_SET}", env: { A_TOKEN: "secret://vault/x" } });
   });
 
@@ -45,7 +47,9 @@ describe("a good file", () => {
 
   it("may be given in code, with undefined for absent keys", async () => {
     const place = new Workplace();
-    const { servers, file, baseDir } = await place.load({ config: { mcpServers: { a: { command: "x", cwd: undefined } } } });
+    const { servers, file, baseDir } = await place.load({
+      config: { mcpServers: { a: { command: "x", cwd: undefined } } },
+    });
     expect(servers[0]).toMatchObject({ id: "a", origin: { file: "library" }, baseDir: place.dir });
     expect([file, baseDir]).toEqual([null, place.dir]);
   });
@@ -88,14 +92,25 @@ describe("errors", () => {
     const place = new Workplace();
     const file = place.write("toolcrib.json", '{\n  "mcpServers": {\n    "a": { "command" "x" }\n  }\n}\n');
     const [problem] = await place.problems({ file });
-    expect(problem).toMatchObject({ code: "syntax", line: 3, column: 22, message: 'syntax error: a colon is expected, found "\\""' });
+    expect(problem).toMatchObject({
+      code: "syntax",
+      line: 3,
+      column: 22,
+      message: 'syntax error: a colon is expected, found "\\""',
+    });
     const cut = place.write("cut.json", '{ "mcpServers": {');
     expect((await place.failure({ file: cut })).message).toContain("found the end of the file");
   });
 
   it("never show a value that may be a secret", async () => {
     const place = new Workplace();
-    const entry = { command: ["sk-live-1"], env: { KEY: 123456 }, headers: "sk-live-2", args: "sk-live-3", auth: { type: "bearer", token: 9876 } };
+    const entry = {
+      command: ["sk-live-1"],
+      env: { KEY: 123456 },
+      headers: "sk-live-2",
+      args: "sk-live-3",
+      auth: { type: "bearer", token: 9876 },
+    };
     const { message } = await place.failure({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
     expect(message).not.toMatch(/sk-live|123456|9876/);
     expect(message.split("\n")).toHaveLength(5);
@@ -104,9 +119,17 @@ describe("errors", () => {
   it.each([
     ["neither", {}, "found neither command nor url; allowed is exactly one of them"],
     ["both", { command: "x", url: "https://h" }, "found both command and url; allowed is exactly one of them"],
-    ["stdio with a url", { url: "https://h", transport: "stdio" }, 'found "stdio" with a url; allowed is "http" or "sse"'],
+    [
+      "stdio with a url",
+      { url: "https://h", transport: "stdio" },
+      'found "stdio" with a url; allowed is "http" or "sse"',
+    ],
     ["sse with a command", { command: "x", transport: "sse" }, 'found "sse" with a command; allowed is "stdio"'],
-    ["no web address", { url: "ftp://h" }, "found a text that is no web address; allowed is https://…, or http://… on loopback"],
+    [
+      "no web address",
+      { url: "ftp://h" },
+      "found a text that is no web address; allowed is https://…, or http://… on loopback",
+    ],
   ])("refuse a server with %s", async (_, entry, message) => {
     const place = new Workplace();
     const problems = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
@@ -115,11 +138,15 @@ describe("errors", () => {
 
   it("refuse an id that cannot be one, and a file that is no object", async () => {
     const place = new Workplace();
-    const bad = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { "-a": { command: "x" } } }) });
+    const bad = await place.problems({
+      file: place.write("toolcrib.json", { mcpServers: { "-a": { command: "x" } } }),
+    });
     expect(renderDiagnostic(bad[0] ?? expect.fail("no problem"))).toMatch(
       /:3:5: mcpServers\["-a"\]: this name is not allowed; allowed is a letter or digit, then/,
     );
-    const reserved = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { local: { command: "x" } } }) });
+    const reserved = await place.problems({
+      file: place.write("toolcrib.json", { mcpServers: { local: { command: "x" } } }),
+    });
     expect(reserved[0]?.message).toContain('any other than "local"');
     const text = await place.problems({ file: place.write("toolcrib.json", '"text"') });
     expect(text[0]?.message).toBe('found "text"; allowed is an object');
@@ -135,8 +162,12 @@ describe("errors", () => {
   it("refuse more servers than the limit", async () => {
     const place = new Workplace();
     const mcpServers = { a: { command: "x" }, b: { command: "x" } };
-    const problems = await place.problems({ file: place.write("toolcrib.json", { mcpServers, limits: { servers: 1 } }) });
-    expect(problems.map(({ line, message }) => [line, message])).toEqual([[11, "found 2 servers in all; allowed are 1"]]);
+    const problems = await place.problems({
+      file: place.write("toolcrib.json", { mcpServers, limits: { servers: 1 } }),
+    });
+    expect(problems.map(({ line, message }) => [line, message])).toEqual([
+      [11, "found 2 servers in all; allowed are 1"],
+    ]);
   });
 
   it("tell of a file that cannot be read", async () => {
@@ -177,7 +208,10 @@ describe("unknown keys", () => {
 
   it("written twice are told of, and the last one counts", async () => {
     const place = new Workplace();
-    const file = place.write("toolcrib.json", '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y", "timeout": 0}}}');
+    const file = place.write(
+      "toolcrib.json",
+      '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y", "timeout": 0}}}',
+    );
     expect((await place.problems({ file }))[0]).toMatchObject({ line: 2, path: "mcpServers.a.timeout" });
     const fixed = place.write("toolcrib.json", '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}');
     const { servers, warnings } = await place.load({ file: fixed });
@@ -190,16 +224,33 @@ describe("keys that are not built", () => {
   it("[spine-04d] are refused by name, wherever they stand", async () => {
     const place = new Workplace();
     const entry = {
-      url: "https://h", isolation: "session", sandbox: { type: "bubblewrap" }, replicas: 3,
+      url: "https://h",
+      isolation: "session",
+      sandbox: { type: "bubblewrap" },
+      replicas: 3,
     };
     const config = {
-      mcpServers: { a: entry }, skills: {}, http: {}, agent: {}, store: "postgres://x",
-      sandbox: "docker", cluster: {},
+      mcpServers: { a: entry },
+      skills: {},
+      http: {},
+      agent: {},
+      store: "postgres://x",
+      sandbox: "docker",
+      cluster: {},
     };
     const problems = await place.problems({ file: place.write("toolcrib.json", config) });
-    expect(problems.every(({ code, message }) => code === "not_built" && message.includes("is not built in this version"))).toBe(true);
+    expect(
+      problems.every(({ code, message }) => code === "not_built" && message.includes("is not built in this version")),
+    ).toBe(true);
     expect(problems.map(({ path }) => path)).toEqual([
-      "mcpServers.a.isolation", "mcpServers.a.sandbox", "mcpServers.a.replicas", "skills", "http", "agent", "store", "sandbox",
+      "mcpServers.a.isolation",
+      "mcpServers.a.sandbox",
+      "mcpServers.a.replicas",
+      "skills",
+      "http",
+      "agent",
+      "store",
+      "sandbox",
       "cluster",
     ]);
     expect(problems.find(({ path }) => path.endsWith("isolation"))).toMatchObject({
@@ -220,7 +271,19 @@ describe("warnings about secrets", () => {
     const place = new Workplace();
     const mcpServers = {
       plain: { command: "x", env: { GITHUB_TOKEN: "ghp_SECRET1", LEVEL: "1", OK_TOKEN: "${T}", EMPTY_TOKEN: "" } },
-      args: { command: "x", args: ["--api-key", "sk-SECRET2", "--token=SECRET3", "${MY_TOKEN}", "secret://env/A", "${HOME}", "--key-file", "f"] },
+      args: {
+        command: "x",
+        args: [
+          "--api-key",
+          "sk-SECRET2",
+          "--token=SECRET3",
+          "${MY_TOKEN}",
+          "secret://env/A",
+          "${HOME}",
+          "--key-file",
+          "f",
+        ],
+      },
       header: { url: "https://h", headers: { Authorization: "Bearer SECRET4", "X-Team": "a" } },
       auth: { url: "https://h", auth: { type: "bearer", token: "SECRET5" } },
       key: { url: "https://h", auth: { type: "api-key", key: "SECRET6" } },
@@ -248,9 +311,16 @@ describe("warnings about secrets", () => {
 
   it("[spine-06d] tell of http to a host that is not loopback", async () => {
     const urls = {
-      a: "http://example.com/mcp", b: "http://localhost:3000/mcp", c: "http://127.0.0.1:1/mcp", d: "http://[::1]:1/mcp",
-      e: "http://localhost.example.com/", f: "http://127.0.0.1.example.com/", g: "http://u@10.0.0.1/", h: "https://example.com",
-      i: "HTTP://127.0.0.1/", j: "http://${HOST}/mcp",
+      a: "http://example.com/mcp",
+      b: "http://localhost:3000/mcp",
+      c: "http://127.0.0.1:1/mcp",
+      d: "http://[::1]:1/mcp",
+      e: "http://localhost.example.com/",
+      f: "http://127.0.0.1.example.com/",
+      g: "http://u@10.0.0.1/",
+      h: "https://example.com",
+      i: "HTTP://127.0.0.1/",
+      j: "http://${HOST}/mcp",
     };
     const mcpServers = Object.fromEntries(Object.entries(urls).map(([id, url]) => [id, { url }]));
     const { warnings } = await new Workplace().load({ config: { mcpServers } });

@@ -25,7 +25,10 @@ const LAYOUTS: readonly (readonly [string, string])[] = [
   ["all on one line with a comma", '{ "mcpServers": { "a": { "command": "x" }, } }'],
   ["a comment and nothing else", '{\n\t"mcpServers": {\n\t\t// none yet\n\t}\n}\n'],
   ["a block comment after the comma", '{\n  "mcpServers": {\n    "a": {}, /* one */ /* two */\n  }\n}\n'],
-  ["a comment before the comma", '{\n  "mcpServers": {\n    "a": {} /* one */,\n    "b": {} // , not a comma\n  }\n}\n'],
+  [
+    "a comment before the comma",
+    '{\n  "mcpServers": {\n    "a": {} /* one */,\n    "b": {} // , not a comma\n  }\n}\n',
+  ],
   ["braces and commas in texts", '{\n  "mcpServers": {\n    "a": { "command": "},{//" }\n  }\n}\n'],
   ["the closing brace behind", '{\n  "mcpServers": {\n    "a": {} }}\n'],
   ["other keys after it", '{\n  "mcpServers": {\n    "a": {}\n  },\n  /* keep */ "limits": {} // me\n}\n'],
@@ -50,11 +53,21 @@ describe("[spine-19c] text edits", () => {
   });
 
   it("write as people do", () => {
-    expect(setProperty('{\n  "mcpServers": {\n    // mine\n    "a": { "command": "x" } // tail\n  }\n}\n', ["mcpServers", "new"], { ...ENTRY, env: { A: "1" } })).toBe(
+    expect(
+      setProperty(
+        '{\n  "mcpServers": {\n    // mine\n    "a": { "command": "x" } // tail\n  }\n}\n',
+        ["mcpServers", "new"],
+        { ...ENTRY, env: { A: "1" } },
+      ),
+    ).toBe(
       '{\n  "mcpServers": {\n    // mine\n    "a": { "command": "x" }, // tail\n    "new": {\n      "command": "npx",\n      "args": ["-y", "pkg"],\n      "env": {\n        "A": "1"\n      }\n    }\n  }\n}\n',
     );
-    expect(setProperty("{}", ["mcpServers", "a"], { command: "x" })).toBe('{\n  "mcpServers": {\n    "a": {\n      "command": "x"\n    }\n  }\n}');
-    expect(setProperty('{"mcpServers":{"a":{}}}', ["mcpServers", "b"], ENTRY)).toBe('{"mcpServers":{"a":{},"b":{"command":"npx","args":["-y","pkg"]}}}');
+    expect(setProperty("{}", ["mcpServers", "a"], { command: "x" })).toBe(
+      '{\n  "mcpServers": {\n    "a": {\n      "command": "x"\n    }\n  }\n}',
+    );
+    expect(setProperty('{"mcpServers":{"a":{}}}', ["mcpServers", "b"], ENTRY)).toBe(
+      '{"mcpServers":{"a":{},"b":{"command":"npx","args":["-y","pkg"]}}}',
+    );
   });
 
   it("remove a property from any place of a list", () => {
@@ -75,16 +88,24 @@ describe("[spine-19c] text edits", () => {
   });
 
   it("never break a file: any object, any key, any layout", () => {
-    const json = fc.dictionary(fc.string({ minLength: 1, maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 });
+    const json = fc.dictionary(fc.string({ minLength: 1, maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), {
+      maxKeys: 4,
+    });
     const key = fc.string({ minLength: 1, maxLength: 4 }).filter((one) => one !== "__proto__");
     fc.assert(
-      fc.property(json, key, fc.jsonValue({ maxDepth: 2 }), fc.constantFrom(0, 2, 4, "\t"), (object, name, value, indent) => {
-        fc.pre(!Object.hasOwn(object, name) && !JSON.stringify([object, value]).includes("__proto__"));
-        const before = JSON.stringify(object, null, indent);
-        const after = setProperty(before, [name], value);
-        expect(JSON.parse(after)).toEqual(JSON.parse(JSON.stringify({ ...object, [name]: value })));
-        expect(removeProperty(after, [name])).toBe(before);
-      }),
+      fc.property(
+        json,
+        key,
+        fc.jsonValue({ maxDepth: 2 }),
+        fc.constantFrom(0, 2, 4, "\t"),
+        (object, name, value, indent) => {
+          fc.pre(!Object.hasOwn(object, name) && !JSON.stringify([object, value]).includes("__proto__"));
+          const before = JSON.stringify(object, null, indent);
+          const after = setProperty(before, [name], value);
+          expect(JSON.parse(after)).toEqual(JSON.parse(JSON.stringify({ ...object, [name]: value })));
+          expect(removeProperty(after, [name])).toBe(before);
+        },
+      ),
     );
   });
 });

@@ -17,19 +17,33 @@ export class AwsSecretsManagerDouble extends HttpDouble {
 
   #answer({ method, headers, body }: Asked): Answer {
     const [, key, region, signed = ""] = SIGNATURE.exec(headers.authorization ?? "") ?? [];
-    if (method !== "POST" || headers["x-amz-target"] !== "secretsmanager.GetSecretValue") return fault("UnknownOperationException", "?");
-    if (region === undefined || !signed.split(";").includes("x-amz-date")) return fault("MissingAuthenticationTokenException", "not signed");
-    if (key !== AWS_KEY_ID) return fault("UnrecognizedClientException", "The security token included in the request is invalid.");
+    if (method !== "POST" || headers["x-amz-target"] !== "secretsmanager.GetSecretValue")
+      return fault("UnknownOperationException", "?");
+    if (region === undefined || !signed.split(";").includes("x-amz-date"))
+      return fault("MissingAuthenticationTokenException", "not signed");
+    if (key !== AWS_KEY_ID)
+      return fault("UnrecognizedClientException", "The security token included in the request is invalid.");
     this.regions.push(region);
     const { SecretId } = JSON.parse(body) as { SecretId: string };
-    if (SecretId === "forbidden") return fault("AccessDeniedException", "User is not authorized to perform secretsmanager:GetSecretValue");
+    if (SecretId === "forbidden")
+      return fault("AccessDeniedException", "User is not authorized to perform secretsmanager:GetSecretValue");
     const secret = this.secrets.get(SecretId);
-    if (secret === undefined) return fault("ResourceNotFoundException", "Secrets Manager can't find the specified secret.");
-    const value = typeof secret === "string" ? { SecretString: secret } : { SecretBinary: Buffer.from(secret).toString("base64") };
-    return { status: 200, headers: { "Content-Type": "application/x-amz-json-1.1" }, body: { ARN: "arn", Name: SecretId, VersionId: "v", ...value } };
+    if (secret === undefined)
+      return fault("ResourceNotFoundException", "Secrets Manager can't find the specified secret.");
+    const value =
+      typeof secret === "string" ? { SecretString: secret } : { SecretBinary: Buffer.from(secret).toString("base64") };
+    return {
+      status: 200,
+      headers: { "Content-Type": "application/x-amz-json-1.1" },
+      body: { ARN: "arn", Name: SecretId, VersionId: "v", ...value },
+    };
   }
 }
 
 function fault(type: string, message: string): Answer {
-  return { status: 400, headers: { "Content-Type": "application/x-amz-json-1.1", "x-amzn-ErrorType": type }, body: { __type: type, Message: message, message } };
+  return {
+    status: 400,
+    headers: { "Content-Type": "application/x-amz-json-1.1", "x-amzn-ErrorType": type },
+    body: { __type: type, Message: message, message },
+  };
 }

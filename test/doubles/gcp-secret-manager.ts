@@ -30,10 +30,13 @@ export class GcpSecretManagerDouble extends HttpDouble {
 
   #answer({ method, path, headers }: Asked): Answer {
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
-    if (token !== this.accessToken && !isSigned(token)) return fault(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.");
-    const [, project, name, version] = /^\/v1\/projects\/([^/]+)\/secrets\/([^/]+)\/versions\/([^/:]+):access(?:\?|$)/.exec(path) ?? [];
+    if (token !== this.accessToken && !isSigned(token))
+      return fault(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.");
+    const [, project, name, version] =
+      /^\/v1\/projects\/([^/]+)\/secrets\/([^/]+)\/versions\/([^/:]+):access(?:\?|$)/.exec(path) ?? [];
     if (method !== "GET" || project === undefined) return fault(404, "NOT_FOUND", "no such method");
-    if (name === "forbidden") return fault(403, "PERMISSION_DENIED", "Permission 'secretmanager.versions.access' denied.");
+    if (name === "forbidden")
+      return fault(403, "PERMISSION_DENIED", "Permission 'secretmanager.versions.access' denied.");
     const secret = this.secrets.get(`${project}/${name}/${version}`);
     if (secret === undefined) return fault(404, "NOT_FOUND", `Secret [projects/${project}/secrets/${name}] not found.`);
     const data = Buffer.from(typeof secret === "string" ? Buffer.from(secret) : secret).toString("base64");

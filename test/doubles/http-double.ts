@@ -67,7 +67,18 @@ export class HttpDouble {
 
 /** Ills that any service may have, with whether waiting can help. */
 export const ILLS: readonly (readonly [name: string, ill: Handler, passing: boolean])[] = [
-  ["500", () => ({ status: 500, body: { errors: ["internal"], message: "internal", error: { code: 500, message: "internal", status: "INTERNAL" } } }), true],
+  [
+    "500",
+    () => ({
+      status: 500,
+      body: {
+        errors: ["internal"],
+        message: "internal",
+        error: { code: 500, message: "internal", status: "INTERNAL" },
+      },
+    }),
+    true,
+  ],
   ["503", () => ({ status: 503, body: "upstream connect error" }), true],
   ["garbage", () => ({ status: 200, body: "canary: no JSON" }), false],
   ["JSON that is no object", () => ({ status: 200, body: '"canary"' }), false],

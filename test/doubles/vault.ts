@@ -22,7 +22,10 @@ export class VaultDouble extends HttpDouble {
     const [, mount = "", name = ""] = /^([^/]+)\/data\/(.+)$/.exec(path) ?? [];
     const secret = this.secrets.get(`${mount}/${name}`);
     if (secret === "deleted") {
-      return { status: 404, body: { data: { data: null, metadata: { deletion_time: "2026-01-01T00:00:00Z", version: 2 } } } };
+      return {
+        status: 404,
+        body: { data: { data: null, metadata: { deletion_time: "2026-01-01T00:00:00Z", version: 2 } } },
+      };
     }
     if (secret !== undefined) {
       const metadata = { created_time: "2026-01-01T00:00:00Z", destroyed: false, version: 1 };
@@ -36,7 +39,8 @@ export class VaultDouble extends HttpDouble {
   #logIn({ method, body }: Asked): Answer {
     this.logins++;
     const given: unknown = JSON.parse(body);
-    const isRight = JSON.stringify(given) === JSON.stringify({ role_id: "role-of-test", secret_id: "secret-id-of-test" });
+    const isRight =
+      JSON.stringify(given) === JSON.stringify({ role_id: "role-of-test", secret_id: "secret-id-of-test" });
     if (method !== "POST" || !isRight) return { status: 400, body: { errors: ["invalid role or secret ID"] } };
     const token = `hvs.approle-token-${this.logins}`;
     this.tokens.add(token);

@@ -38,7 +38,11 @@ describe("[spine-16d] tools for agents", () => {
     expect(result.isError).toBeUndefined();
     // Tools of MCP servers have these details.
     const details = result.details as McpToolDetails;
-    expect(details).toMatchObject({ server: "demo", tool: "echo", result: { content: [{ type: "text", text: "hi" }] } });
+    expect(details).toMatchObject({
+      server: "demo",
+      tool: "echo",
+      result: { content: [{ type: "text", text: "hi" }] },
+    });
     expect(details.externalContent).toBeUndefined();
   });
 
@@ -46,11 +50,22 @@ describe("[spine-16d] tools for agents", () => {
     hub = await createHub({ mcpServers: { demo: misbehaving("ok") } });
     const result = await named(hub.tools({ for: "openai" }), "demo__echo").execute("1", { text: "hi" });
     expect(result.content).toEqual([
-      { type: "text", text: expect.stringMatching(/^<<<UNTRUSTED_TOOL_RESULT id="[\w-]+" server="demo" tool="echo">>>\n[^]*\nhi\n<<<END_/) },
+      {
+        type: "text",
+        text: expect.stringMatching(
+          /^<<<UNTRUSTED_TOOL_RESULT id="[\w-]+" server="demo" tool="echo">>>\n[^]*\nhi\n<<<END_/,
+        ),
+      },
     ]);
     // Tools of MCP servers have these details.
     const details = result.details as McpToolDetails;
-    expect(details.externalContent).toEqual({ untrusted: true, source: "mcp", server: "demo", tool: "echo", wrapped: true });
+    expect(details.externalContent).toEqual({
+      untrusted: true,
+      source: "mcp",
+      server: "demo",
+      tool: "echo",
+      wrapped: true,
+    });
   });
 
   it("[spine-11c] turn progress into onUpdate", async () => {
@@ -71,7 +86,10 @@ describe("[spine-16d] tools for agents", () => {
     await hub.disconnect("demo");
     await hub.close();
     const gone = await named(tools, "demo__echo").execute("2", { text: "x" });
-    expect(gone).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/cancelled|server_unavailable/) }] });
+    expect(gone).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/cancelled|server_unavailable/) }],
+    });
   });
 
   it("[spine-18] shorten long text and keep the whole readable in the session", async () => {
@@ -117,7 +135,12 @@ describe("[spine-16d] tools for agents", () => {
 describe("[spine-16b] loadMCPServers", () => {
   it("puts the tools into the registry, keeps them in step, and takes them out", async () => {
     const registry = new ToolRegistry();
-    registry.register({ name: "own", description: "Own.", parameters: { type: "object" }, execute: async () => ({ content: [] }) });
+    registry.register({
+      name: "own",
+      description: "Own.",
+      parameters: { type: "object" },
+      execute: async () => ({ content: [] }),
+    });
     const changes: string[][] = [];
     const provider = await loadMCPServers({ mcpServers: { demo: misbehaving("ok") } }, registry, {
       onToolsChanged: (tools) => changes.push(tools.map((tool) => tool.name)),

@@ -48,7 +48,9 @@ describe("[guard-03a] a call that a rule asks about", () => {
       },
     });
     expect(await hub.call(session, { name: "wipe", arguments: { disk: "c" } })).toMatchObject({ ok: true });
-    expect(seen).toMatchObject([{ name: "wipe", arguments: { disk: "c" }, rule: { list: "ask", pattern: "wipe" }, session: { id: session.id } }]);
+    expect(seen).toMatchObject([
+      { name: "wipe", arguments: { disk: "c" }, rule: { list: "ask", pattern: "wipe" }, session: { id: session.id } },
+    ]);
     await hub.call(session, { name: "wipe" });
     expect(seen).toHaveLength(2);
     await hub.call(session, { name: "read" });
@@ -60,12 +62,15 @@ describe("[guard-03a] a call that a rule asks about", () => {
     expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("wipe");
   });
 
-  it.each([undefined, null, false, 0, "NO", "deny", "yes", {}])("is denied by %s, which is no known answer", async (answer) => {
-    // What a callback without types may give.
-    const hub = await start(ASK, { onAsk: () => answer as "no" });
-    expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
-    expect(runs).toBe(0);
-  });
+  it.each([undefined, null, false, 0, "NO", "deny", "yes", {}])(
+    "is denied by %s, which is no known answer",
+    async (answer) => {
+      // What a callback without types may give.
+      const hub = await start(ASK, { onAsk: () => answer as "no" });
+      expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+      expect(runs).toBe(0);
+    },
+  );
 
   it("runs with the arguments that were shown, whatever the caller does to its object meanwhile", async () => {
     let ran: unknown;
@@ -85,7 +90,12 @@ describe("[guard-03a] a call that a rule asks about", () => {
   it("is refused if the tool changed while the question was open", async () => {
     const registry = new ToolRegistry();
     const register = (description: string): (() => void) =>
-      registry.register({ name: "pay", description, parameters: { type: "object" }, execute: async () => ({ content: [] }) });
+      registry.register({
+        name: "pay",
+        description,
+        parameters: { type: "object" },
+        execute: async () => ({ content: [] }),
+      });
     const remove = register("Pays.");
     hub = await createHub(
       { tools: { ask: ["pay"] } },
@@ -98,7 +108,10 @@ describe("[guard-03a] a call that a rule asks about", () => {
         },
       },
     );
-    expect(await hub.call(hub.session, { name: "pay" })).toMatchObject({ ok: false, error: { code: "denied", message: expect.stringContaining("changed") } });
+    expect(await hub.call(hub.session, { name: "pay" })).toMatchObject({
+      ok: false,
+      error: { code: "denied", message: expect.stringContaining("changed") },
+    });
   });
 
   it("a guest's always lasts for its session only, and is not written down", async () => {
@@ -126,7 +139,10 @@ describe("[guard-03a] a call that a rule asks about", () => {
   it("is denied, with a way out, when there is nobody to ask", async () => {
     const hub = await start(ASK);
     const outcome = await hub.call(hub.session, { name: "wipe" });
-    expect(outcome).toMatchObject({ ok: false, error: { code: "denied", hint: expect.stringContaining("toolcrib call wipe") } });
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { code: "denied", hint: expect.stringContaining("toolcrib call wipe") },
+    });
   });
 
   it("is asked once per session after the answer session", async () => {
@@ -167,7 +183,10 @@ describe("[guard-03a] a call that a rule asks about", () => {
 
   it("[guard-03c] is a no when the time is up", async () => {
     const clock = new FakeClock();
-    const hub = await start({ tools: { ask: ["wipe"], askTimeout: 1000 } }, { clock, onAsk: () => new Promise(() => {}) });
+    const hub = await start(
+      { tools: { ask: ["wipe"], askTimeout: 1000 } },
+      { clock, onAsk: () => new Promise(() => {}) },
+    );
     const pending = hub.call(hub.session, { name: "wipe" });
     await expect.poll(() => hub.asked()).toHaveLength(1);
     await clock.advance(1001);

@@ -158,7 +158,10 @@ describe("[spine-17a] the call path", () => {
     const orphan = hub.call(session, { name: "wait" });
     session.close();
     expect(await orphan).toMatchObject({ ok: false, error: { code: "cancelled" } });
-    expect(await hub.call(session, { name: "wait" })).toMatchObject({ ok: false, error: { message: "The session is closed." } });
+    expect(await hub.call(session, { name: "wait" })).toMatchObject({
+      ok: false,
+      error: { message: "The session is closed." },
+    });
   });
 
   it.each([
@@ -191,7 +194,10 @@ describe("[spine-17d] limits", () => {
     await hub.call(hub.session, { name: "ping" });
     await hub.call(hub.session, { name: "ping" });
     const third = await hub.call(hub.session, { name: "ping" });
-    expect(third).toMatchObject({ ok: false, error: { code: "rate_limited", hint: expect.stringMatching(/^Try again in \d+ s\.$/) } });
+    expect(third).toMatchObject({
+      ok: false,
+      error: { code: "rate_limited", hint: expect.stringMatching(/^Try again in \d+ s\.$/) },
+    });
   });
 
   it("limits calls under way, and lets the next one in when one ends", async () => {
@@ -244,7 +250,12 @@ describe("[spine-17b] hooks", () => {
     const hub = await hubWith([
       tool("act", async (_id, params) => {
         got = params;
-        return { content: [{ type: "text", text: "keep" }, { type: "image", data: "AA==", mimeType: "image/png" }] };
+        return {
+          content: [
+            { type: "text", text: "keep" },
+            { type: "image", data: "AA==", mimeType: "image/png" },
+          ],
+        };
       }),
     ]);
     hub.on("call", (record) => records.push(record));

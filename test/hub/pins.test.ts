@@ -55,7 +55,10 @@ describe("[guard-15a] first use records", () => {
   it("writes what is seen for the first time: sorted, with fingerprint and definition, readable by others", async () => {
     const file = newFile();
     const { pins, events } = open(file);
-    pins.check("files", [write, tool("read", "Reads.", { annotations: { readOnlyHint: true }, _meta: { b: 1, a: 2 } })]);
+    pins.check("files", [
+      write,
+      tool("read", "Reads.", { annotations: { readOnlyHint: true }, _meta: { b: 1, a: 2 } }),
+    ]);
     pins.check("calc", [tool("add", "Adds.")]);
     await pins.close();
     expect(events).toEqual([
@@ -75,7 +78,9 @@ describe("[guard-15a] first use records", () => {
     const file = await pinnedFile();
     const before = statSync(file);
     const { pins, events } = open(file);
-    const reordered = JSON.parse('{"inputSchema":{"type":"object"},"description":"Reads a file.","name":"read"}') as ToolDefinition;
+    const reordered = JSON.parse(
+      '{"inputSchema":{"type":"object"},"description":"Reads a file.","name":"read"}',
+    ) as ToolDefinition;
     pins.check("files", [{ definition: reordered, fingerprint: fingerprint(reordered) }, write]);
     await pins.close();
     expect(events).toEqual([]);
@@ -104,7 +109,11 @@ describe("[guard-15a] first use records", () => {
     await two.pins.settled();
     expect(verdict(two.pins, "files", readChanged)).toBe("deny");
     expect(two.events.filter(({ type }) => type === "changed")).toHaveLength(1);
-    expect(open(file).pins.list().map((pin) => pin.tool)).toEqual(["read", "write"]);
+    expect(
+      open(file)
+        .pins.list()
+        .map((pin) => pin.tool),
+    ).toEqual(["read", "write"]);
   });
 
   it("many at once lose nothing", async () => {
@@ -143,7 +152,12 @@ describe("[guard-15b] a change is reported", () => {
     pins.check("files", [readChanged, write]);
     pins.check("files", [readChanged, write]);
     expect(events).toEqual([
-      { type: "changed", server: "files", tool: "read", diff: ["~ description:", "    Reads a [-file.-]{+file and mails it.+}"] },
+      {
+        type: "changed",
+        server: "files",
+        tool: "read",
+        diff: ["~ description:", "    Reads a [-file.-]{+file and mails it.+}"],
+      },
     ]);
     pins.check("files", [tool("read", "Reads a file and sells it."), write]);
     expect(events).toHaveLength(2);
@@ -174,7 +188,12 @@ describe("[guard-15b] a change is reported", () => {
       definition,
       fingerprint: print,
     });
-    pins.checkAll([capability("files", read), capability("calc", write), capability("files", write), capability("local", read)]);
+    pins.checkAll([
+      capability("files", read),
+      capability("calc", write),
+      capability("files", write),
+      capability("local", read),
+    ]);
     expect(events).toEqual([
       { type: "recorded", server: "files", tools: ["read", "write"], later: false },
       { type: "recorded", server: "calc", tools: ["write"], later: false },
@@ -184,17 +203,25 @@ describe("[guard-15b] a change is reported", () => {
       verdict: "deny",
       rule: { level: "pin", list: "pins", pattern: `block ${readChanged.fingerprint}`, where: pins.file },
     });
-    const prompt = { kind: "prompt", name: "files__read", origin: { source: "files", name: "read" }, definition: { name: "read" }, fingerprint: "x" } as const;
+    const prompt = {
+      kind: "prompt",
+      name: "files__read",
+      origin: { source: "files", name: "read" },
+      definition: { name: "read" },
+      fingerprint: "x",
+    } as const;
     expect(pins.objectionTo(prompt)).toBeUndefined();
     await pins.close();
   });
 
   it("asks about one definition: the rule of the next change is another", async () => {
     const { pins } = open(await pinnedFile(), "ask");
-    const rules = [readChanged, tool("read", "Reads a file and sells it.")].map(({ definition, fingerprint: print }) => {
-      const asked = pins.verdictFor({ origin: { source: "files", name: definition.name }, fingerprint: print });
-      return asked.verdict === "allow" ? undefined : asked.rule.pattern;
-    });
+    const rules = [readChanged, tool("read", "Reads a file and sells it.")].map(
+      ({ definition, fingerprint: print }) => {
+        const asked = pins.verdictFor({ origin: { source: "files", name: definition.name }, fingerprint: print });
+        return asked.verdict === "allow" ? undefined : asked.rule.pattern;
+      },
+    );
     expect(rules[0]).toContain(readChanged.fingerprint);
     expect(rules[1]).not.toBe(rules[0]);
   });
@@ -257,7 +284,7 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
 
   it("forgets nothing through what is written meanwhile either", async () => {
     const file = await pinnedFile();
-    const { pins } = await running(file);
+    const { pins, events } = await running(file);
     rmSync(file);
     // Before anybody has looked: a new server, and an approval of another tool.
     pins.check("calc", [read]);
@@ -265,9 +292,14 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
     expect(verdict(pins, "files", readChanged)).toBe("deny");
     rmSync(file);
     await pins.approve("files", "write");
+    expect(events.filter(({ type }) => type === "removed")).toHaveLength(2);
     expect(verdict(pins, "files", readChanged)).toBe("deny");
     await pins.close();
-    expect(open(file).pins.list().map((pin) => `${pin.server} ${pin.tool}`)).toEqual(["calc read", "files read", "files write"]);
+    expect(
+      open(file)
+        .pins.list()
+        .map((pin) => `${pin.server} ${pin.tool}`),
+    ).toEqual(["calc read", "files read", "files write"]);
   });
 
   it("forgets nothing when it is damaged first", async () => {
@@ -404,7 +436,9 @@ describe("[guard-15b] a lock file that cannot be used", () => {
     const broken = text(readFileSync(file, "utf8"));
     writeFileSync(file, broken);
     const { pins, events } = open(file);
-    expect(events).toEqual([{ type: "problem", message: expect.stringMatching(says) as string, hint: expect.any(String) as string }]);
+    expect(events).toEqual([
+      { type: "problem", message: expect.stringMatching(says) as string, hint: expect.any(String) as string },
+    ]);
     pins.check("files", [read, write]);
     expect(verdict(pins, "files", read)).toBe("deny");
     expect(verdict(open(file, "ask").pins, "files", read)).toBe("ask");
@@ -430,7 +464,11 @@ describe("[guard-15b] a lock file that cannot be used", () => {
     expect(pins.refresh()).toBe(true);
     expect(verdict(pins, "files", read)).toBe("allow");
     await pins.close();
-    expect(open(file).pins.list().map((pin) => pin.server)).toEqual(["calc", "files", "files"]);
+    expect(
+      open(file)
+        .pins.list()
+        .map((pin) => pin.server),
+    ).toEqual(["calc", "files", "files"]);
     expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "updated"]);
   });
 

@@ -39,7 +39,9 @@ describe("[guard-04b] roles of the config", () => {
   it("have servers of their own, which take the place of the hub's", async () => {
     const hub = await start({
       mcpServers: { github: { ...misbehaving("ok"), env: { WHO: "hub" } } },
-      roles: { bot: { mcpServers: { github: { ...misbehaving("ok"), env: { WHO: "bot" } }, extra: misbehaving("ok") } } },
+      roles: {
+        bot: { mcpServers: { github: { ...misbehaving("ok"), env: { WHO: "bot" } }, extra: misbehaving("ok") } },
+      },
     });
     const bot = hub.openSession({ role: "bot", owner: false });
     expect(names(hub, bot)).toEqual(expect.arrayContaining(["github-bot__env", "extra-bot__env"]));
@@ -74,7 +76,10 @@ describe("[guard-04b] roles of the config", () => {
   it("[guard-01a] rules on a URI hold for what is read through a template", async () => {
     const hub = await start({ mcpServers: { all: everything() }, tools: { deny: ["demo://resource/dynamic/text/7"] } });
     expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/8" })).toMatchObject({ ok: true });
-    expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/7" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/7" })).toMatchObject({
+      ok: false,
+      error: { code: "denied" },
+    });
     expect(hub.explain(hub.session, "demo://resource/dynamic/text/7")?.decision.verdict).toBe("deny");
     expect(hub.explain(hub.session, "all__simple-prompt")?.decision.verdict).toBe("allow");
   });
@@ -82,7 +87,11 @@ describe("[guard-04b] roles of the config", () => {
   it("read what was kept for them, whichever servers they may see", async () => {
     const registry = new ToolRegistry();
     hub = await createHub(
-      { mcpServers: { a: { ...misbehaving("ok"), trust: "trusted" } }, limits: { inlineBytes: 2000 }, roles: { r: { servers: ["a"] } } },
+      {
+        mcpServers: { a: { ...misbehaving("ok"), trust: "trusted" } },
+        limits: { inlineBytes: 2000 },
+        roles: { r: { servers: ["a"] } },
+      },
       { registry },
     );
     const session = hub.openSession({ role: "r", owner: false });
@@ -121,12 +130,16 @@ describe("[guard-04b] roles of the config", () => {
   });
 
   it("[guard-02] what may not be called is in no list, prompts and resources included, and looks absent to a client", async () => {
-    const hub = await start({ mcpServers: { a: { ...misbehaving("ok"), tags: ["finance"] } }, tools: { deny: ["tag:finance"] } });
+    const hub = await start({
+      mcpServers: { a: { ...misbehaving("ok"), tags: ["finance"] } },
+      tools: { deny: ["tag:finance"] },
+    });
     const guest = hub.openSession({ owner: false });
     expect(hub.view(guest)).toMatchObject({ tools: [], resources: [], prompts: [], templates: [] });
     const hidden = await hub.call(guest, { name: "a__echo" });
     const absent = await hub.call(guest, { name: "a__nope" });
-    const shape = (outcome: typeof hidden): unknown => JSON.parse(JSON.stringify(outcome.ok ? null : outcome.error).replaceAll(/a__\w+/g, "NAME"));
+    const shape = (outcome: typeof hidden): unknown =>
+      JSON.parse(JSON.stringify(outcome.ok ? null : outcome.error).replaceAll(/a__\w+/g, "NAME"));
     expect(shape(hidden)).toEqual(shape(absent));
     expect(await hub.call(hub.session, { name: "a__echo" })).toMatchObject({ ok: false, error: { code: "denied" } });
   });

@@ -12,9 +12,16 @@ afterEach(async () => {
   hub = undefined;
 });
 
-async function start(guard: ConfigInput["guard"], options: HubOptions = {}, entry: Partial<ServerEntryInput> = {}): Promise<Hub> {
+async function start(
+  guard: ConfigInput["guard"],
+  options: HubOptions = {},
+  entry: Partial<ServerEntryInput> = {},
+): Promise<Hub> {
   hub = await createHub(
-    { mcpServers: { web: { ...misbehaving("ok"), ...entry }, notes: { ...misbehaving("ok"), trust: "trusted" } }, guard },
+    {
+      mcpServers: { web: { ...misbehaving("ok"), ...entry }, notes: { ...misbehaving("ok"), trust: "trusted" } },
+      guard,
+    },
     options,
   );
   return hub;
@@ -32,7 +39,10 @@ describe("[guard-17a] a session that has read untrusted open-world content", () 
     expect(hub.session.taint).toMatchObject({ name: "web__echo", callId: first.callId });
 
     const risky = await hub.call(hub.session, { name: "notes__change" });
-    expect(risky).toMatchObject({ ok: false, error: { code: "denied", details: { rule: { level: "taint", pattern: "destructive" } } } });
+    expect(risky).toMatchObject({
+      ok: false,
+      error: { code: "denied", details: { rule: { level: "taint", pattern: "destructive" } } },
+    });
     expect(risky.ok ? "" : risky.error.message).toContain("web__echo");
     expect(hub.explain(hub.session, "notes__change")?.decision.verdict).toBe("deny");
 
@@ -53,7 +63,11 @@ describe("[guard-17a] a session that has read untrusted open-world content", () 
     const reasons: string[] = [];
     const registry = new ToolRegistry();
     hub = await createHub(
-      { mcpServers: { web: misbehaving("ok"), notes: { ...misbehaving("ok"), trust: "trusted" } }, tools: { ask: ["notes__change"] }, guard: { taint: "ask" } },
+      {
+        mcpServers: { web: misbehaving("ok"), notes: { ...misbehaving("ok"), trust: "trusted" } },
+        tools: { ask: ["notes__change"] },
+        guard: { taint: "ask" },
+      },
       { registry, onAsk: ({ rule }) => (reasons.push(rule.list), "session") },
     );
     await hub.call(hub.session, { name: "notes__change" });
@@ -67,7 +81,10 @@ describe("[guard-17a] a session that has read untrusted open-world content", () 
     const hub = await start({ taint: "deny", classes: { destructive: ["!notes__*"], sendsOut: ["!notes__*"] } });
     await hub.call(hub.session, { name: "web__echo", ...echo });
     expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
-    expect(await hub.call(hub.session, { name: "web__change" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.call(hub.session, { name: "web__change" })).toMatchObject({
+      ok: false,
+      error: { code: "denied" },
+    });
   });
 
   it("is not tainted by trusted servers or by tools of a closed world, and nothing happens when it is off", async () => {

@@ -21,7 +21,9 @@ function program(body: string) {
     const outcome = await hub.call(hub.session, { name: "a__pids" });
     console.log(outcome.result.content[0].text);
     ${body}`;
-  const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let out = "";
   let err = "";
   child.stdout.on("data", (chunk) => (out += String(chunk)));

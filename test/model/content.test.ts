@@ -91,7 +91,9 @@ describe("modelContent", () => {
 
   it("survives structured content that is too deep to be written", () => {
     const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as unknown;
-    expect(modelContent({ content: [], structuredContent: deep })).toEqual([{ type: "text", text: "[content: structured]" }]);
+    expect(modelContent({ content: [], structuredContent: deep })).toEqual([
+      { type: "text", text: "[content: structured]" },
+    ]);
   });
 
   it("is never empty and holds no empty text", () => {

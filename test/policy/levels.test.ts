@@ -85,9 +85,24 @@ describe("[guard-01a] levels", () => {
   });
 });
 
-const patterns = fc.constantFrom("*", "files__*", "files__write", "other__*", "write", "readOnly", "destructive", "tag:x", "!files__write", "!*");
+const patterns = fc.constantFrom(
+  "*",
+  "files__*",
+  "files__write",
+  "other__*",
+  "write",
+  "readOnly",
+  "destructive",
+  "tag:x",
+  "!files__write",
+  "!*",
+);
 const rules = fc.record(
-  { allow: fc.array(patterns, { maxLength: 3 }), deny: fc.array(patterns, { maxLength: 3 }), ask: fc.array(patterns, { maxLength: 3 }) },
+  {
+    allow: fc.array(patterns, { maxLength: 3 }),
+    deny: fc.array(patterns, { maxLength: 3 }),
+    ask: fc.array(patterns, { maxLength: 3 }),
+  },
   { requiredKeys: [] },
 );
 const STRICTNESS: Record<string, number> = { allow: 0, ask: 1, deny: 2 };
@@ -107,7 +122,11 @@ it("[guard-01b] adding a role's or a session's rules never makes a decision mild
 });
 
 describe("[guard-01c] rules by annotation and tag", () => {
-  const subject = (annotations?: object, tags?: string[]): Subject => ({ ...write, annotations: annotations && { ...annotations }, tags });
+  const subject = (annotations?: object, tags?: string[]): Subject => ({
+    ...write,
+    annotations: annotations && { ...annotations },
+    tags,
+  });
 
   it.each([
     ["readOnly", { readOnlyHint: true }, true],
@@ -151,7 +170,10 @@ describe("[guard-04a] roles", () => {
   });
 
   it("that nobody names see nothing", () => {
-    expect(policy({}).decide(write, { owner: true, role: "ghost" })).toMatchObject({ verdict: "deny", rule: { list: "roles" } });
+    expect(policy({}).decide(write, { owner: true, role: "ghost" })).toMatchObject({
+      verdict: "deny",
+      rule: { list: "roles" },
+    });
   });
 });
 
@@ -160,8 +182,16 @@ describe("[guard-17b] classes", () => {
     const claimed = { names: ["web__fetch"], annotations: { readOnlyHint: true, openWorldHint: true } };
     const closed = { names: ["notes__add"], annotations: { destructiveHint: false, openWorldHint: false } };
     const plain = new ToolClasses({});
-    expect([plain.has(claimed, "openWorld"), plain.has(claimed, "sendsOut"), plain.has(claimed, "destructive")]).toEqual([true, true, false]);
-    expect([plain.has(closed, "openWorld"), plain.has(closed, "sendsOut"), plain.has(closed, "destructive")]).toEqual([false, false, false]);
+    expect([
+      plain.has(claimed, "openWorld"),
+      plain.has(claimed, "sendsOut"),
+      plain.has(claimed, "destructive"),
+    ]).toEqual([true, true, false]);
+    expect([plain.has(closed, "openWorld"), plain.has(closed, "sendsOut"), plain.has(closed, "destructive")]).toEqual([
+      false,
+      false,
+      false,
+    ]);
     const corrected = new ToolClasses({ sendsOut: ["notes__*", "!web__*"], destructive: ["notes__add"] });
     expect(corrected.has(claimed, "sendsOut")).toBe(false);
     expect(corrected.has(closed, "sendsOut")).toBe(true);

@@ -17,7 +17,8 @@ addFormats.default(ajv);
 /** Against the meta-schema, and for what ajv does not ask of it (patterns, an empty enum) by use. */
 function expectSound(schema: JsonObject): void {
   for (const { pattern, patternProperties = {} } of everySchema(schema)) {
-    for (const source of [pattern ?? "", ...Object.keys(Object(patternProperties))]) RegExp(typeof source === "string" ? source : "", "u");
+    for (const source of [pattern ?? "", ...Object.keys(Object(patternProperties))])
+      RegExp(typeof source === "string" ? source : "", "u");
   }
   expect(ajv.validateSchema(schema), ajv.errorsText()).toBe(true);
   expect(JSON.parse(JSON.stringify(schema))).toEqual(schema);

@@ -35,8 +35,12 @@ describe("[guard-10a] known values", () => {
   it.each(["", "u:", "ana:", "someone:"])("are masked in base64 behind %j, as in a Basic header", (before) => {
     const value = "canary-secret-value";
     const encoded = Buffer.from(`${before}${value}:after`).toString("base64");
-    expect(redactorOf(value).maskContent(encoded)).not.toContain(Buffer.from(value.slice(3, -3)).toString("base64").slice(2, -4));
-    expect(Buffer.from(redactorOf(value).maskContent(encoded).replace("[redacted]", ""), "base64").toString()).not.toContain("secret");
+    expect(redactorOf(value).maskContent(encoded)).not.toContain(
+      Buffer.from(value.slice(3, -3)).toString("base64").slice(2, -4),
+    );
+    expect(
+      Buffer.from(redactorOf(value).maskContent(encoded).replace("[redacted]", ""), "base64").toString(),
+    ).not.toContain("secret");
   });
 
   it("are masked whole where one holds another", () => {
@@ -58,7 +62,13 @@ describe("[guard-10a] known values", () => {
 
   it("are masked where a text was cut off in the middle of one", () => {
     const redactor = redactorOf("canary-secret-value", "canary-other-value");
-    for (const cut of ["canary-secr…", 'canary-secret-val"…', "canary-other...", Buffer.from("canary-secret-value").toString("base64").slice(0, 15), "canary-s"]) {
+    for (const cut of [
+      "canary-secr…",
+      'canary-secret-val"…',
+      "canary-other...",
+      Buffer.from("canary-secret-value").toString("base64").slice(0, 15),
+      "canary-s",
+    ]) {
       expect(redactor.mask(`failed: ${cut}`), cut).toMatch(/^failed: \[redacted\]["….]*$/);
     }
     expect(redactor.mask("canary-s is a bird, canary-… too")).toBe("canary-s is a bird, canary-… too");
@@ -107,9 +117,22 @@ describe("[guard-10a] values that are no text", () => {
     const clean = { a: [1, null, { b: "text" }], c: true };
     expect(redactor.maskAll(clean)).toBe(clean);
     expect(redactor.maskContent(clean)).toBe(clean);
-    const dirty = { a: ["x canary-1234", 1], "k canary-1234": { b: "clean" }, data: { token: "ghp_abcdefghijklmnopqrst12" } };
-    expect(redactor.maskAll(dirty)).toEqual({ a: ["x [redacted]", 1], "k [redacted]": { b: "clean" }, data: { token: "[redacted]" } });
-    expect(redactor.maskContent(dirty)).toEqual({ ...dirty, a: ["x [redacted]", 1], "k canary-1234": undefined, "k [redacted]": { b: "clean" } });
+    const dirty = {
+      a: ["x canary-1234", 1],
+      "k canary-1234": { b: "clean" },
+      data: { token: "ghp_abcdefghijklmnopqrst12" },
+    };
+    expect(redactor.maskAll(dirty)).toEqual({
+      a: ["x [redacted]", 1],
+      "k [redacted]": { b: "clean" },
+      data: { token: "[redacted]" },
+    });
+    expect(redactor.maskContent(dirty)).toEqual({
+      ...dirty,
+      a: ["x [redacted]", 1],
+      "k canary-1234": undefined,
+      "k [redacted]": { b: "clean" },
+    });
     expect(dirty.a[0]).toBe("x canary-1234");
   });
 

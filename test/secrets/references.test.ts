@@ -69,7 +69,10 @@ describe("references that fail", () => {
     ["a ${TOKEN", "${TOKEN is not closed with }"],
     ["${A:-${B}}", "${A:-${B} holds a reference in its default"],
     ["${A:-secret://env/B}", "${A:-secret://env/B} holds a reference in its default"],
-    ["secret://nowhere/kv/data#token x", 'secret://nowhere/kv/data#token names the secret provider "nowhere", which does not exist'],
+    [
+      "secret://nowhere/kv/data#token x",
+      'secret://nowhere/kv/data#token names the secret provider "nowhere", which does not exist',
+    ],
     ["${secret://nowhere/x y}", '${secret://nowhere/x y} names the secret provider "nowhere", which does not exist'],
     ["secret://toString/x", 'secret://toString/x names the secret provider "toString", which does not exist'],
     ["secret://", 'secret:// names the secret provider "", which does not exist'],
@@ -94,7 +97,20 @@ describe("references that fail", () => {
   });
 
   it("never passes a reference on: every text resolves without one, or fails", async () => {
-    const pieces = fc.constantFrom("${", "}", "$", "secret://", "env/", "TOKEN", ":-", "vault/", "x", "$${", "MISSING", " ");
+    const pieces = fc.constantFrom(
+      "${",
+      "}",
+      "$",
+      "secret://",
+      "env/",
+      "TOKEN",
+      ":-",
+      "vault/",
+      "x",
+      "$${",
+      "MISSING",
+      " ",
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(pieces, { maxLength: 12 }), async (parts) => {
         const text = parts.join("");
@@ -131,7 +147,10 @@ describe("[guard-07a] the form of each provider", () => {
     ["secret://vault/kv/app/db#pass'", { provider: "vault", path: "kv/app/db", field: "pass" }],
     ["secret://vault/kv/app", { provider: "vault", path: "kv/app" }],
     ["secret://aws/prod/db@1#user&x=1", { provider: "aws", path: "prod/db@1", field: "user" }],
-    ["secret://aws/arn:aws:secretsmanager:eu-west-1:1:secret:a-Bc", { provider: "aws", path: "arn:aws:secretsmanager:eu-west-1:1:secret:a-Bc" }],
+    [
+      "secret://aws/arn:aws:secretsmanager:eu-west-1:1:secret:a-Bc",
+      { provider: "aws", path: "arn:aws:secretsmanager:eu-west-1:1:secret:a-Bc" },
+    ],
     ["secret://gcp/name", { provider: "gcp", path: "name" }],
     ["secret://gcp/my-project/name#7)", { provider: "gcp", path: "my-project/name", field: "7" }],
     ["secret://keychain/https://github.com/ana", { provider: "keychain", path: "https://github.com/ana" }],
@@ -151,15 +170,41 @@ describe("[guard-07a] the form of each provider", () => {
 });
 
 describe("[guard-19c] any text at all", () => {
-  const lists = ["$", "{", "}", "secret://", "${secret://", "env/", "vault/", "aws/", "gcp/", "keychain/", "exec/", "file/", "user/", "#", "/", "..", ":-", "A"];
-  const anything = fc.oneof(fc.string({ unit: "binary" }), fc.array(fc.oneof(fc.constantFrom(...lists), fc.string({ unit: "binary", maxLength: 3 }))).map((parts) => parts.join("")));
+  const lists = [
+    "$",
+    "{",
+    "}",
+    "secret://",
+    "${secret://",
+    "env/",
+    "vault/",
+    "aws/",
+    "gcp/",
+    "keychain/",
+    "exec/",
+    "file/",
+    "user/",
+    "#",
+    "/",
+    "..",
+    ":-",
+    "A",
+  ];
+  const anything = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc
+      .array(fc.oneof(fc.constantFrom(...lists), fc.string({ unit: "binary", maxLength: 3 })))
+      .map((parts) => parts.join("")),
+  );
 
   it("is parsed into parts that give the text back, or refused with a short message", () => {
     fc.assert(
       fc.property(anything, (text) => {
         try {
           const parts = parseReferences(text);
-          const back = parts.map((part) => (typeof part === "string" ? part.replaceAll("${", "$${") : part.text)).join("");
+          const back = parts
+            .map((part) => (typeof part === "string" ? part.replaceAll("${", "$${") : part.text))
+            .join("");
           expect(back.replaceAll("$${", "${")).toBe(text.replaceAll("$${", "${"));
         } catch (error) {
           expect(error).toBeInstanceOf(ToolcribError);

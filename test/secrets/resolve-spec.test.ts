@@ -47,7 +47,11 @@ it.each([
 it("applies bearer auth over a header that is written differently", async () => {
   const redactor = new Redactor();
   const bearer = { type: "bearer", token: "${TOKEN}" } as const;
-  const resolved = await resolveSpec(spec({ url: "https://h/${REGION}", headers: { authorization: "old", "X-A": "1" }, auth: bearer }), env, redactor);
+  const resolved = await resolveSpec(
+    spec({ url: "https://h/${REGION}", headers: { authorization: "old", "X-A": "1" }, auth: bearer }),
+    env,
+    redactor,
+  );
   expect(resolved.url).toBe("https://h/eu-west");
   expect(resolved.headers).toEqual({ "X-A": "1", Authorization: "Bearer tok-12345" });
   expect(resolved.auth).toEqual({ type: "bearer", token: "tok-12345" });
@@ -63,38 +67,83 @@ it("applies an api key with its header", async () => {
 
 it("[guard-10a] masks in messages what references give, and in content only what is a credential by name or place", async () => {
   const redactor = new Redactor();
-  const entry = { API_KEY: "written-out", Authorization: "Bearer abcdef-1", PORT: "8080", H: "${HOME}", R: "${REGION}", S: "secret://env/TOKEN" };
-  await resolveSpec(spec({ command: "x", env: entry, args: ["--api-key", "key-as-arg", "--token=token-as-arg", "--max-tokens", "1000"] }), env, redactor);
+  const entry = {
+    API_KEY: "written-out",
+    Authorization: "Bearer abcdef-1",
+    PORT: "8080",
+    H: "${HOME}",
+    R: "${REGION}",
+    S: "secret://env/TOKEN",
+  };
+  await resolveSpec(
+    spec({
+      command: "x",
+      env: entry,
+      args: ["--api-key", "key-as-arg", "--token=token-as-arg", "--max-tokens", "1000"],
+    }),
+    env,
+    redactor,
+  );
   const text = "written-out abcdef-1 8080 /home/ana eu-west tok-12345 key-as-arg token-as-arg 1000";
-  expect(redactor.mask(text)).toBe("[redacted] [redacted] 8080 /home/ana [redacted] [redacted] [redacted] [redacted] 1000");
-  expect(redactor.maskContent(text)).toBe("[redacted] [redacted] 8080 /home/ana eu-west [redacted] [redacted] [redacted] 1000");
+  expect(redactor.mask(text)).toBe(
+    "[redacted] [redacted] 8080 /home/ana [redacted] [redacted] [redacted] [redacted] 1000",
+  );
+  expect(redactor.maskContent(text)).toBe(
+    "[redacted] [redacted] 8080 /home/ana eu-west [redacted] [redacted] [redacted] 1000",
+  );
 });
 
 it("[guard-10a] masks what is secret in an address", async () => {
   const redactor = new Redactor();
   await resolveSpec(spec({ url: "https://ana:p%40ssw0rd@h/x?api_key=in-the-query&page=seventeen" }), env, redactor);
-  expect(redactor.maskContent("p@ssw0rd p%40ssw0rd in-the-query seventeen")).toBe("[redacted] [redacted] [redacted] seventeen");
+  expect(redactor.maskContent("p@ssw0rd p%40ssw0rd in-the-query seventeen")).toBe(
+    "[redacted] [redacted] [redacted] seventeen",
+  );
 });
 
 it("[guard-07a] resolves references in every place that takes one, whole or inside a text", async () => {
   const place = new Place();
   place.write("s.txt", "value-1\n");
   const file = "secret://file/s.txt";
-  const stdio = { ...spec({ command: "x", args: [`--a=${file}`, file], env: { A: file, B: `x ${file}, y` }, cwd: `/tmp/\${${file}}/z` }), baseDir: place.dir };
+  const stdio = {
+    ...spec({
+      command: "x",
+      args: [`--a=${file}`, file],
+      env: { A: file, B: `x ${file}, y` },
+      cwd: `/tmp/\${${file}}/z`,
+    }),
+    baseDir: place.dir,
+  };
   const secrets = place.secrets();
   expect(await resolveWith(stdio, secrets)).toMatchObject({
     args: ["--a=value-1", "value-1"],
     env: { A: "value-1", B: "x value-1, y" },
     cwd: "/tmp/value-1/z",
   });
-  const http = { ...spec({ url: `https://h/?k=${file}&x=1`, headers: { "X-H": `a ${file}` }, auth: { type: "api-key", key: file, header: "X-K" } }), baseDir: place.dir };
-  expect(await resolveWith(http, secrets)).toMatchObject({ url: "https://h/?k=value-1&x=1", headers: { "X-H": "a value-1", "X-K": "value-1" } });
+  const http = {
+    ...spec({
+      url: `https://h/?k=${file}&x=1`,
+      headers: { "X-H": `a ${file}` },
+      auth: { type: "api-key", key: file, header: "X-K" },
+    }),
+    baseDir: place.dir,
+  };
+  expect(await resolveWith(http, secrets)).toMatchObject({
+    url: "https://h/?k=value-1&x=1",
+    headers: { "X-H": "a value-1", "X-K": "value-1" },
+  });
 });
 
 it("says what is unwise about how a secret is kept", async () => {
   const place = new Place();
   const file = place.write("open.txt", "value", 0o644);
-  const { warnings } = await resolveWith({ ...spec({ command: "x", env: { A: "secret://file/open.txt", B: "secret://file/open.txt" } }), baseDir: place.dir }, place.secrets());
+  const { warnings } = await resolveWith(
+    {
+      ...spec({ command: "x", env: { A: "secret://file/open.txt", B: "secret://file/open.txt" } }),
+      baseDir: place.dir,
+    },
+    place.secrets(),
+  );
   expect(warnings).toEqual([`The secret file ${file} can be read by other users; chmod 600 makes it yours alone.`]);
 });
 
@@ -125,5 +174,8 @@ it("[guard-08a] is worth another attempt only if every failure may pass", async 
   const passing = await failureOf(resolveSpec(spec({ command: "x", env: { A: down } }), given));
   expect(passing.code).toBe("server_unavailable");
   const mixed = await failureOf(resolveSpec(spec({ command: "x", env: { A: down, B: "${MISSING}" } }), given));
-  expect(mixed).toMatchObject({ code: "invalid_config", hint: "Set MISSING in the environment that Toolcrib runs in." });
+  expect(mixed).toMatchObject({
+    code: "invalid_config",
+    hint: "Set MISSING in the environment that Toolcrib runs in.",
+  });
 });

@@ -11,7 +11,12 @@ import { failureOf } from "./support.ts";
 class SlowProvider implements SecretProvider {
   readonly name = "vault";
   readonly cached: boolean = true;
-  readonly asked: { path: string; context: ProviderContext; answer: (value: string) => void; fail: (error: Error) => void }[] = [];
+  readonly asked: {
+    path: string;
+    context: ProviderContext;
+    answer: (value: string) => void;
+    fail: (error: Error) => void;
+  }[] = [];
 
   resolve({ path }: { path: string }, context: ProviderContext): Promise<string> {
     return new Promise((answer, fail) => this.asked.push({ path, context, answer, fail }));
@@ -108,7 +113,12 @@ describe("[guard-08a] looking up", () => {
 });
 
 describe("[guard-08a] rotation", () => {
-  async function connect(spec: ServerSpec, secrets: Secrets, provider: SlowProvider, value: string): Promise<string | undefined> {
+  async function connect(
+    spec: ServerSpec,
+    secrets: Secrets,
+    provider: SlowProvider,
+    value: string,
+  ): Promise<string | undefined> {
     const resolved = resolveSpec(spec, secrets);
     await settle();
     provider.answerAll(value);
@@ -159,7 +169,9 @@ describe("[guard-08a] giving up", () => {
 
   it("asks nothing for a connection that is over already", async () => {
     const { provider, secrets } = bench();
-    const error = await failureOf(resolveSpec(specOf({ command: "x", env: { A } }), secrets, { signal: AbortSignal.abort() }));
+    const error = await failureOf(
+      resolveSpec(specOf({ command: "x", env: { A } }), secrets, { signal: AbortSignal.abort() }),
+    );
     expect(error.code).toBe("cancelled");
     provider.answerAll("v");
   });
@@ -182,7 +194,9 @@ describe("[guard-08a] failing closed", () => {
     const failed = failureOf(secrets.resolve(`Bearer ${A}`));
     await settle();
     provider.asked[0]?.context.conceal("own-credential-of-vault");
-    provider.asked[0]?.fail(new SecretFailure("is refused: own-credential-of-vault and ghp_abcdefghijklmnopqrstuvwx", { hint: "Log in." }));
+    provider.asked[0]?.fail(
+      new SecretFailure("is refused: own-credential-of-vault and ghp_abcdefghijklmnopqrstuvwx", { hint: "Log in." }),
+    );
     expect(await failed).toMatchObject({
       code: "invalid_config",
       message: `${A} is refused: [redacted] and [redacted]`,

@@ -39,7 +39,12 @@ export class Place {
     return new Secrets({ env: this.env(env), home: this.home, ...more });
   }
 
-  async value(text: string, env: NodeJS.ProcessEnv = {}, more: Partial<SecretsOptions> = {}, options: LookUpOptions = {}): Promise<string> {
+  async value(
+    text: string,
+    env: NodeJS.ProcessEnv = {},
+    more: Partial<SecretsOptions> = {},
+    options: LookUpOptions = {},
+  ): Promise<string> {
     return (await this.secrets(env, more).resolve(text, { baseDir: this.dir, ...options })).value;
   }
 }

@@ -15,7 +15,11 @@ afterEach(async () => {
 
 const FAST_RESTART = { restart: { initialDelay: 20, maxDelay: 50 } };
 
-async function start(mcpServers: Record<string, ServerEntryInput>, config: ConfigInput = {}, options: HubOptions = {}): Promise<Hub> {
+async function start(
+  mcpServers: Record<string, ServerEntryInput>,
+  config: ConfigInput = {},
+  options: HubOptions = {},
+): Promise<Hub> {
   hub = await createHub({ mcpServers, limits: { callsPerMinute: 1_000_000, concurrency: 1000 }, ...config }, options);
   return hub;
 }
@@ -64,7 +68,9 @@ describe("[spine-21b] a misbehaving server", () => {
   });
 
   it("that crashes on every call answers each with an error and is given up in the end", async () => {
-    const hub = await start({ ill: { ...misbehaving("crash-on-start"), restart: { max: 2, initialDelay: 10, maxDelay: 20 } } });
+    const hub = await start({
+      ill: { ...misbehaving("crash-on-start"), restart: { max: 2, initialDelay: 10, maxDelay: 20 } },
+    });
     await expect.poll(() => info(hub, "ill")?.state, { timeout: 15_000 }).toBe("failed");
     expect(await echo(hub, "ill")).toMatchObject({
       ok: false,
@@ -81,7 +87,10 @@ describe("[spine-21b] a misbehaving server", () => {
     expect(info(hub, "lazy")?.state).toBe("idle");
     expect(await echo(hub, "lazy")).toMatchObject(echoed());
     expect(info(hub, "lazy")?.state).toBe("ready");
-    expect(await echo(hub, "off")).toMatchObject({ ok: false, error: { code: "server_unavailable", message: expect.stringContaining("disabled") } });
+    expect(await echo(hub, "off")).toMatchObject({
+      ok: false,
+      error: { code: "server_unavailable", message: expect.stringContaining("disabled") },
+    });
     const guest = hub.openSession({ owner: false });
     expect(await hub.call(guest, { name: "hidden__echo" })).toMatchObject({ ok: false, error: { code: "not_found" } });
     expect(info(hub, "hidden")?.state).toBe("idle");
@@ -157,7 +166,9 @@ describe("[spine-21b] a misbehaving server", () => {
           hub.call(hub.session, { name: "well__echo", arguments: { text: `${round}-${n}` }, signal }),
         ),
       );
-      good += outcomes.filter((outcome, n) => outcome.ok && outcome.result.content[0]?.["text"] === `${round}-${n}`).length;
+      good += outcomes.filter(
+        (outcome, n) => outcome.ok && outcome.result.content[0]?.["text"] === `${round}-${n}`,
+      ).length;
     }
     expect(good).toBe(10_000);
     expect(getEventListeners(signal, "abort")).toHaveLength(0);

@@ -42,12 +42,20 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
 
     const names = hub.tools({ for: "openai" }).map((tool) => tool.name);
     expect(names).toEqual(
-      expect.arrayContaining(["everything__echo", "everything__get-sum", "files__read_text_file", "memory__read_graph"]),
+      expect.arrayContaining([
+        "everything__echo",
+        "everything__get-sum",
+        "files__read_text_file",
+        "memory__read_graph",
+      ]),
     );
     for (const tool of hub.tools({ for: "openai" })) expect(tool.parameters).toMatchObject({ type: "object" });
 
     const path = join(dir, "note.txt");
-    const written = await hub.call(hub.session, { name: "files__write_file", arguments: { path, content: "checked out" } });
+    const written = await hub.call(hub.session, {
+      name: "files__write_file",
+      arguments: { path, content: "checked out" },
+    });
     expect(written.ok).toBe(true);
     expect(readFileSync(path, "utf8")).toBe("checked out");
     const read = await hub.call(hub.session, { name: "files__read_text_file", arguments: { path } });
@@ -96,7 +104,11 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
       { mcpServers: { everything: everything() } },
       {
         workspaceDir: dir,
-        onSample: async () => ({ role: "assistant", model: "scripted", content: { type: "text", text: "sampled words" } }),
+        onSample: async () => ({
+          role: "assistant",
+          model: "scripted",
+          content: { type: "text", text: "sampled words" },
+        }),
         onElicit: async () => ({ action: "accept", content: { name: "Ada", check: true } }),
       },
     );
@@ -152,7 +164,9 @@ describe.each(["streamableHttp", "sse"] as const)("[spine-21a] the everything se
 it("[spine-09d] survives the restart of a remote server and reads its lists again", async () => {
   const first = await startEverything("streamableHttp");
   const port = Number(new URL(first.url).port);
-  hub = await createHub({ mcpServers: { remote: { url: first.url, restart: { max: 50, initialDelay: 100, maxDelay: 200 } } } });
+  hub = await createHub({
+    mcpServers: { remote: { url: first.url, restart: { max: 50, initialDelay: 100, maxDelay: 200 } } },
+  });
   await first[Symbol.asyncDispose]();
   await using _second = await startEverything("streamableHttp", port);
   await expect

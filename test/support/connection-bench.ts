@@ -13,7 +13,12 @@ import { PidRecords } from "../../src/upstream/orphans/pid-records.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export function specOf(entry: ServerEntryInput, id = "fake"): ServerSpec {
-  return { ...ServerEntrySchema.parse(entry), id, origin: { file: "test", dialect: "toolcrib" }, baseDir: process.cwd() };
+  return {
+    ...ServerEntrySchema.parse(entry),
+    id,
+    origin: { file: "test", dialect: "toolcrib" },
+    baseDir: process.cwd(),
+  };
 }
 
 export function sessionOf(id: string, more: Partial<SessionContext> = {}): SessionContext {

@@ -128,7 +128,9 @@ export class FakeWire implements Wire {
 
   /** The params of the n-th message with this method, counted from the end if negative. */
   params(method: string, index = -1): JsonObject {
-    const found = this.sent.map(({ message }) => message).filter((message) => "method" in message && message.method === method);
+    const found = this.sent
+      .map(({ message }) => message)
+      .filter((message) => "method" in message && message.method === method);
     const message = found.at(index);
     return message !== undefined && "method" in message ? (message.params ?? {}) : {};
   }

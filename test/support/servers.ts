@@ -14,7 +14,10 @@ const filesystemServer = packageFile("@modelcontextprotocol/server-filesystem", 
 const memoryServer = packageFile("@modelcontextprotocol/server-memory", "dist/index.js");
 const misbehavingServer = resolve(import.meta.dirname, "../fixtures/misbehaving-server.mjs");
 
-export const everythingArgs = (transport: "stdio" | "sse" | "streamableHttp"): string[] => [everythingServer, transport];
+export const everythingArgs = (transport: "stdio" | "sse" | "streamableHttp"): string[] => [
+  everythingServer,
+  transport,
+];
 
 export const everything = (): ServerEntryInput => ({ command: process.execPath, args: everythingArgs("stdio") });
 

@@ -47,8 +47,15 @@ describe("[guard-18a] a record per call and per decision", () => {
     const log = place.log();
     const [ended, hanging, kept] = [startRecord(), startRecord({ user: "ada" }), startRecord()];
     for (const each of [ended, hanging, kept]) log.begin(each, { arguments: { path: "x" } });
-    expect(place.lines().map((line) => (JSON.parse(line) as { type: string }).type)).toEqual(["header", "start", "start", "start"]);
-    expect((await place.read()).map(({ record }) => record.callId)).toEqual([ended, hanging, kept].map(({ callId }) => callId));
+    expect(place.lines().map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
+      "header",
+      "start",
+      "start",
+      "start",
+    ]);
+    expect((await place.read()).map(({ record }) => record.callId)).toEqual(
+      [ended, hanging, kept].map(({ callId }) => callId),
+    );
     // Whatever became of the arguments meanwhile: these were sent.
     log.write(callRecord({ callId: ended.callId }), { arguments: { path: "changed" } });
     log.withhold(kept.callId);
@@ -57,7 +64,14 @@ describe("[guard-18a] a record per call and per decision", () => {
     expect(records).toMatchObject([
       { type: "call", callId: ended.callId, outcome: "ok", argumentBytes: 12 },
       { type: "event", event: "call.withheld", callId: kept.callId },
-      { type: "start", callId: hanging.callId, outcome: "unfinished", user: "ada", decision: "allow", argumentBytes: 12 },
+      {
+        type: "start",
+        callId: hanging.callId,
+        outcome: "unfinished",
+        user: "ada",
+        decision: "allow",
+        argumentBytes: 12,
+      },
     ]);
     expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ problems: [] }] });
   });
@@ -205,9 +219,13 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     const place = new AuditPlace();
     const main = resolve(import.meta.dirname, "../fixtures/audit-writer.mjs");
     // A limit on the size of files is what a full disk looks like from inside.
-    const done = spawnSync("bash", ["-c", `ulimit -f 8; trap '' XFSZ; exec "$0" "$@"`, process.execPath, main, place.dir, "fill"], {
-      encoding: "utf8",
-    });
+    const done = spawnSync(
+      "bash",
+      ["-c", `ulimit -f 8; trap '' XFSZ; exec "$0" "$@"`, process.execPath, main, place.dir, "fill"],
+      {
+        encoding: "utf8",
+      },
+    );
     expect(done.stderr).toContain("cannot be written");
     const report = verifyAudit(place.dir);
     expect(report.ok).toBe(true);
@@ -232,7 +250,10 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
 describe("[guard-18d] several processes, and processes that end badly", () => {
   const writer = resolve(import.meta.dirname, "../fixtures/audit-writer.mjs");
   const run = (place: AuditPlace, ...args: string[]): { status: number | null; signal: NodeJS.Signals | null } =>
-    spawnSync(process.execPath, [writer, place.dir, ...args], { encoding: "utf8", stdio: ["ignore", "ignore", "inherit"] });
+    spawnSync(process.execPath, [writer, place.dir, ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "ignore", "inherit"],
+    });
 
   it("kill -9 leaves a chain that reads and verifies, with a warning", async () => {
     const place = new AuditPlace();
@@ -240,7 +261,10 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     expect(await place.names()).toHaveLength(25);
     const report = verifyAudit(place.dir);
     expect(report.ok).toBe(true);
-    expect(report.chains[0]).toMatchObject({ state: "unclosed", problems: [{ what: "truncated", severity: "warning" }] });
+    expect(report.chains[0]).toMatchObject({
+      state: "unclosed",
+      problems: [{ what: "truncated", severity: "warning" }],
+    });
     // Somebody else's log is not disturbed by it.
     const log = place.log();
     numbered(log, "later", 1);
@@ -253,7 +277,12 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     expect(run(place, "begin").signal).toBe("SIGKILL");
     const [entry, ...more] = await place.read();
     expect(more).toEqual([]);
-    expect(entry?.record).toMatchObject({ type: "start", name: "files__wipe", outcome: "unfinished", argumentBytes: 12 });
+    expect(entry?.record).toMatchObject({
+      type: "start",
+      name: "files__wipe",
+      outcome: "unfinished",
+      argumentBytes: 12,
+    });
     expect(entry?.record.argumentsHash).toMatch(/^[0-9a-f]{64}$/);
     expect(verifyAudit(place.dir).ok).toBe(true);
     // What shows that the call began cannot be cut off again without a trace.

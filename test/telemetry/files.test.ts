@@ -59,7 +59,12 @@ describe("[guard-18a] files", () => {
     const path = join(place.dir, place.files()[0] ?? "");
     writeFileSync(path, `${readFileSync(path, "utf8")}{"torn`);
     expect(lastRecord(path)).toMatchObject({ type: "call", name: "n3", seq: 3 });
-    expect(headerOf(path)).toMatchObject({ part: 0, seq: 0, prev: null, process: { pid: process.pid, host: hostname() } });
+    expect(headerOf(path)).toMatchObject({
+      part: 0,
+      seq: 0,
+      prev: null,
+      process: { pid: process.pid, host: hostname() },
+    });
     expect(lastRecord(join(place.dir, "absent"))).toBeUndefined();
     log.close();
   });
@@ -97,7 +102,9 @@ describe("[guard-18a] files", () => {
     };
     const files = [file(1, 100), file(2, 100), file(3, 100), file(4, 100)];
     const pruned = (own: number, bounds: { maxBytes: number; maxFiles?: number; reserve?: number }): number[] =>
-      filesToPrune(files, files[own]?.name ?? "", { maxFiles: 100, reserve: 0, now: 0, ...bounds }).map(({ start }) => start);
+      filesToPrune(files, files[own]?.name ?? "", { maxFiles: 100, reserve: 0, now: 0, ...bounds }).map(
+        ({ start }) => start,
+      );
     expect(pruned(3, { maxBytes: 400 })).toEqual([]);
     expect(pruned(3, { maxBytes: 399 })).toEqual([1]);
     expect(pruned(3, { maxBytes: 400, reserve: 150 })).toEqual([1, 2]);

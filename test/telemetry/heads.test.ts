@@ -61,8 +61,14 @@ describe("[guard-18b] the heads of chains", () => {
 
   it("show that the newest file was cut, emptied, removed, or put under another name", () => {
     const damage: [string, (path: string) => void][] = [
-      ["truncated", (path) => writeFileSync(path, `${readFileSync(path, "utf8").trimEnd().split("\n").slice(0, -1).join("\n")}\n`)],
-      ["truncated", (path) => writeFileSync(path, `${readFileSync(path, "utf8").split("\n").slice(0, 2).join("\n")}\n`)],
+      [
+        "truncated",
+        (path) => writeFileSync(path, `${readFileSync(path, "utf8").trimEnd().split("\n").slice(0, -1).join("\n")}\n`),
+      ],
+      [
+        "truncated",
+        (path) => writeFileSync(path, `${readFileSync(path, "utf8").split("\n").slice(0, 2).join("\n")}\n`),
+      ],
       ["truncated", (path) => writeFileSync(path, "")],
       ["removed", (path) => rmSync(path)],
     ];
@@ -97,7 +103,10 @@ describe("[guard-18b] the heads of chains", () => {
     log.flush();
     log.close();
     expect(place.problems).toMatchObject([expect.stringContaining("heads.json") as string]);
-    expect((await place.read()).at(-1)?.record).toMatchObject({ event: "audit.heads_lost", details: { what: "missing" } });
+    expect((await place.read()).at(-1)?.record).toMatchObject({
+      event: "audit.heads_lost",
+      details: { what: "missing" },
+    });
 
     writeFileSync(join(place.dir, "heads.json"), '{"version":1,"chains":{"x":1}}');
     expect(errors(verifyAudit(place.dir))).toEqual(["changed heads.json"]);
@@ -163,7 +172,9 @@ describe("[guard-18b] the heads of chains", () => {
   it("[guard-18d] of several processes at once are all there", async () => {
     const place = new AuditPlace();
     const writer = resolve(import.meta.dirname, "../fixtures/audit-writer.mjs");
-    const children = Array.from({ length: 4 }, () => spawn(process.execPath, [writer, place.dir, "exit", "20"], { stdio: "ignore" }));
+    const children = Array.from({ length: 4 }, () =>
+      spawn(process.execPath, [writer, place.dir, "exit", "20"], { stdio: "ignore" }),
+    );
     await Promise.all(children.map((child) => once(child, "exit")));
     expect([...headsOf(place).values()]).toMatchObject(Array.from({ length: 4 }, () => ({ seq: 21, closed: true })));
     expect(verifyAudit(place.dir)).toMatchObject({ ok: true, problems: [] });

@@ -15,7 +15,9 @@ describe("[guard-18c] reading", () => {
     const place = new AuditPlace();
     const log = place.log({ clock });
     log.write(callRecord({ name: "files__read", time: at(0) }));
-    log.write(callRecord({ name: "git__push", time: at(10), session: "other", origin: { source: "git", name: "push" } }));
+    log.write(
+      callRecord({ name: "git__push", time: at(10), session: "other", origin: { source: "git", name: "push" } }),
+    );
     log.write(callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied" }));
     log.write(callRecord({ name: "files__fetch", time: at(30), outcome: "blocked" }));
     log.close();
@@ -63,7 +65,7 @@ describe("[guard-18c] reading", () => {
     log.close();
     expect(place.files().length).toBeGreaterThan(1);
     expect((await place.read()).filter(({ record }) => record.outcome === "unfinished")).toEqual([]);
-    expect((await place.names({ tool: (name) => name === "slow" }))).toEqual(["slow"]);
+    expect(await place.names({ tool: (name) => name === "slow" })).toEqual(["slow"]);
     expect(tail.poll().filter(({ record }) => record.type === "start")).toEqual([]);
   });
 

@@ -64,7 +64,12 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     expect(brief(spaced)).toEqual(["error changed 5"]);
     const rehashed = closedLog();
     rehashed.rewrite((lines) => {
-      const { seq, prev, hash: _hash, ...body } = JSON.parse(lines[4] ?? "") as { seq: number; prev: string; hash: string };
+      const {
+        seq,
+        prev,
+        hash: _hash,
+        ...body
+      } = JSON.parse(lines[4] ?? "") as { seq: number; prev: string; hash: string };
       return lines.with(4, sealLine(seq, prev, JSON.stringify({ ...body, name: "n9" })).line.trimEnd());
     });
     expect(brief(rehashed)).toEqual(["error changed 6"]);
@@ -103,7 +108,11 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
   it("an end that was cut off", () => {
     const place = closedLog();
     place.rewrite((lines) => lines.slice(0, 6));
-    expect(problems(place)[0]).toMatchObject({ severity: "error", what: "truncated", message: expect.stringContaining("before record 11") as string });
+    expect(problems(place)[0]).toMatchObject({
+      severity: "error",
+      what: "truncated",
+      message: expect.stringContaining("before record 11") as string,
+    });
     const [file = ""] = place.files();
     truncateSync(join(place.dir, file), 0);
     expect(verifyAudit(place.dir).ok).toBe(false);
@@ -135,7 +144,9 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     }
     const first = cut.files().find((file) => cut.lines(file).some((line) => line.includes("first1"))) ?? "";
     cut.rewrite((lines) => lines.slice(0, 4), first);
-    expect(problems(cut).filter(({ severity }) => severity === "error")).toMatchObject([{ what: "truncated", file: first }]);
+    expect(problems(cut).filter(({ severity }) => severity === "error")).toMatchObject([
+      { what: "truncated", file: first },
+    ]);
     rmSync(join(cut.dir, first));
     expect(problems(cut)).toMatchObject([{ severity: "error", what: "removed", file: first }]);
   });

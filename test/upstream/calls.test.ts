@@ -29,10 +29,14 @@ async function connected(makeWire: () => FakeWire, entry = HTTP, more: Partial<C
   return { ...made, wires, wire };
 }
 
-const legacy = (handlers: Handlers, tools = [tool("echo")], capabilities?: JsonObject) => () =>
-  new FakeWire("http", legacyHandlers({ tools, handlers, ...(capabilities && { capabilities }) }));
-const modern = (handlers: Handlers, tools = [tool("echo")], capabilities?: JsonObject) => () =>
-  new FakeWire("http", modernHandlers({ tools, handlers, ...(capabilities && { capabilities }) }));
+const legacy =
+  (handlers: Handlers, tools = [tool("echo")], capabilities?: JsonObject) =>
+  () =>
+    new FakeWire("http", legacyHandlers({ tools, handlers, ...(capabilities && { capabilities }) }));
+const modern =
+  (handlers: Handlers, tools = [tool("echo")], capabilities?: JsonObject) =>
+  () =>
+    new FakeWire("http", modernHandlers({ tools, handlers, ...(capabilities && { capabilities }) }));
 
 describe("uses", () => {
   it("[spine-13c] become the requests of the protocol, with the caller's _meta", async () => {
@@ -49,20 +53,32 @@ describe("uses", () => {
       structuredContent: { n: 1 },
       isError: true,
     });
-    expect(wire.params("tools/call")).toMatchObject({ name: "echo", arguments: { text: "hi" }, _meta: { traceparent: "00-abc" } });
+    expect(wire.params("tools/call")).toMatchObject({
+      name: "echo",
+      arguments: { text: "hi" },
+      _meta: { traceparent: "00-abc" },
+    });
     await connection.run({ kind: "resource", uri: "file:///a" }, context);
     expect(wire.params("resources/read")).toEqual({ uri: "file:///a", _meta: { traceparent: "00-abc" } });
     await connection.run({ kind: "prompt", name: "p", arguments: { city: "x" } }, contextOf());
     expect(wire.params("prompts/get")).toEqual({ name: "p", arguments: { city: "x" } });
-    const completion = { kind: "completion", ref: { type: "ref/prompt", name: "p" }, argument: { name: "city", value: "P" } } as const;
-    expect(await connection.run(completion, contextOf())).toEqual({ completion: { values: ["Paris"], hasMore: false } });
+    const completion = {
+      kind: "completion",
+      ref: { type: "ref/prompt", name: "p" },
+      argument: { name: "city", value: "P" },
+    } as const;
+    expect(await connection.run(completion, contextOf())).toEqual({
+      completion: { values: ["Paris"], hasMore: false },
+    });
   });
 
   it("[spine-11a] time out after toolTimeout, ten times that at most", async () => {
     const { connection, wire, clock } = await connected(legacy({ "tools/call": () => undefined }));
     const seen: Progress[] = [];
     let failure: unknown;
-    const done = connection.run(call(), contextOf({ onProgress: (progress) => seen.push(progress) })).catch((e) => (failure = e));
+    const done = connection
+      .run(call(), contextOf({ onProgress: (progress) => seen.push(progress) }))
+      .catch((e) => (failure = e));
     await settle();
     const id = wire.params("tools/call")["_meta"] as JsonObject;
     for (let step = 0; step < 19; step++) {
@@ -134,7 +150,9 @@ describe("a lost session", () => {
   });
 
   it("[spine-09b] gives up after one retry", async () => {
-    const { connection } = await connected(legacy({ "tools/call": () => Promise.reject(gone({ sent: false, status: 404 })) }));
+    const { connection } = await connected(
+      legacy({ "tools/call": () => Promise.reject(gone({ sent: false, status: 404 })) }),
+    );
     await expect(connection.run(call(), contextOf())).rejects.toMatchObject({ code: "server_unavailable" });
   });
 
@@ -149,10 +167,14 @@ describe("a lost session", () => {
 
 describe("a server that cannot be reached", () => {
   it("is tried once more, then looked at again with backoff", async () => {
-    const refused = new ToolcribError("server_unavailable", "connection refused", { details: { sent: false, reason: "ECONNREFUSED" } });
+    const refused = new ToolcribError("server_unavailable", "connection refused", {
+      details: { sent: false, reason: "ECONNREFUSED" },
+    });
     const { connection, wire, wires } = await connected(legacy({ "tools/call": () => ({ content: [] }) }));
     wire.sendError = refused;
-    await expect(connection.run(call(), contextOf())).rejects.toMatchObject({ message: expect.stringContaining("connection refused") });
+    await expect(connection.run(call(), contextOf())).rejects.toMatchObject({
+      message: expect.stringContaining("connection refused"),
+    });
     await settle();
     expect(wires).toHaveLength(2);
     expect(connection.state.kind).toBe("ready");
@@ -165,7 +187,11 @@ describe("input that a modern server asks for", () => {
     return {
       "tools/call": (params) => {
         if (asked++ < rounds) {
-          return { resultType: "input_required", ...(inputRequests && { inputRequests }), requestState: `state-${asked}` };
+          return {
+            resultType: "input_required",
+            ...(inputRequests && { inputRequests }),
+            requestState: `state-${asked}`,
+          };
         }
         return { resultType: "complete", content: [], got: params["inputResponses"], state: params["requestState"] };
       },
@@ -181,7 +207,8 @@ describe("input that a modern server asks for", () => {
     const { connection, wire } = await connected(modern(asking(ask)));
     const session = sessionOf("s", {
       roots: [{ uri: "file:///w" }],
-      onElicit: (params, { server }) => Promise.resolve({ action: "accept", content: { message: params["message"], server } }),
+      onElicit: (params, { server }) =>
+        Promise.resolve({ action: "accept", content: { message: params["message"], server } }),
       onSample: () => Promise.resolve({ role: "assistant", content: { type: "text", text: "Paris" } }),
     });
     expect(await connection.run(call("echo", { a: 1 }), contextOf({ session }))).toMatchObject({
@@ -219,13 +246,17 @@ describe("input that a modern server asks for", () => {
 
 describe("parameters as headers", () => {
   const region = (header: string): JsonObject =>
-    tool("echo", { inputSchema: { type: "object", properties: { region: { type: "string", "x-mcp-header": header } } } });
+    tool("echo", {
+      inputSchema: { type: "object", properties: { region: { type: "string", "x-mcp-header": header } } },
+    });
 
   it("are sent to a modern HTTP server", async () => {
     const { connection, wire } = await connected(modern({ "tools/call": () => ({ content: [] }) }, [region("Region")]));
     await connection.run(call("echo", { region: "Zürich" }), contextOf());
     const sent = wire.sent.find(({ message }) => "method" in message && message.method === "tools/call");
-    expect(sent?.options?.headers).toEqual({ "Mcp-Param-Region": `=?base64?${Buffer.from("Zürich").toString("base64")}?=` });
+    expect(sent?.options?.headers).toEqual({
+      "Mcp-Param-Region": `=?base64?${Buffer.from("Zürich").toString("base64")}?=`,
+    });
   });
 
   it("are looked up again after a mismatch, once", async () => {
@@ -255,8 +286,14 @@ describe("subscriptions", () => {
   const unsubscribe = { kind: "unsubscribe", uri } as const;
 
   it("[spine-13c] reach a legacy server for the first follower and the last, and survive a reconnect", async () => {
-    const handlers: Handlers = { "resources/subscribe": () => ({}), "resources/unsubscribe": () => ({}), "resources/list": () => ({ resources: [] }) };
-    const { connection, wires, wire, clock } = await connected(legacy(handlers, [], { resources: { subscribe: true } }));
+    const handlers: Handlers = {
+      "resources/subscribe": () => ({}),
+      "resources/unsubscribe": () => ({}),
+      "resources/list": () => ({ resources: [] }),
+    };
+    const { connection, wires, wire, clock } = await connected(
+      legacy(handlers, [], { resources: { subscribe: true } }),
+    );
     const updates: string[] = [];
     connection.on("resource-updated", (event) => updates.push(event.uri));
     const [one, two] = [contextOf({ session: sessionOf("one") }), contextOf({ session: sessionOf("two") })];
@@ -275,7 +312,11 @@ describe("subscriptions", () => {
   });
 
   it("[spine-13c] end with the session that made them", async () => {
-    const handlers: Handlers = { "resources/subscribe": () => ({}), "resources/unsubscribe": () => ({}), "resources/list": () => ({ resources: [] }) };
+    const handlers: Handlers = {
+      "resources/subscribe": () => ({}),
+      "resources/unsubscribe": () => ({}),
+      "resources/list": () => ({ resources: [] }),
+    };
     const { connection, wire } = await connected(legacy(handlers, [], { resources: { subscribe: true } }));
     await connection.run(subscribe, contextOf({ session: sessionOf("one") }));
     await connection.run(subscribe, contextOf({ session: sessionOf("two") }));
@@ -287,7 +328,9 @@ describe("subscriptions", () => {
 
   it("[spine-13c] go into the filter of a modern server's stream", async () => {
     const capabilities = { resources: { subscribe: true, listChanged: true } };
-    const { connection, wire } = await connected(modern({ "resources/list": () => ({ resources: [] }) }, [], capabilities));
+    const { connection, wire } = await connected(
+      modern({ "resources/list": () => ({ resources: [] }) }, [], capabilities),
+    );
     const filters = (): unknown[] =>
       wire.sent.flatMap(({ message }) =>
         "method" in message && message.method === "subscriptions/listen" ? [message.params?.["notifications"]] : [],
@@ -304,7 +347,8 @@ describe("subscriptions", () => {
 
   it("are refused by a modern server that will not tell of that resource", async () => {
     const listen: Handlers = {
-      "subscriptions/listen": (_params, { wire }) => wire.notify("notifications/subscriptions/acknowledged", { notifications: {} }),
+      "subscriptions/listen": (_params, { wire }) =>
+        wire.notify("notifications/subscriptions/acknowledged", { notifications: {} }),
     };
     const { connection } = await connected(modern(listen, [], { resources: {} }));
     await expect(connection.run(subscribe, contextOf())).rejects.toMatchObject({ code: "not_found" });

@@ -32,7 +32,10 @@ describe("reading lists", () => {
         handlers: {
           "tools/list": paged("tools", 35, (n) => tool(`t${n}`)),
           "resources/list": paged("resources", 21, (n) => ({ uri: `file:///${n}`, name: `r${n}` })),
-          "resources/templates/list": paged("resourceTemplates", 11, (n) => ({ uriTemplate: `f:///{${n}}`, name: `m${n}` })),
+          "resources/templates/list": paged("resourceTemplates", 11, (n) => ({
+            uriTemplate: `f:///{${n}}`,
+            name: `m${n}`,
+          })),
           "prompts/list": paged("prompts", 10, (n) => ({ name: `p${n}` })),
         },
       }),
@@ -58,7 +61,10 @@ describe("reading lists", () => {
   });
 
   it("asks only for what the server declares", async () => {
-    const wire = new FakeWire("stdio", legacyHandlers({ capabilities: { prompts: {} }, handlers: { "prompts/list": () => ({ prompts: [] }) } }));
+    const wire = new FakeWire(
+      "stdio",
+      legacyHandlers({ capabilities: { prompts: {} }, handlers: { "prompts/list": () => ({ prompts: [] }) } }),
+    );
     await connected(wire);
     expect(wire.methods().filter((method) => method.endsWith("/list"))).toEqual(["prompts/list"]);
   });
@@ -119,8 +125,12 @@ describe("reading lists", () => {
   });
 
   it("leaves out tools with invalid header annotations on modern HTTP only", async () => {
-    const bad = tool("bad", { inputSchema: { type: "object", properties: { a: { type: "number", "x-mcp-header": "A" } } } });
-    const http = await connected(new FakeWire("http", modernHandlers({ tools: [bad, tool("good")] })), { url: "https://x.example/mcp" });
+    const bad = tool("bad", {
+      inputSchema: { type: "object", properties: { a: { type: "number", "x-mcp-header": "A" } } },
+    });
+    const http = await connected(new FakeWire("http", modernHandlers({ tools: [bad, tool("good")] })), {
+      url: "https://x.example/mcp",
+    });
     expect(http.connection.definitions().tools.map(({ name }) => name)).toEqual(["good"]);
     expect(http.warnings).toEqual([expect.stringMatching(/"bad".*no string, integer or boolean/)]);
     const stdio = await connected(new FakeWire("stdio", modernHandlers({ tools: [bad] })));
@@ -165,7 +175,10 @@ describe("changes", () => {
   it("[spine-13b] of one kind do not read the others; resources bring templates", async () => {
     const wire = new FakeWire(
       "stdio",
-      legacyHandlers({ capabilities: ALL, handlers: { "resources/list": () => ({ resources: [] }), "prompts/list": () => ({ prompts: [] }) } }),
+      legacyHandlers({
+        capabilities: ALL,
+        handlers: { "resources/list": () => ({ resources: [] }), "prompts/list": () => ({ prompts: [] }) },
+      }),
     );
     const { clock } = await connected(wire);
     await clock.advance(100);
@@ -212,9 +225,12 @@ describe("the stream of a modern server", () => {
     await clock.advance(100);
     expect(connection.definitions().tools.map(({ name }) => name)).toEqual(["b"]);
 
-    const listen = wire.sent.find(({ message }) => "method" in message && message.method === "subscriptions/listen")?.message;
+    const listen = wire.sent.find(
+      ({ message }) => "method" in message && message.method === "subscriptions/listen",
+    )?.message;
     tools = [tool("c")];
-    if (listen !== undefined && "id" in listen && listen.id !== null) wire.answer(listen.id, { resultType: "complete" });
+    if (listen !== undefined && "id" in listen && listen.id !== null)
+      wire.answer(listen.id, { resultType: "complete" });
     await clock.advance(999);
     expect(wire.methods().filter((method) => method === "subscriptions/listen")).toHaveLength(1);
     await clock.advance(100);
@@ -227,7 +243,9 @@ describe("the stream of a modern server", () => {
   it("is ended by the server's cancellation on stdio", async () => {
     const wire = new FakeWire("stdio", modernHandlers({ capabilities: { tools: { listChanged: true } } }));
     const { clock } = await connected(wire);
-    const listen = wire.sent.find(({ message }) => "method" in message && message.method === "subscriptions/listen")?.message;
+    const listen = wire.sent.find(
+      ({ message }) => "method" in message && message.method === "subscriptions/listen",
+    )?.message;
     if (listen === undefined || !("id" in listen)) throw new Error("no listen");
     wire.notify("notifications/cancelled", { requestId: listen.id });
     await clock.advance(1000);

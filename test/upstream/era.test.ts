@@ -37,7 +37,9 @@ async function connect(
   const made = bench(entry, {
     eras,
     openWire: (kind) => {
-      const handlers = Array.isArray(servers) ? servers[wires.length] : (servers as Partial<Record<TransportKind, Handlers>>)[kind];
+      const handlers = Array.isArray(servers)
+        ? servers[wires.length]
+        : (servers as Partial<Record<TransportKind, Handlers>>)[kind];
       const wire = new FakeWire(kind, handlers ?? {});
       wires.push(wire);
       return wire;
@@ -45,7 +47,12 @@ async function connect(
   });
   await made.connection.connect();
   const era = await eras.get(eraKey(specOf(entry)));
-  return { ...made, wires, era, asked: wires.map((wire) => wire.methods().filter((method) => !method.endsWith("/list"))) };
+  return {
+    ...made,
+    wires,
+    era,
+    asked: wires.map((wire) => wire.methods().filter((method) => !method.endsWith("/list"))),
+  };
 }
 
 describe("stdio", () => {
@@ -104,7 +111,11 @@ describe("stdio", () => {
   });
 
   it.each(["2025-06-18", "2025-03-26", "2024-11-05"])("accepts the older version %s", async (version) => {
-    const initialize = () => ({ protocolVersion: version, capabilities: {}, serverInfo: { name: "old", version: "0" } });
+    const initialize = () => ({
+      protocolVersion: version,
+      capabilities: {},
+      serverInfo: { name: "old", version: "0" },
+    });
     const { connection, wires } = await connect(STDIO, [{ initialize }]);
     expect(connection.state.kind).toBe("ready");
     expect(wires[0]?.agreements).toEqual([{ era: "legacy", version }]);
@@ -158,11 +169,14 @@ describe("http", () => {
     expect(failed.connection.state).toMatchObject({ kind: "failed", reason: expect.stringContaining("2031-01-01") });
   });
 
-  it.each([{}, { supportedVersions: [] }, { ok: true }])("takes %o as an answer to the probe for that of a legacy server", async (answer) => {
-    const { connection, asked } = await connect(HTTP, [{ ...legacyHandlers(), "server/discover": () => answer }]);
-    expect(connection.state.kind).toBe("ready");
-    expect(asked).toEqual([["server/discover", "initialize", "notifications/initialized"]]);
-  });
+  it.each([{}, { supportedVersions: [] }, { ok: true }])(
+    "takes %o as an answer to the probe for that of a legacy server",
+    async (answer) => {
+      const { connection, asked } = await connect(HTTP, [{ ...legacyHandlers(), "server/discover": () => answer }]);
+      expect(connection.state.kind).toBe("ready");
+      expect(asked).toEqual([["server/discover", "initialize", "notifications/initialized"]]);
+    },
+  );
 
   it("asks once more if the refusal lists the very version that was asked for", async () => {
     let refused = 0;
@@ -192,7 +206,11 @@ describe("http", () => {
   it.each([401, 403])("reports %i and tries nothing else", async (code) => {
     const { connection, asked } = await connect(ANY_URL, { http: refusing(status(code)), sse: legacyHandlers() });
     expect(asked).toEqual([["server/discover"]]);
-    expect(connection.state).toMatchObject({ kind: "failed", reason: `HTTP ${code}`, hint: expect.stringContaining("auth") });
+    expect(connection.state).toMatchObject({
+      kind: "failed",
+      reason: `HTTP ${code}`,
+      hint: expect.stringContaining("auth"),
+    });
   });
 });
 
@@ -218,7 +236,10 @@ describe("a url without a transport", () => {
 
   it("tells the first reason if SSE fails too", async () => {
     const { connection } = await connect(ANY_URL, { http: refusing(status(404)), sse: refusing(status(405)) });
-    expect(connection.state).toMatchObject({ kind: "failed", reason: expect.stringMatching(/HTTP 404.*SSE was tried too/) });
+    expect(connection.state).toMatchObject({
+      kind: "failed",
+      reason: expect.stringMatching(/HTTP 404.*SSE was tried too/),
+    });
   });
 });
 

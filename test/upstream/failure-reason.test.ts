@@ -37,29 +37,43 @@ describe("describeFailure", () => {
 
   it("finds the code of the error that caused it", () => {
     const cause = Object.assign(new Error("tls"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
-    expect(describeFailure(new ToolcribError("server_unavailable", "why", { cause }), String)).toMatchObject({ heals: false });
+    expect(describeFailure(new ToolcribError("server_unavailable", "why", { cause }), String)).toMatchObject({
+      heals: false,
+    });
   });
 
   it("masks what it shows", () => {
     const error = new ToolcribError("server_unavailable", "token abc", { hint: "not abc" });
-    expect(describeFailure(error, (text) => text.replaceAll("abc", "***"))).toEqual({ reason: "token ***", hint: "not ***", heals: true });
+    expect(describeFailure(error, (text) => text.replaceAll("abc", "***"))).toEqual({
+      reason: "token ***",
+      hint: "not ***",
+      heals: true,
+    });
   });
 });
 
 describe("remote addresses", () => {
-  it.each(["https://example.com/mcp", "http://localhost:3000", "http://127.0.0.1", "http://127.9.9.9:1", "http://[::1]:8080/x", "http://app.localhost/"])(
-    "[spine-06d] allow %s",
-    (url) => {
-      expect(checkRemoteAddress(url).href).toContain("://");
-    },
-  );
+  it.each([
+    "https://example.com/mcp",
+    "http://localhost:3000",
+    "http://127.0.0.1",
+    "http://127.9.9.9:1",
+    "http://[::1]:8080/x",
+    "http://app.localhost/",
+  ])("[spine-06d] allow %s", (url) => {
+    expect(checkRemoteAddress(url).href).toContain("://");
+  });
 
-  it.each(["http://example.com", "http://127.0.0.1.evil.com", "http://10.0.0.1", "http://localhost.evil.com", "ftp://example.com", "nonsense"])(
-    "[spine-06d] refuse %s",
-    (url) => {
-      expect(() => checkRemoteAddress(url)).toThrow(ToolcribError);
-    },
-  );
+  it.each([
+    "http://example.com",
+    "http://127.0.0.1.evil.com",
+    "http://10.0.0.1",
+    "http://localhost.evil.com",
+    "ftp://example.com",
+    "nonsense",
+  ])("[spine-06d] refuse %s", (url) => {
+    expect(() => checkRemoteAddress(url)).toThrow(ToolcribError);
+  });
 
   it("see through other spellings of loopback", () => {
     expect(isLoopback(new URL("http://0x7f000001/").hostname)).toBe(true);
@@ -79,7 +93,10 @@ describe("remote addresses", () => {
   });
 
   it("[spine-06b] that hold an unknown reference stop this server, and the reason names the reference", async () => {
-    const { connection } = bench({ url: "https://x.example", headers: { Authorization: "Bearer ${NOPE_TOKEN}" } }, { env: {} });
+    const { connection } = bench(
+      { url: "https://x.example", headers: { Authorization: "Bearer ${NOPE_TOKEN}" } },
+      { env: {} },
+    );
     await connection.connect();
     expect(connection.state).toMatchObject({ kind: "failed", reason: expect.stringContaining("NOPE_TOKEN") });
   });

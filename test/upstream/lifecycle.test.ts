@@ -25,10 +25,17 @@ function setUp(entry: ServerEntryInput, servers: (() => FakeWire)[], more: Parti
   return { ...made, wires };
 }
 
-const good = (handlers: Handlers = {}) => () =>
-  new FakeWire("stdio", legacyHandlers({ tools: [ECHO], handlers: { "tools/call": () => ({ content: [] }), ...handlers } }));
-const broken = (reason = "exited with code 1") => () =>
-  new FakeWire("stdio", { initialize: (_params, { wire }) => wire.lose(reason) });
+const good =
+  (handlers: Handlers = {}) =>
+  () =>
+    new FakeWire(
+      "stdio",
+      legacyHandlers({ tools: [ECHO], handlers: { "tools/call": () => ({ content: [] }), ...handlers } }),
+    );
+const broken =
+  (reason = "exited with code 1") =>
+  () =>
+    new FakeWire("stdio", { initialize: (_params, { wire }) => wire.lose(reason) });
 
 describe("states", () => {
   it("[spine-07d] go from idle over connecting to ready, and to closed for good", async () => {
@@ -62,7 +69,9 @@ describe("states", () => {
   });
 
   it("closes while connecting, without waiting for the server", async () => {
-    const { connection, wires, states } = setUp({ command: "x" }, [() => new FakeWire("stdio", { initialize: () => undefined })]);
+    const { connection, wires, states } = setUp({ command: "x" }, [
+      () => new FakeWire("stdio", { initialize: () => undefined }),
+    ]);
     const connecting = connection.connect();
     await settle();
     await connection.close();
@@ -207,7 +216,9 @@ describe("restarts", () => {
   it("follow a timed-out call only where the spec says so", async () => {
     const hanging = good({ "tools/call": () => undefined });
     for (const onTimeout of [false, true]) {
-      const { connection, clock, wires } = setUp({ command: "x", toolTimeout: 1000, restart: { onTimeout } }, [hanging]);
+      const { connection, clock, wires } = setUp({ command: "x", toolTimeout: 1000, restart: { onTimeout } }, [
+        hanging,
+      ]);
       await connection.connect();
       const call = connection.run(echo, contextOf()).catch((error: unknown) => error);
       await clock.advance(1000);
@@ -239,7 +250,17 @@ describe("pings", () => {
     await expect(connection.run(echo, contextOf())).resolves.toEqual({ content: [] });
     await clock.advance(150_000);
     expect(wires).toHaveLength(2);
-    expect(states).toEqual(["idle", "connecting", "ready", "degraded", "ready", "degraded", "degraded", "connecting", "ready"]);
+    expect(states).toEqual([
+      "idle",
+      "connecting",
+      "ready",
+      "degraded",
+      "ready",
+      "degraded",
+      "degraded",
+      "connecting",
+      "ready",
+    ]);
   });
 
   it("[spine-07d] make it ready again when answered, even by an error", async () => {
@@ -254,7 +275,9 @@ describe("pings", () => {
   });
 
   it("do not disturb a server at work on a call", async () => {
-    const { connection, clock, wires } = setUp({ command: "x", toolTimeout: 200_000 }, [good({ "tools/call": () => undefined })]);
+    const { connection, clock, wires } = setUp({ command: "x", toolTimeout: 200_000 }, [
+      good({ "tools/call": () => undefined }),
+    ]);
     await connection.connect();
     const call = connection.run(echo, contextOf()).catch(() => {});
     await clock.advance(150_000);
@@ -311,7 +334,13 @@ describe("calls in other states", () => {
 describe("secrets", () => {
   it("[spine-08b] do not show in reasons, warnings and call errors", async () => {
     const leaky = () =>
-      new FakeWire("stdio", legacyHandlers({ tools: [ECHO], handlers: { "tools/call": (_p, { wire }) => wire.lose("token hunter2-secret") } }));
+      new FakeWire(
+        "stdio",
+        legacyHandlers({
+          tools: [ECHO],
+          handlers: { "tools/call": (_p, { wire }) => wire.lose("token hunter2-secret") },
+        }),
+      );
     const { connection } = setUp({ command: "x", env: { API_TOKEN: "${T}" }, restart: false }, [leaky], {
       env: { T: "hunter2-secret" },
     });

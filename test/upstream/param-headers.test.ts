@@ -37,7 +37,10 @@ describe("mirroredParams", () => {
   });
 
   it("takes data for data", () => {
-    expect(mirroredParams(tool(props({ a: { type: "object", default: { "x-mcp-header": "A" } } })))).toEqual({ ok: true, params: [] });
+    expect(mirroredParams(tool(props({ a: { type: "object", default: { "x-mcp-header": "A" } } })))).toEqual({
+      ok: true,
+      params: [],
+    });
   });
 
   it("lets a property be called like the annotation", () => {
@@ -46,7 +49,12 @@ describe("mirroredParams", () => {
 });
 
 describe("paramHeaders", () => {
-  const schema = props({ s: marked("S"), n: marked("N", "integer"), b: marked("B", "boolean"), deep: props({ d: marked("D") }) });
+  const schema = props({
+    s: marked("S"),
+    n: marked("N", "integer"),
+    b: marked("B", "boolean"),
+    deep: props({ d: marked("D") }),
+  });
 
   it("converts values and leaves out what is absent or null", () => {
     expect(paramHeaders(tool(schema), { s: "us-west1", n: -7, b: false, deep: { d: "x" } })).toEqual({

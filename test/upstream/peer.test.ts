@@ -83,7 +83,11 @@ describe("requests", () => {
     wire.lose("exited with code 9", { exitCode: 9 });
     for (const request of both) {
       const error = await failureOf(request);
-      expect(error).toMatchObject({ code: "server_unavailable", message: "exited with code 9", details: { sent: true, exitCode: 9 } });
+      expect(error).toMatchObject({
+        code: "server_unavailable",
+        message: "exited with code 9",
+        details: { sent: true, exitCode: 9 },
+      });
     }
     expect(lost).toHaveLength(1);
     expect((await failureOf(peer.request("work"))).details?.["sent"]).toBe(false);
@@ -163,7 +167,9 @@ describe("progress", () => {
   it("[spine-11c] arrives whole and before the result, and never after it", async () => {
     const { peer, wire } = setUp(silent);
     const seen: (Progress | string)[] = [];
-    const request = peer.request("work", {}, { onProgress: (progress) => seen.push(progress) }).then(() => seen.push("result"));
+    const request = peer
+      .request("work", {}, { onProgress: (progress) => seen.push(progress) })
+      .then(() => seen.push("result"));
     expect(wire.params("work")).toEqual({ _meta: { progressToken: 1 } });
     wire.notify("notifications/progress", { progressToken: 1, progress: 1, total: 2, message: "half", extra: "kept" });
     wire.notify("notifications/progress", { progressToken: 77, progress: 9 });

@@ -64,10 +64,14 @@ describe.each(KINDS)("%s, %s", (transport, era) => {
     const { resources, templates, prompts } = made.definitions();
     expect([resources.length, templates.length, prompts.length]).toEqual([1, 1, 1]);
     expect(await made.run(call("echo", { text: "hi" }), contextOf())).toMatchObject(said("hi"));
-    expect(await made.run({ kind: "resource", uri: "note:///one" }, contextOf())).toMatchObject({ contents: [{ text: "A note" }] });
-    expect(await made.run({ kind: "prompt", name: "travel", arguments: { city: "Porto" } }, contextOf())).toMatchObject({
-      messages: [{ content: { text: "Go to Porto" } }],
+    expect(await made.run({ kind: "resource", uri: "note:///one" }, contextOf())).toMatchObject({
+      contents: [{ text: "A note" }],
     });
+    expect(await made.run({ kind: "prompt", name: "travel", arguments: { city: "Porto" } }, contextOf())).toMatchObject(
+      {
+        messages: [{ content: { text: "Go to Porto" } }],
+      },
+    );
   });
 
   it("[spine-11c] reports progress before the result", async () => {
@@ -85,7 +89,11 @@ describe.each(KINDS)("%s, %s", (transport, era) => {
 
   it("[spine-13c] completes arguments", async () => {
     const made = await connected(await entry());
-    const use = { kind: "completion", ref: { type: "ref/prompt", name: "travel" }, argument: { name: "city", value: "P" } } as const;
+    const use = {
+      kind: "completion",
+      ref: { type: "ref/prompt", name: "travel" },
+      argument: { name: "city", value: "P" },
+    } as const;
     expect(await made.run(use, contextOf())).toMatchObject({ completion: { values: ["Paris", "Prague", "Porto"] } });
   });
 
@@ -101,7 +109,9 @@ describe.each(KINDS)("%s, %s", (transport, era) => {
   it("[spine-11d] runs many calls at once", async () => {
     const made = await connected(await entry());
     const all = Array.from({ length: 100 }, (_, n) => made.run(call("echo", { text: String(n) }), contextOf()));
-    expect(await Promise.all(all)).toEqual(Array.from({ length: 100 }, (_, n) => expect.objectContaining(said(String(n)))));
+    expect(await Promise.all(all)).toEqual(
+      Array.from({ length: 100 }, (_, n) => expect.objectContaining(said(String(n)))),
+    );
   });
 });
 
@@ -138,12 +148,18 @@ describe("over HTTP", () => {
   it.each([
     ["bearer", { type: "bearer", token: "${TOKEN}" }, { header: "Authorization", value: "Bearer s3cret-token" }],
     ["api-key", { type: "api-key", key: "${TOKEN}" }, { header: "X-API-Key", value: "s3cret-token" }],
-    ["api-key in its own header", { type: "api-key", key: "${TOKEN}", header: "X-Token" }, { header: "X-Token", value: "s3cret-token" }],
+    [
+      "api-key in its own header",
+      { type: "api-key", key: "${TOKEN}", header: "X-Token" },
+      { header: "X-Token", value: "s3cret-token" },
+    ],
   ] as const)("[spine-07e] sends %s credentials with every request", async (_name, auth, expected) => {
     for (const era of ["legacy", "modern"] as const) {
       const server = await http(era, expected);
       const made = await connected({ url: server.url, auth }, { env: { TOKEN: "s3cret-token" } });
-      expect(await made.run(call("header", { name: expected.header }), contextOf())).toMatchObject(said(expected.value));
+      expect(await made.run(call("header", { name: expected.header }), contextOf())).toMatchObject(
+        said(expected.value),
+      );
     }
   });
 
@@ -151,7 +167,11 @@ describe("over HTTP", () => {
     const server = await http("legacy", { header: "Authorization", value: "Bearer right" });
     const made = connection({ url: server.url, auth: { type: "bearer", token: "wrong-token" } });
     await made.connect();
-    expect(made.state).toMatchObject({ kind: "failed", reason: expect.stringContaining("401"), hint: expect.any(String) });
+    expect(made.state).toMatchObject({
+      kind: "failed",
+      reason: expect.stringContaining("401"),
+      hint: expect.any(String),
+    });
     expect(JSON.stringify(made.info())).not.toContain("wrong-token");
     expect(server.requests).toHaveLength(1);
   });
@@ -181,10 +201,18 @@ describe("what a person reads", () => {
 
   it("[spine-08b] when the server exits: the code and what it said", async () => {
     const script = "console.error('DATABASE_URL is not set: ' + process.env.API_KEY); process.exit(3)";
-    const entry: ServerEntryInput = { command: process.execPath, args: ["-e", script], env: { API_KEY: "${K}" }, restart: false };
+    const entry: ServerEntryInput = {
+      command: process.execPath,
+      args: ["-e", script],
+      env: { API_KEY: "${K}" },
+      restart: false,
+    };
     const made = connection(entry, { env: { ...process.env, K: "very-secret-value" } });
     await made.connect();
-    expect(made.state).toMatchObject({ kind: "failed", reason: expect.stringMatching(/code 3[\s\S]*DATABASE_URL is not set/) });
+    expect(made.state).toMatchObject({
+      kind: "failed",
+      reason: expect.stringMatching(/code 3[\s\S]*DATABASE_URL is not set/),
+    });
     expect(JSON.stringify(made.info())).not.toContain("very-secret-value");
   });
 

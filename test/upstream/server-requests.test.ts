@@ -9,7 +9,10 @@ const use = { kind: "tool", name: "work", arguments: {} } as const;
 
 /** A server whose calls stay open until the test answers them. */
 async function connected(hubSession: SessionContext = sessionOf("hub")) {
-  const wire = new FakeWire("http", legacyHandlers({ capabilities: { logging: {} }, handlers: { "tools/call": () => undefined } }));
+  const wire = new FakeWire(
+    "http",
+    legacyHandlers({ capabilities: { logging: {} }, handlers: { "tools/call": () => undefined } }),
+  );
   const made = bench({ url: "https://x.example/mcp", transport: "http" }, { hubSession, openWire: () => wire });
   await made.connection.connect();
   let asked = 0;
@@ -79,7 +82,11 @@ describe("sampling and elicitation", () => {
     });
     const { ask, begin } = await connected();
     await begin(session);
-    const params = { messages: [{ role: "user", content: { type: "text", text: "2+2?" } }], maxTokens: 5, "x-new": true };
+    const params = {
+      messages: [{ role: "user", content: { type: "text", text: "2+2?" } }],
+      maxTokens: 5,
+      "x-new": true,
+    };
     expect(await ask("sampling/createMessage", params)).toMatchObject({ result: { "x-extra": 1 } });
     expect(seen).toEqual([["fake", params]]);
     expect(await ask("elicitation/create", { message: "?", requestedSchema: { type: "object" } })).toMatchObject({
@@ -131,7 +138,10 @@ describe("other messages", () => {
   });
 
   it("[spine-12c] are asked for from the level that is wanted", async () => {
-    const wire = new FakeWire("stdio", legacyHandlers({ capabilities: { logging: {} }, handlers: { "logging/setLevel": () => ({}) } }));
+    const wire = new FakeWire(
+      "stdio",
+      legacyHandlers({ capabilities: { logging: {} }, handlers: { "logging/setLevel": () => ({}) } }),
+    );
     await bench({ command: "x" }, { logLevel: "debug", openWire: () => wire }).connection.connect();
     expect(wire.params("logging/setLevel")).toEqual({ level: "debug" });
   });

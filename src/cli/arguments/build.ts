@@ -75,7 +75,10 @@ class Builder {
     if (named !== undefined) return named;
     const additional = additionalSchema(at);
     if (typeof additional === "object") return additional;
-    const near = nearMatches(key, propertiesOf(at).map(({ name }) => name));
+    const near = nearMatches(
+      key,
+      propertiesOf(at).map(({ name }) => name),
+    );
     const suggestion = near.length === 0 ? "" : `; did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
     const shown = [...path, key].join(".");
     if (additional) {
@@ -159,7 +162,9 @@ function arrayBranch(at: SchemaAt): SchemaAt | undefined {
   const branches = alternatives(at);
   const array = branches.find(({ schema }) => typesOf(schema).includes("array"));
   if (array !== undefined) return array;
-  const allowsAnything = branches.some(({ schema }) => typesOf(schema).length === 0 && fixedValues(schema) === undefined);
+  const allowsAnything = branches.some(
+    ({ schema }) => typesOf(schema).length === 0 && fixedValues(schema) === undefined,
+  );
   return allowsAnything ? { schema: {}, root: at.root } : undefined;
 }
 

@@ -47,7 +47,8 @@ function merge(a: JsonObject, b: JsonObject): JsonObject {
   if (isJsonObject(a["properties"]) && isJsonObject(b["properties"])) {
     merged["properties"] = { ...a["properties"], ...b["properties"] };
   }
-  if (Array.isArray(a["required"]) && Array.isArray(b["required"])) merged["required"] = [...a["required"], ...b["required"]];
+  if (Array.isArray(a["required"]) && Array.isArray(b["required"]))
+    merged["required"] = [...a["required"], ...b["required"]];
   return merged;
 }
 
@@ -133,7 +134,9 @@ export interface Property {
 /** Every property that some alternative names; required where every alternative requires it. */
 export function propertiesOf(at: SchemaAt): Property[] {
   const branches = alternatives(at).map(({ schema }) => schema);
-  const names = new Set(branches.flatMap((schema) => Object.keys(isJsonObject(schema["properties"]) ? schema["properties"] : {})));
+  const names = new Set(
+    branches.flatMap((schema) => Object.keys(isJsonObject(schema["properties"]) ? schema["properties"] : {})),
+  );
   return [...names].flatMap((name) => {
     const property = propertySchema(at, name);
     if (property === undefined) return [];

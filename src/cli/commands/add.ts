@@ -11,7 +11,9 @@ export async function run(invocation: Invocation): Promise<number> {
   const { args, flags } = invocation;
   const [id = ""] = args;
   if (id === LOCAL_SOURCE) {
-    throw new ToolcribError("invalid_arguments", `"${id}" is what the in-process tools go by.`, { hint: "Choose another id." });
+    throw new ToolcribError("invalid_arguments", `"${id}" is what the in-process tools go by.`, {
+      hint: "Choose another id.",
+    });
   }
   const entry = entryFrom(invocation);
   const file = targetFile(invocation);

@@ -20,7 +20,9 @@ export async function run(invocation: Invocation): Promise<number> {
   const [action] = args;
   if (action === "verify") return verify(invocation, dir);
   if (action !== undefined) {
-    throw new ToolcribError("invalid_arguments", `There is no "audit ${action}".`, { hint: "toolcrib audit, or toolcrib audit verify." });
+    throw new ToolcribError("invalid_arguments", `There is no "audit ${action}".`, {
+      hint: "toolcrib audit, or toolcrib audit verify.",
+    });
   }
   return flags.has("follow") ? showAndFollow(invocation, dir) : show(invocation, dir);
 }
@@ -75,7 +77,8 @@ function filterOf(flags: Flags): AuditFilter {
 function limitOf(flags: Flags, usual: number): number {
   const text = flags.text("limit");
   if (text === undefined) return usual;
-  if (!/^\d{1,9}$/.test(text)) throw new ToolcribError("invalid_arguments", `--limit ${JSON.stringify(text)} is no whole number.`);
+  if (!/^\d{1,9}$/.test(text))
+    throw new ToolcribError("invalid_arguments", `--limit ${JSON.stringify(text)} is no whole number.`);
   return Number(text);
 }
 

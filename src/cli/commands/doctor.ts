@@ -61,7 +61,11 @@ function show({ out }: Invocation, checks: readonly Check[]): void {
   const failed = checks.filter((check) => check.status === "fail").length;
   const warned = checks.filter((check) => check.status === "warn").length;
   out.line("");
-  out.line(failed === 0 ? `All is well${warned === 0 ? "." : `, with ${count(warned, "warning")}.`}` : `${count(failed, "problem")}, ${count(warned, "warning")}.`);
+  out.line(
+    failed === 0
+      ? `All is well${warned === 0 ? "." : `, with ${count(warned, "warning")}.`}`
+      : `${count(failed, "problem")}, ${count(warned, "warning")}.`,
+  );
 }
 
 function subjectOf(check: Check): string {

@@ -40,16 +40,24 @@ export async function run(invocation: Invocation): Promise<number> {
 function readServers({ out, env }: Invocation, named: string, source: string): ServerSpec[] {
   if (!existsSync(source)) {
     throw new ToolcribError("not_found", `There is no file ${source}.`, {
-      hint: /^[a-z-]+$/.test(named) ? "Importing by a client's name is not built in this version; give its config file." : undefined,
+      hint: /^[a-z-]+$/.test(named)
+        ? "Importing by a client's name is not built in this version; give its config file."
+        : undefined,
     });
   }
   const document = parseConfigText(source, readFileSync(source, "utf8"));
   if (document.errors.length > 0) throw invalidConfig(document.errors);
-  const { servers, roleServers, warnings, problems } = readDialect(document.value, { file: source, document, userHome: userHome(env) });
+  const { servers, roleServers, warnings, problems } = readDialect(document.value, {
+    file: source,
+    document,
+    userHome: userHome(env),
+  });
   if (servers.length === 0 && problems.length > 0) throw invalidConfig(problems);
   for (const diagnostic of [...document.warnings, ...warnings, ...problems]) out.warn(renderDiagnostic(diagnostic));
   for (const [role, theirs] of Object.entries(roleServers)) {
-    out.warn(`${source}: servers of the agent ${role} alone are not imported: ${theirs.map(({ id }) => id).join(", ")}`);
+    out.warn(
+      `${source}: servers of the agent ${role} alone are not imported: ${theirs.map(({ id }) => id).join(", ")}`,
+    );
   }
   if (servers.length === 0) throw new ToolcribError("not_found", `${source} has no MCP servers.`);
   return servers;
@@ -75,7 +83,12 @@ async function write(steps: readonly ImportStep[], target: string): Promise<void
 }
 
 /** Done for real on a copy, because one diff has to show all steps together. */
-async function showDryRun(invocation: Invocation, steps: readonly ImportStep[], target: string, facts: object): Promise<void> {
+async function showDryRun(
+  invocation: Invocation,
+  steps: readonly ImportStep[],
+  target: string,
+  facts: object,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "toolcrib-dry-run-"));
   try {
     const copy = join(folder, basename(target));
@@ -98,7 +111,8 @@ interface Facts {
 }
 
 function factsOf(steps: readonly ImportStep[], source: string): Facts {
-  const ids = (action: ImportStep["action"]): string[] => steps.filter((step) => step.action === action).map((step) => step.id);
+  const ids = (action: ImportStep["action"]): string[] =>
+    steps.filter((step) => step.action === action).map((step) => step.id);
   return {
     source,
     added: ids("add"),
@@ -108,7 +122,13 @@ function factsOf(steps: readonly ImportStep[], source: string): Facts {
   };
 }
 
-const WORDS = { add: "added", replace: "replaced", rename: "added", same: "is there already", conflict: "is taken" } as const;
+const WORDS = {
+  add: "added",
+  replace: "replaced",
+  rename: "added",
+  same: "is there already",
+  conflict: "is taken",
+} as const;
 
 function show(out: Invocation["out"], steps: readonly ImportStep[], target: string): void {
   out.line(target);

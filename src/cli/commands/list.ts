@@ -65,7 +65,9 @@ function assertSomethingAnswered(running: RunningHub): void {
   if (down.length === 0 || running.hub.servers().some(({ status }) => status === "connected")) return;
   running.assertTime();
   const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
-  throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, { hint: "toolcrib doctor checks them." });
+  throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, {
+    hint: "toolcrib doctor checks them.",
+  });
 }
 
 function chosen(view: View, flags: Flags): Capability[] {

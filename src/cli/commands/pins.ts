@@ -3,7 +3,15 @@ import type { PinDiff, PinEntry, Pins } from "../../hub/pins/pins.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { loadForCommand } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
-import { type Chosen, choose, chooseAll, hidingNothing, openPins, publicName, recordEvents } from "../pins/pinned-tools.ts";
+import {
+  type Chosen,
+  choose,
+  chooseAll,
+  hidingNothing,
+  openPins,
+  publicName,
+  recordEvents,
+} from "../pins/pinned-tools.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
@@ -101,7 +109,9 @@ async function reset(invocation: Invocation, config: LoadedConfig, names: readon
   if (names.length > 1) throw new ToolcribError("invalid_arguments", "Name one server, or none to forget all pins.");
   const pins = openPins(invocation, config);
   if (server !== undefined && !pins.list().some((pin) => pin.server === server)) {
-    throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}".`, { hint: "toolcrib pins list shows the pins." });
+    throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}".`, {
+      hint: "toolcrib pins list shows the pins.",
+    });
   }
   const removed = await pins.reset(server);
   if (removed.length > 0) recordEvents(invocation, config, "pin.reset", removed);

@@ -29,7 +29,10 @@ export async function run(invocation: Invocation): Promise<number> {
 }
 
 /** Prompts take text only. */
-function promptArguments(assignments: readonly Assignment[], prompt: PromptCapability | undefined): Record<string, string> {
+function promptArguments(
+  assignments: readonly Assignment[],
+  prompt: PromptCapability | undefined,
+): Record<string, string> {
   const values = Object.fromEntries(assignments.map((assignment) => [assignment.key, textOf(assignment)]));
   const known = prompt?.definition.arguments;
   if (known === undefined) return values;

@@ -45,9 +45,13 @@ const COLUMNS: readonly Column<CheckedReference>[] = [
 
 async function set({ args, flags, stdin, out, env }: Invocation, name: string | undefined): Promise<number> {
   if (args.length > 2) {
-    throw new ToolcribError("invalid_arguments", "The value does not belong on the command line, where others can see it.", {
-      hint: "Leave it out and you are asked for it, or give it on stdin with --stdin.",
-    });
+    throw new ToolcribError(
+      "invalid_arguments",
+      "The value does not belong on the command line, where others can see it.",
+      {
+        hint: "Leave it out and you are asked for it, or give it on stdin with --stdin.",
+      },
+    );
   }
   // Not quoted: somebody may have written NAME=value.
   if (name === undefined || !NAME.test(name)) {
@@ -58,13 +62,18 @@ async function set({ args, flags, stdin, out, env }: Invocation, name: string | 
   const user = flags.text("user");
   const prompt = `Value of ${name} (it is not shown): `;
   const value = await readSecret(stdin, { fromPipe: flags.has("stdin"), prompt, prompts: out.prompts });
-  const stored = user === undefined ? await storeSecret(name, value, env) : await storeUserSecret(user, name, value, env);
+  const stored =
+    user === undefined ? await storeSecret(name, value, env) : await storeUserSecret(user, name, value, env);
   if (out.json) {
     out.value({ name, ...stored });
     return 0;
   }
   if (stored.note !== undefined) out.note(stored.note);
-  out.note(stored.file === undefined ? `Stored in the keychain. Write into the config:` : `Stored in ${stored.file}. Write into the config:`);
+  out.note(
+    stored.file === undefined
+      ? `Stored in the keychain. Write into the config:`
+      : `Stored in ${stored.file}. Write into the config:`,
+  );
   out.line(stored.reference);
   return 0;
 }

@@ -66,7 +66,14 @@ export function configErrorCheck(error: ToolcribError): Check[] {
   if (diagnostics.length > 0) {
     return diagnostics.map((problem) => ({ area: "config", status: "fail", ...wordsOf(problem) }));
   }
-  return [{ area: "config", status: "fail", message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }];
+  return [
+    {
+      area: "config",
+      status: "fail",
+      message: error.message,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+    },
+  ];
 }
 
 function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {

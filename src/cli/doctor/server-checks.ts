@@ -11,7 +11,8 @@ export function serverChecks(running: RunningHub): Check[] {
   const specs = new Map(hub.config.servers.map((spec) => [spec.id, spec]));
   return hub.servers().flatMap((info) => {
     const reason = reasons.get(info.id);
-    const first = reason === undefined ? goodCheck(info, took.get(info.id)) : badCheck(info, reason, specs.get(info.id));
+    const first =
+      reason === undefined ? goodCheck(info, took.get(info.id)) : badCheck(info, reason, specs.get(info.id));
     return [first, ...warningsOf(info), ...quarantineOf(running, info.id)];
   });
 }
@@ -26,7 +27,14 @@ function goodCheck(info: ServerInfo, ms: number | undefined): Check {
     ...base,
     status: "ok",
     message: `${info.transport}, ${info.toolCount} tools, ${ms ?? "?"} ms, protocol ${info.protocolVersion ?? "unknown"}${version}`,
-    details: { ms, transport: info.transport, era: info.era, protocolVersion: info.protocolVersion, toolCount: info.toolCount, serverVersion: info.serverVersion },
+    details: {
+      ms,
+      transport: info.transport,
+      era: info.era,
+      protocolVersion: info.protocolVersion,
+      toolCount: info.toolCount,
+      serverVersion: info.serverVersion,
+    },
   };
 }
 
@@ -52,7 +60,10 @@ function advice(spec: ServerSpec | undefined): string | undefined {
 function warningsOf(info: ServerInfo): Check[] {
   const login = loginNote(info);
   const warn = { area: "server", server: info.id, status: "warn" } as const;
-  return [...(login === undefined ? [] : [{ ...warn, ...login }]), ...info.warnings.map((message) => ({ ...warn, message }))];
+  return [
+    ...(login === undefined ? [] : [{ ...warn, ...login }]),
+    ...info.warnings.map((message) => ({ ...warn, message })),
+  ];
 }
 
 function quarantineOf({ hub }: RunningHub, id: string): Check[] {

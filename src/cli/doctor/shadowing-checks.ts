@@ -12,16 +12,18 @@ export function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
   const tools = hub.view(hub.session).tools.map(listedTool);
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
-  return [...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values()].flatMap(
-    (group) => checkOf(group),
-  );
+  return [
+    ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),
+  ].flatMap((group) => checkOf(group));
 }
 
 function checkOf(group: readonly Shadowing[]): Check[] {
   const [first] = group;
   if (first === undefined) return [];
   const { kind, tool, target } = first;
-  const names = group.slice(0, MOST_NAMED).map((each) => (each.tool.name === each.target.name ? each.tool.name : `${each.tool.name} (${each.target.name})`));
+  const names = group
+    .slice(0, MOST_NAMED)
+    .map((each) => (each.tool.name === each.target.name ? each.tool.name : `${each.tool.name} (${each.target.name})`));
   const more = group.length > names.length ? ` and ${group.length - names.length} more` : "";
   const what = kind === "mention" ? "tools speak of tools" : "tools are called like, or almost like, tools";
   const many = `${group.length} ${what} of the server ${target.server}: ${names.join(", ")}${more}`;

@@ -23,7 +23,12 @@ export function openPins(invocation: Invocation, config: LoadedConfig): Pins {
       const { server, tools, later } = event;
       if (!later) return out.note(`${server}: ${tools.length} tools pinned for the first time`);
       out.warn(`${server}: new since it was first seen, and pinned as offered now: ${tools.join(", ")}`);
-      recordEvents(invocation, config, "pin.recorded", tools.map((tool) => ({ server, tool })));
+      recordEvents(
+        invocation,
+        config,
+        "pin.recorded",
+        tools.map((tool) => ({ server, tool })),
+      );
     },
   });
   if (pins.problem !== undefined) throw pins.problem;
@@ -118,5 +123,8 @@ async function connectOne(running: RunningHub, server: string): Promise<void> {
 }
 
 function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
-  pins.check(server, hub.view(hub.session).tools.filter(({ origin }) => origin.source === server));
+  pins.check(
+    server,
+    hub.view(hub.session).tools.filter(({ origin }) => origin.source === server),
+  );
 }

@@ -28,7 +28,11 @@ interface Place {
 /** Keys of the file whose strings are looked up, besides the servers. */
 const OTHER_KEYS = ["roles", "http", "agent", "store"] as const;
 
-export async function checkReferences(config: LoadedConfig, secrets: Secrets, signal?: AbortSignal): Promise<CheckedReference[]> {
+export async function checkReferences(
+  config: LoadedConfig,
+  secrets: Secrets,
+  signal?: AbortSignal,
+): Promise<CheckedReference[]> {
   const uses = new Map<string, { place: Place; reference: Reference | ToolcribError; usedIn: string[] }>();
   for (const place of placesOf(config)) {
     for (const reference of referencesOf(place.text)) {

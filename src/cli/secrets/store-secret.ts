@@ -30,12 +30,22 @@ export async function storeSecret(name: string, value: string, env: NodeJS.Proce
     if (!(error instanceof SecretFailure)) throw error;
     const file = join(toolcribHome(env), "secrets", name);
     await writePrivate(file, value);
-    return { stored: "file", reference: referenceTo(file, env), file, note: `There is no keychain to use: it ${error.message}.` };
+    return {
+      stored: "file",
+      reference: referenceTo(file, env),
+      file,
+      note: `There is no keychain to use: it ${error.message}.`,
+    };
   }
 }
 
 /** Always a file: the hub reads it for that user while nobody is there to unlock a keychain. */
-export async function storeUserSecret(user: string, name: string, value: string, env: NodeJS.ProcessEnv): Promise<StoredSecret> {
+export async function storeUserSecret(
+  user: string,
+  name: string,
+  value: string,
+  env: NodeJS.ProcessEnv,
+): Promise<StoredSecret> {
   const file = userSecretFile(toolcribHome(env), user, name);
   await writePrivate(file, value);
   return { stored: "file", reference: writeReference("user", name), file };

@@ -8,9 +8,27 @@ type Rename = (draft: JsonObject, value: unknown, note: Note) => void;
 
 /** Keys with no meaning here: display, approval habits of the client, editor features. */
 const MEANINGLESS = new Set([
-  "alwaysAllow", "approvalMode", "autoApprove", "autoStart", "category", "comment", "_comment", "description", "dev",
-  "displayName", "extensionName", "gallery", "icon", "iconUrl", "icons", "id", "note", "source",
-  "supportsParallelToolCalls", "title", "version",
+  "alwaysAllow",
+  "approvalMode",
+  "autoApprove",
+  "autoStart",
+  "category",
+  "comment",
+  "_comment",
+  "description",
+  "dev",
+  "displayName",
+  "extensionName",
+  "gallery",
+  "icon",
+  "iconUrl",
+  "icons",
+  "id",
+  "note",
+  "source",
+  "supportsParallelToolCalls",
+  "title",
+  "version",
 ]);
 
 const RENAMES: Readonly<Record<string, Rename>> = {

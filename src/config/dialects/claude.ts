@@ -7,7 +7,16 @@ import type { DialectRead, EntryReader } from "./entry.ts";
 import { expandVariables } from "./variables.ts";
 
 /** Folders in which a program keeps its file inside of a workspace. */
-const SETTINGS_FOLDERS = new Set([".cursor", ".vscode", ".windsurf", ".gemini", ".kiro", ".roo", ".kilocode", ".amazonq"]);
+const SETTINGS_FOLDERS = new Set([
+  ".cursor",
+  ".vscode",
+  ".windsurf",
+  ".gemini",
+  ".kiro",
+  ".roo",
+  ".kilocode",
+  ".amazonq",
+]);
 
 /** Cline and Roo Code allow an hour at most, so that a larger number cannot be their seconds. */
 const MOST_SECONDS = 3600;
@@ -15,7 +24,11 @@ const MOST_SECONDS = 3600;
 export function readClaude(value: JsonObject, reader: EntryReader): DialectRead {
   const map = value["mcpServers"];
   if (!isJsonObject(map)) {
-    reader.refuse(["mcpServers"], "wrong_value", `found ${foundIn(map, "kind")}; allowed is an object of servers by id`);
+    reader.refuse(
+      ["mcpServers"],
+      "wrong_value",
+      `found ${foundIn(map, "kind")}; allowed is an object of servers by id`,
+    );
     return reader.finish([]);
   }
   const variables = { workspaceFolder: workspaceOf(reader.baseDir), userHome: reader.userHome };
@@ -34,7 +47,8 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   adaptTimeout(entry, at, reader);
   // Gemini CLI's switch for its own confirmations.
   if (typeof entry["trust"] === "boolean") delete entry["trust"];
-  for (const key of ["env", "headers"]) if (isJsonObject(entry[key])) entry[key] = adaptDollars(entry[key], [...at, key], reader);
+  for (const key of ["env", "headers"])
+    if (isJsonObject(entry[key])) entry[key] = adaptDollars(entry[key], [...at, key], reader);
   return entry;
 }
 
@@ -48,7 +62,8 @@ function adaptTimeout(entry: JsonObject, at: ConfigPath, reader: EntryReader): v
     entry["type"] === "streamableHttp" ||
     file === "cline_mcp_settings.json" ||
     file === "mcp_settings.json";
-  const gemini = ["httpUrl", "includeTools", "excludeTools"].some((key) => key in entry) || typeof entry["trust"] === "boolean";
+  const gemini =
+    ["httpUrl", "includeTools", "excludeTools"].some((key) => key in entry) || typeof entry["trust"] === "boolean";
   if (cline && timeout <= MOST_SECONDS) {
     entry["toolTimeout"] ??= timeout * 1000;
     reader.warn([...at, "timeout"], "adapted", `timeout is read as ${timeout} seconds for a call, as Cline does`);

@@ -15,8 +15,16 @@ import { readVscode } from "./vscode.ts";
 
 /** Files that belong to a client: what else stands in them is that client's business. */
 const CLIENT_FILES = new Set([
-  "claude_desktop_config.json", ".claude.json", ".mcp.json", "mcp.json", "mcp_config.json", "mcp-config.json",
-  "cline_mcp_settings.json", "mcp_settings.json", "settings.json", "settings.local.json",
+  "claude_desktop_config.json",
+  ".claude.json",
+  ".mcp.json",
+  "mcp.json",
+  "mcp_config.json",
+  "mcp-config.json",
+  "cline_mcp_settings.json",
+  "mcp_settings.json",
+  "settings.json",
+  "settings.local.json",
 ]);
 
 /** Top-level keys by which a file with `mcpServers` is Toolcrib's own. */

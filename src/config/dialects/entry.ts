@@ -72,15 +72,27 @@ export class EntryReader {
   /** An id that Toolcrib takes; a changed one is told of. `taken` keeps two changed ids from becoming one. */
   validId(wanted: string, path: ConfigPath, taken: ReadonlySet<string>): string {
     if (ServerIdSchema.safeParse(wanted).success) return wanted;
-    const plain = wanted.replace(/[^A-Za-z0-9._@ -]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 60) || "server";
+    const plain =
+      wanted
+        .replace(/[^A-Za-z0-9._@ -]+/g, "-")
+        .replace(/^[^A-Za-z0-9]+/, "")
+        .slice(0, 60) || "server";
     let id = plain;
     for (let count = 2; taken.has(id) || !ServerIdSchema.safeParse(id).success; count++) id = `${plain}-${count}`;
-    this.warn(path, "renamed", `the name ${JSON.stringify(wanted.slice(0, 80))} is no valid id; it is called ${JSON.stringify(id)} here`);
+    this.warn(
+      path,
+      "renamed",
+      `the name ${JSON.stringify(wanted.slice(0, 80))} is no valid id; it is called ${JSON.stringify(id)} here`,
+    );
     return id;
   }
 
   /** The entries of an object by id, in the file's order. `prepare` gives undefined for an entry that it refused. */
-  readMap(path: ConfigPath, map: JsonObject, prepare: (raw: unknown, at: ConfigPath) => unknown = (raw) => raw): ServerSpec[] {
+  readMap(
+    path: ConfigPath,
+    map: JsonObject,
+    prepare: (raw: unknown, at: ConfigPath) => unknown = (raw) => raw,
+  ): ServerSpec[] {
     const taken = new Set(Object.keys(map));
     const servers: ServerSpec[] = [];
     for (const [key, raw] of Object.entries(map)) {
@@ -99,7 +111,8 @@ export class EntryReader {
   withoutTwins(servers: readonly ServerSpec[], path: ConfigPath): ServerSpec[] {
     const byId = new Map<string, ServerSpec>();
     for (const spec of servers) {
-      if (byId.delete(spec.id)) this.warn(path, "duplicate_id", `the id ${JSON.stringify(spec.id)} occurs twice; the last one counts`);
+      if (byId.delete(spec.id))
+        this.warn(path, "duplicate_id", `the id ${JSON.stringify(spec.id)} occurs twice; the last one counts`);
       byId.set(spec.id, spec);
     }
     return [...byId.values()];

@@ -66,7 +66,8 @@ function mergeEntry(base: JsonObject, entry: JsonObject): JsonObject {
 function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   if (!isJsonObject(raw)) return raw;
   const { sslVerify, clientCert, clientKey, toolFilter, ...entry } = raw;
-  if (sslVerify === false) reader.warn([...at, "sslVerify"], "not_read", "certificates are always checked; sslVerify is not read");
+  if (sslVerify === false)
+    reader.warn([...at, "sslVerify"], "not_read", "certificates are always checked; sslVerify is not read");
   if (clientCert !== undefined || clientKey !== undefined) {
     reader.refuse([...at, "clientCert"], "not_built", "clientCert is not built in this version: Client certificates");
     return undefined;
@@ -86,7 +87,8 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
 /** OpenClaw writes a reference as `{"source": "env", "id": "NAME"}`. Other sources stay, and are refused as no text. */
 function withoutRefs(record: JsonObject): JsonObject {
   const entries = Object.entries(record).map(([key, value]): [string, unknown] => {
-    const ref = isJsonObject(value) && value["source"] === "env" && typeof value["id"] === "string" ? value["id"] : undefined;
+    const ref =
+      isJsonObject(value) && value["source"] === "env" && typeof value["id"] === "string" ? value["id"] : undefined;
     return [key, ref === undefined ? value : `secret://env/${ref}`];
   });
   return Object.fromEntries(entries);

@@ -7,7 +7,11 @@ import type { DialectRead, EntryReader } from "./entry.ts";
 export function readToolcrib(value: JsonObject, reader: EntryReader): DialectRead {
   const map = value["mcpServers"] ?? {};
   if (!isJsonObject(map)) {
-    reader.refuse(["mcpServers"], "wrong_value", `found ${foundIn(map, "kind")}; allowed is an object of servers by id`);
+    reader.refuse(
+      ["mcpServers"],
+      "wrong_value",
+      `found ${foundIn(map, "kind")}; allowed is an object of servers by id`,
+    );
     return reader.finish([]);
   }
   const others = Object.keys(value).filter((key) => key !== "mcpServers" && key !== "$schema");
@@ -16,7 +20,11 @@ export function readToolcrib(value: JsonObject, reader: EntryReader): DialectRea
   }
   const servers: ServerSpec[] = [];
   for (const [id, raw] of Object.entries(map)) {
-    const spec = reader.readOwn(reader.validId(id, ["mcpServers", id], new Set(Object.keys(map))), ["mcpServers", id], raw);
+    const spec = reader.readOwn(
+      reader.validId(id, ["mcpServers", id], new Set(Object.keys(map))),
+      ["mcpServers", id],
+      raw,
+    );
     if (spec !== undefined) servers.push(spec);
   }
   return reader.finish(servers);

@@ -9,7 +9,18 @@ interface Variables {
   readonly input?: (id: string) => string | undefined;
 }
 
-const EXPANDED = ["command", "args", "env", "environment", "cwd", "url", "serverUrl", "httpUrl", "headers", "transport"];
+const EXPANDED = [
+  "command",
+  "args",
+  "env",
+  "environment",
+  "cwd",
+  "url",
+  "serverUrl",
+  "httpUrl",
+  "headers",
+  "transport",
+];
 
 /** Replaces variables in the keys of an entry that programs expand; the rest stays as it is. */
 export function expandVariables(entry: unknown, variables: Variables): unknown {
@@ -54,6 +65,9 @@ function expandText(text: string, variables: Variables): string {
 
 /** `github-token` as `GITHUB_TOKEN`. */
 export function variableForInput(id: string): string {
-  const name = id.replace(/([a-z0-9])([A-Z])/g, "$1_$2").replace(/[^A-Za-z0-9]+/g, "_").toUpperCase();
+  const name = id
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .replace(/[^A-Za-z0-9]+/g, "_")
+    .toUpperCase();
   return /^\d/.test(name) ? `_${name}` : name;
 }

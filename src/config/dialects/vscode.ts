@@ -62,7 +62,11 @@ class Inputs {
       const what = known?.input["description"];
       const asked = typeof what === "string" ? ` (${what.slice(0, 120)})` : "";
       const at = known === undefined ? this.#path : [...this.#path, known.index];
-      this.#reader.warn(at, "input", `VS Code asks for the input ${JSON.stringify(id)}${asked}; set the environment variable ${name}`);
+      this.#reader.warn(
+        at,
+        "input",
+        `VS Code asks for the input ${JSON.stringify(id)}${asked}; set the environment variable ${name}`,
+      );
     }
     return typeof fallback === "string" && !/[{}]/.test(fallback) ? `\${${name}:-${fallback}}` : `secret://env/${name}`;
   }

@@ -16,7 +16,11 @@ export interface ListedTool {
 /** Larger than any real definition; whoever scans definitions for poison reports one that is. */
 const MOST_TEXTS = 20_000;
 
-export function listedTool({ name, origin, definition }: Pick<ToolCapability, "name" | "origin" | "definition">): ListedTool {
+export function listedTool({
+  name,
+  origin,
+  definition,
+}: Pick<ToolCapability, "name" | "origin" | "definition">): ListedTool {
   const { name: _name, description, ...rest } = definition;
   return {
     server: origin.source,

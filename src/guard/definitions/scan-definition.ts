@@ -34,7 +34,8 @@ export function scanDefinition(definition: JsonObject): DefinitionFinding[] {
   const findings: DefinitionFinding[] = [];
   for (const text of texts) {
     const raw = found.get(readAs(text)) ?? [];
-    for (const finding of text.isName ? inName(text.text, raw) : inText(raw)) findings.push({ path: text.path, finding });
+    for (const finding of text.isName ? inName(text.text, raw) : inText(raw))
+      findings.push({ path: text.path, finding });
   }
   if (!isWhole) findings.push({ path: "", finding: UNREADABLE });
   return findings;

@@ -92,9 +92,7 @@ export const exfiltrationLink: Detector = {
         const severity = severityOf(score(reading, code, found[1] ?? "", start, end));
         if (severity !== undefined) suspicions.add(code, severity, originalSpan(reading, start, end));
       };
-      yield* places === undefined
-        ? eachMatch(pattern, text, visit)
-        : matchesAt(pattern, text, places(reading), visit);
+      yield* places === undefined ? eachMatch(pattern, text, visit) : matchesAt(pattern, text, places(reading), visit);
     }
     return suspicions.all();
   },

@@ -16,7 +16,7 @@ const TRY_COST = 30;
  * `pattern` has the flag `g`. Its place is set before every use, so that it can be shared by readings that take turns;
  * `matchAll` would copy it for every text, which costs more than a short text is worth.
  */
-export function* eachMatch(pattern: RegExp, text: string, visit: Visit): Steps<void> {
+export function* eachMatch(pattern: RegExp, text: string, visit: Visit, unitCost = 1): Steps<void> {
   let at = 0;
   let matches = 0;
   while (at < text.length) {
@@ -24,7 +24,7 @@ export function* eachMatch(pattern: RegExp, text: string, visit: Visit): Steps<v
     const limit = last ? text.length : at + WINDOW;
     const base = Math.max(0, at - CONTEXT);
     const part = last && base === 0 ? text : text.slice(base, last ? text.length : limit + LONGEST);
-    yield limit - at;
+    yield (limit - at) * unitCost;
     while (at < limit) {
       pattern.lastIndex = at - base;
       const found = pattern.exec(part);
@@ -39,12 +39,7 @@ export function* eachMatch(pattern: RegExp, text: string, visit: Visit): Steps<v
 }
 
 /** `pattern` has the flag `y`. `places` are all indices at which it could match, rising. */
-export function* matchesAt(
-  pattern: RegExp,
-  text: string,
-  places: readonly number[],
-  visit: Visit,
-): Steps<void> {
+export function* matchesAt(pattern: RegExp, text: string, places: readonly number[], visit: Visit): Steps<void> {
   let end = 0;
   let tries = 0;
   let matches = 0;

@@ -132,8 +132,7 @@ const LINE =
   /(?=[\s>*_#/=[({-]{0,24}(?:ai|llm|agent|copilot|chatgpt|claude|assistant|system|developer|instruction|new instruction|human|user|admin|root|openai|anthropic|(?:end|begin|start) of ))/y;
 
 /** The same for "<": the first letters of the names. */
-const TAG =
-  /(?=<[\s|/<]{0,5}(?:im_|st|be|eo|en|sy|as|us|de|ch|me|to|fu|re|ou|co|do|un|ex|se|da|we|em|ob|in|ad|hi))/y;
+const TAG = /(?=<[\s|/<]{0,5}(?:im_|st|be|eo|en|sy|as|us|de|ch|me|to|fu|re|ou|co|do|un|ex|se|da|we|em|ob|in|ad|hi))/y;
 
 /** How many characters after the forged mark are its content. */
 const CONTENT = 300;

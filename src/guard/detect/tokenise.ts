@@ -2,7 +2,19 @@
 import { finish, type Steps } from "./steps.ts";
 import { Tokens } from "./tokens.ts";
 import { hashOf, nextHash, type Vocabulary } from "./vocabulary.ts";
-import { DIGIT, isSpace, KINDS, kindOf, LATIN, LETTER, LOOKS_LIKE_LETTER, OTHER, STOP, INNER, UNDERSCORE } from "./units.ts";
+import {
+  DIGIT,
+  isSpace,
+  KINDS,
+  kindOf,
+  LATIN,
+  LETTER,
+  LOOKS_LIKE_LETTER,
+  OTHER,
+  STOP,
+  INNER,
+  UNDERSCORE,
+} from "./units.ts";
 
 const LONGEST_WORD = 28;
 /** Words written as one, or with invisible separators, are looked at as a whole up to this length. */
@@ -131,7 +143,11 @@ class Tokeniser {
 
 function isLetterBetweenLines(text: string, start: number, end: number): boolean {
   for (let at = start + 2; at < end; at += 1) {
-    if (text.charCodeAt(at) === LOW_LINE && text.charCodeAt(at - 2) === LOW_LINE && text.charCodeAt(at - 1) !== LOW_LINE)
+    if (
+      text.charCodeAt(at) === LOW_LINE &&
+      text.charCodeAt(at - 2) === LOW_LINE &&
+      text.charCodeAt(at - 1) !== LOW_LINE
+    )
       return true;
   }
   return false;
@@ -197,14 +213,7 @@ function isTableRow(text: string, at: number): boolean {
   return line.slice(line.lastIndexOf("\n") + 1).startsWith("|");
 }
 
-function wordAt(
-  text: string,
-  start: number,
-  end: number,
-  hash: number,
-  seen: number,
-  vocabulary: Vocabulary,
-): number {
+function wordAt(text: string, start: number, end: number, hash: number, seen: number, vocabulary: Vocabulary): number {
   if (start > 0 && text.charCodeAt(start - 1) === DOT && isDotted(text, start)) {
     const dotted = vocabulary.number(text.slice(start - 1, Math.min(end, start + LONGEST_WORD)));
     if (dotted !== 0) return dotted;
@@ -224,7 +233,15 @@ function isDotted(text: string, start: number): boolean {
 const ONE = 0x31;
 /** The letter that an ASCII unit stands for. */
 const LOOKALIKES = Uint8Array.from({ length: 128 }, (_, unit) => {
-  const letters: Readonly<Record<string, string>> = { "0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", $: "s" };
+  const letters: Readonly<Record<string, string>> = {
+    "0": "o",
+    "3": "e",
+    "4": "a",
+    "5": "s",
+    "7": "t",
+    "@": "a",
+    $: "s",
+  };
   return letters[String.fromCharCode(unit)]?.charCodeAt(0) ?? unit;
 });
 

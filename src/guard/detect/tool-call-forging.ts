@@ -38,7 +38,11 @@ const FORMS: readonly CallForm[] = [
     weight: 2.5,
     inProse: 1,
   },
-  { pattern: /(?:^|[\s.>*])action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}action input:/gm, sign: "action input:", weight: 5.5 },
+  {
+    pattern: /(?:^|[\s.>*])action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}action input:/gm,
+    sign: "action input:",
+    weight: 5.5,
+  },
 ];
 
 /** A tool whose call does harm: the difference between a log of calls and a call that wants to happen. */

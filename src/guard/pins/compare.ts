@@ -32,7 +32,9 @@ export function comparePins(pinned: ServerPins, current: Iterable<CurrentTool>):
   const compared = [...byName].map(([name, after]): PinComparison => {
     const pin = pinned.get(name);
     if (pin === undefined) return { name, state: "new", after };
-    return pin.fingerprint === after.fingerprint ? { name, state: "same", pin } : { name, state: "changed", pin, after };
+    return pin.fingerprint === after.fingerprint
+      ? { name, state: "same", pin }
+      : { name, state: "changed", pin, after };
   });
   for (const [name, pin] of pinned) if (!byName.has(name)) compared.push({ name, state: "gone", pin });
   return compared;

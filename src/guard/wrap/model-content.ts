@@ -16,7 +16,9 @@ export function wrappedModelContent(result: CallToolResult): ContentBlock[] {
   return blocks.map((block) => {
     const text = block["text"];
     if (block.type !== "text" || typeof text !== "string") return block;
-    return isWrappedWith(text, id) || saysNothing(text) ? block : { ...block, text: wrapUntrusted(text, { id, server, tool, findings }) };
+    return isWrappedWith(text, id) || saysNothing(text)
+      ? block
+      : { ...block, text: wrapUntrusted(text, { id, server, tool, findings }) };
   });
 }
 

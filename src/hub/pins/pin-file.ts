@@ -44,7 +44,11 @@ export function readPinFile(file: string): PinTable | undefined {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw unusable(file, `cannot be read (${code})`, "Make it readable, or remove it while no hub runs to pin everything anew.");
+    throw unusable(
+      file,
+      `cannot be read (${code})`,
+      "Make it readable, or remove it while no hub runs to pin everything anew.",
+    );
   }
   return parsePins(file, text);
 }
@@ -59,7 +63,8 @@ export async function updatePinFile(file: string, change: (pins: PinTable | unde
   return withLock(target, async () => {
     const before = readPinFile(file);
     const after = change(before);
-    if (renderPins(after) !== renderPins(before ?? new Map())) await writeAtomic(target, renderPins(after), { mode: 0o644 });
+    if (renderPins(after) !== renderPins(before ?? new Map()))
+      await writeAtomic(target, renderPins(after), { mode: 0o644 });
     return after;
   });
 }
@@ -129,9 +134,16 @@ function sorted(value: unknown): unknown {
 }
 
 function damaged(file: string, what: string): ToolcribError {
-  return unusable(file, what, "Bring back an earlier version of it, or remove it while no hub runs to pin everything anew.");
+  return unusable(
+    file,
+    what,
+    "Bring back an earlier version of it, or remove it while no hub runs to pin everything anew.",
+  );
 }
 
 function unusable(file: string, what: string, hint: string): ToolcribError {
-  return new ToolcribError("invalid_config", `The pins in ${file} cannot be used: it ${what}.`, { hint, details: { file } });
+  return new ToolcribError("invalid_config", `The pins in ${file} cannot be used: it ${what}.`, {
+    hint,
+    details: { file },
+  });
 }

@@ -24,3 +24,7 @@ export function withPins(table: PinTable, pins: readonly PinOf[], options: { rep
 export function withoutServer(table: PinTable, ids: readonly string[]): PinTable {
   return new Map([...table].filter(([id]) => !ids.includes(id)));
 }
+
+export function pinsIn(table: PinTable): PinOf[] {
+  return [...table].flatMap(([server, tools]) => [...tools].map(([name, pin]) => ({ server, name, pin })));
+}

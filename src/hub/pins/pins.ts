@@ -1,5 +1,11 @@
 /** The pins of a hub: what each tool's definition was when it was first seen or last approved. */
-import { type CurrentTool, comparePins, type Pin, type PinComparison, type PinState } from "../../guard/pins/compare.ts";
+import {
+  type CurrentTool,
+  comparePins,
+  type Pin,
+  type PinComparison,
+  type PinState,
+} from "../../guard/pins/compare.ts";
 import { renderDiff } from "../../guard/pins/render-diff.ts";
 import { changedVerdict, type PinMode, type PinVerdict, unusableVerdict } from "../../guard/pins/verdict.ts";
 import type { Capability, CapabilityOrigin, ToolCapability } from "../../model/capability.ts";
@@ -7,7 +13,7 @@ import { type Clock, systemClock } from "../../model/clock.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
-import { type PinOf, withoutServer, withPins } from "./pin-table.ts";
+import { type PinOf, pinsIn, withoutServer, withPins } from "./pin-table.ts";
 
 /** In-process tools are the user's own code: they change when the user changes them. */
 const LOCAL_SOURCE = "local";
@@ -123,7 +129,13 @@ export class Pins {
       const states = new Map(this.#comparisons(server).map(({ name, state }) => [name, state]));
       return [...pins].map(([tool, { fingerprint, pinnedAt }]): PinEntry => {
         const state = this.#current.has(server) ? states.get(tool) : undefined;
-        return { server, tool, state: state === undefined || state === "new" ? "unknown" : state, fingerprint, pinnedAt };
+        return {
+          server,
+          tool,
+          state: state === undefined || state === "new" ? "unknown" : state,
+          fingerprint,
+          pinnedAt,
+        };
       });
     });
   }
@@ -141,7 +153,10 @@ export class Pins {
   /** Pins the definition that the server gives now, of one tool or of all that changed. */
   async approve(server: string, tool?: string): Promise<PinDiff[]> {
     if (tool !== undefined && this.#current.get(server)?.has(tool) !== true) {
-      throw new ToolcribError("not_found", `The server "${server}" offers no tool "${tool}" now, so there is nothing to approve.`);
+      throw new ToolcribError(
+        "not_found",
+        `The server "${server}" offers no tool "${tool}" now, so there is nothing to approve.`,
+      );
     }
     const approved = this.#comparisons(server).flatMap((compared) => {
       const isWanted = tool === undefined ? compared.state === "changed" : compared.name === tool;
@@ -215,7 +230,7 @@ export class Pins {
   }
 
   #restore(): void {
-    const known = [...this.#table].flatMap(([server, tools]) => [...tools].map(([name, pin]) => ({ server, name, pin })));
+    const known = pinsIn(this.#table);
     // Nothing was ever read: there is none yet, or it could not be used and still nothing can be compared.
     if (known.length === 0) return;
     this.#unusable = undefined;
@@ -241,7 +256,15 @@ export class Pins {
   }
 
   #update(change: (table: PinTable) => PinTable): Promise<PinTable> {
-    return updatePinFile(this.file, (found) => change(found ?? this.#table));
+    return updatePinFile(this.file, (found) => {
+      if (found !== undefined) return change(found);
+      // Removed since it was last looked at; what is written now brings it back.
+      if (this.#stamp !== undefined) {
+        this.#stamp = undefined;
+        this.#onEvent({ type: "removed", file: this.file, tools: pinsIn(this.#table).length });
+      }
+      return change(this.#table);
+    });
   }
 
   #adopt(table: PinTable): void {

@@ -55,7 +55,8 @@ export async function login(request: LoginRequest): Promise<Grant> {
     const common = { sdk, at, settings, fetchFn, scope, redirectUri: redirect.uri };
     const client = await clientFor({ ...common, known: known?.client });
     const answer = await authorize(request, { ...common, client, redirect });
-    for (const secret of [answer.access_token, answer.refresh_token]) if (secret) request.redactor.addCredential(secret);
+    for (const secret of [answer.access_token, answer.refresh_token])
+      if (secret) request.redactor.addCredential(secret);
     const grant: Grant = {
       version: 1,
       type: "oauth",

@@ -11,10 +11,18 @@ const PACKAGE = "@aws-sdk/client-secrets-manager";
 type Sdk = Pick<typeof import("@aws-sdk/client-secrets-manager"), "SecretsManagerClient" | "GetSecretValueCommand">;
 
 /** Faults of the service or the way to it, which pass. */
-const PASSING = new Set(["InternalServiceError", "InternalServiceErrorException", "ThrottlingException", "TimeoutError", "RequestTimeout"]);
+const PASSING = new Set([
+  "InternalServiceError",
+  "InternalServiceErrorException",
+  "ThrottlingException",
+  "TimeoutError",
+  "RequestTimeout",
+]);
 
 /** @param load Stands in for the import in tests. */
-export function awsProvider(load: () => Promise<Sdk> = () => import("@aws-sdk/client-secrets-manager")): SecretProvider {
+export function awsProvider(
+  load: () => Promise<Sdk> = () => import("@aws-sdk/client-secrets-manager"),
+): SecretProvider {
   return {
     name: "aws",
     cached: true,
@@ -38,7 +46,9 @@ async function askSdk(sdk: Sdk, name: string, { env, signal, conceal }: Provider
     maxAttempts: 2,
     ...(region ? { region } : {}),
     ...(endpoint ? { endpoint: checkAddress(endpoint, "the endpoint of AWS").href } : {}),
-    ...(id && key ? { credentials: { accessKeyId: id, secretAccessKey: key, ...(session ? { sessionToken: session } : {}) } } : {}),
+    ...(id && key
+      ? { credentials: { accessKeyId: id, secretAccessKey: key, ...(session ? { sessionToken: session } : {}) } }
+      : {}),
   });
   try {
     const answer = await client.send(new sdk.GetSecretValueCommand({ SecretId: name }), { abortSignal: signal });
@@ -59,13 +69,22 @@ function regionOf(name: string, env: NodeJS.ProcessEnv): string | undefined {
 function refusal(error: unknown): SecretFailure {
   const name = error instanceof Error ? error.name : "Error";
   if (name === "ResourceNotFoundException") {
-    return new SecretFailure("is not in AWS Secrets Manager", { hint: "Check the name, the region and the account.", cause: error });
+    return new SecretFailure("is not in AWS Secrets Manager", {
+      hint: "Check the name, the region and the account.",
+      cause: error,
+    });
   }
   const status = httpStatusOf(error);
-  const isNetwork = error instanceof Error && "code" in error && typeof error.code === "string" && /^E[A-Z]+$/.test(error.code);
+  const isNetwork =
+    error instanceof Error && "code" in error && typeof error.code === "string" && /^E[A-Z]+$/.test(error.code);
   const passing = PASSING.has(name) || isNetwork || (status !== undefined && status >= 500);
-  const said = name === "SyntaxError" || !(error instanceof Error) ? "its answer cannot be read" : `${name}: ${error.message.slice(0, 200)}`;
-  const hint = /Credentials|AccessDenied|UnrecognizedClient|Region/.test(said) ? { hint: "Check the AWS credentials, the region and the policy." } : {};
+  const said =
+    name === "SyntaxError" || !(error instanceof Error)
+      ? "its answer cannot be read"
+      : `${name}: ${error.message.slice(0, 200)}`;
+  const hint = /Credentials|AccessDenied|UnrecognizedClient|Region/.test(said)
+    ? { hint: "Check the AWS credentials, the region and the policy." }
+    : {};
   return new SecretFailure(`was not given by AWS: ${said}`, { passing, ...hint, cause: error });
 }
 
@@ -78,10 +97,18 @@ function httpStatusOf(error: unknown): number | undefined {
 async function askProgram(name: string, { env, signal }: ProviderContext): Promise<string> {
   // Version 1 of the program knows only AWS_DEFAULT_REGION.
   const region = regionOf(name, env);
-  const args = ["secretsmanager", "get-secret-value", `--secret-id=${name}`, "--output=json", ...(region ? [`--region=${region}`] : [])];
+  const args = [
+    "secretsmanager",
+    "get-secret-value",
+    `--secret-id=${name}`,
+    "--output=json",
+    ...(region ? [`--region=${region}`] : []),
+  ];
   const result = await runCommand("aws", args, { env, signal });
   if (result === undefined) {
-    throw new SecretFailure("needs the AWS SDK or the aws program, and neither was found", { hint: `npm install ${PACKAGE}` });
+    throw new SecretFailure("needs the AWS SDK or the aws program, and neither was found", {
+      hint: `npm install ${PACKAGE}`,
+    });
   }
   if (result.exitCode !== 0) {
     throw new SecretFailure(`was not given by the aws program: ${result.complaint || `exit code ${result.exitCode}`}`);

@@ -18,7 +18,9 @@ export const execProvider: SecretProvider = {
     }
     const result = await runCommand(program, [...args, ...extra], { env, cwd: baseDir, signal });
     if (result === undefined) {
-      throw new SecretFailure(`needs the program ${program}, which was not found`, { hint: "Install it, or check PATH." });
+      throw new SecretFailure(`needs the program ${program}, which was not found`, {
+        hint: "Install it, or check PATH.",
+      });
     }
     if (result.exitCode !== 0) {
       const said = result.complaint === "" ? "" : `: ${result.complaint}`;

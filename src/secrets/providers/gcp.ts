@@ -71,7 +71,11 @@ function endpointOf(env: NodeJS.ProcessEnv): { apiEndpoint?: string; port?: numb
   if (!text) return {};
   const { hostname, port, protocol } = checkAddress(text, "the endpoint of Google");
   const isPlain = protocol === "http:";
-  return { apiEndpoint: hostname, port: port === "" ? (isPlain ? 80 : 443) : Number(port), protocol: isPlain ? "http" : "https" };
+  return {
+    apiEndpoint: hostname,
+    port: port === "" ? (isPlain ? 80 : 443) : Number(port),
+    protocol: isPlain ? "http" : "https",
+  };
 }
 
 /** The library reads the variable of this process by itself, and prints a warning about the option. */
@@ -83,11 +87,21 @@ function credentialsOf(env: NodeJS.ProcessEnv): { keyFilename?: string } {
 function refusal(error: unknown): SecretFailure {
   const code = error instanceof Error && "code" in error && typeof error.code === "number" ? error.code : undefined;
   if (code === NOT_FOUND) {
-    return new SecretFailure("is not in Google Secret Manager", { hint: "Check project, name and version.", cause: error });
+    return new SecretFailure("is not in Google Secret Manager", {
+      hint: "Check project, name and version.",
+      cause: error,
+    });
   }
-  const hint = code === undefined || REFUSED.has(code) ? { hint: "Check the Google credentials, the project and the role (secretAccessor)." } : {};
+  const hint =
+    code === undefined || REFUSED.has(code)
+      ? { hint: "Check the Google credentials, the project and the role (secretAccessor)." }
+      : {};
   const said = isUnreadable(error) ? "its answer cannot be read" : messageOf(error);
-  return new SecretFailure(`was not given by Google: ${said}`, { passing: code !== undefined && PASSING.has(code), ...hint, cause: error });
+  return new SecretFailure(`was not given by Google: ${said}`, {
+    passing: code !== undefined && PASSING.has(code),
+    ...hint,
+    cause: error,
+  });
 }
 
 /** A parser's message quotes what it could not read. */
@@ -101,12 +115,19 @@ function messageOf(error: unknown): string {
 
 async function askProgram({ project, name, version }: Name, { env, signal }: ProviderContext): Promise<string> {
   const args = ["secrets", "versions", "access", version, `--secret=${name}`, "--quiet"];
-  const result = await runCommand("gcloud", project === undefined ? args : [...args, `--project=${project}`], { env, signal });
+  const result = await runCommand("gcloud", project === undefined ? args : [...args, `--project=${project}`], {
+    env,
+    signal,
+  });
   if (result === undefined) {
-    throw new SecretFailure("needs Google's library or the gcloud program, and neither was found", { hint: `npm install ${PACKAGE}` });
+    throw new SecretFailure("needs Google's library or the gcloud program, and neither was found", {
+      hint: `npm install ${PACKAGE}`,
+    });
   }
   if (result.exitCode !== 0) {
-    throw new SecretFailure(`was not given by the gcloud program: ${result.complaint || `exit code ${result.exitCode}`}`);
+    throw new SecretFailure(
+      `was not given by the gcloud program: ${result.complaint || `exit code ${result.exitCode}`}`,
+    );
   }
   return withoutFinalNewline(result.stdout);
 }

@@ -23,7 +23,8 @@ export function keychainProvider(platform: NodeJS.Platform = process.platform): 
       if (exitCode === NOT_FOUND_ON_MACOS || (exitCode === 1 && complaint === "")) {
         throw new SecretFailure("is not in the keychain", { hint: storeHint(service, account) });
       }
-      if (exitCode !== 0) throw new SecretFailure(`was not given by the keychain: ${complaint || `exit code ${exitCode}`}`);
+      if (exitCode !== 0)
+        throw new SecretFailure(`was not given by the keychain: ${complaint || `exit code ${exitCode}`}`);
       const value = withoutFinalNewline(result.stdout);
       if (value === "") throw new SecretFailure("is empty");
       return value;
@@ -36,7 +37,12 @@ function storeHint(service: string, account: string): string {
   return `Check service ${JSON.stringify(service)} and account ${JSON.stringify(account)}.`;
 }
 
-async function lookUp(platform: NodeJS.Platform, service: string, account: string, access: Access): Promise<CommandResult> {
+async function lookUp(
+  platform: NodeJS.Platform,
+  service: string,
+  account: string,
+  access: Access,
+): Promise<CommandResult> {
   const program = programOf(platform);
   const args =
     program === "security"
@@ -70,7 +76,8 @@ export async function storeInKeychain(
           input: value,
         });
   if (result === undefined) throw missing(program);
-  if (result.exitCode !== 0) throw new SecretFailure(`${program} failed: ${result.complaint || `exit code ${result.exitCode}`}`);
+  if (result.exitCode !== 0)
+    throw new SecretFailure(`${program} failed: ${result.complaint || `exit code ${result.exitCode}`}`);
 }
 
 function addCommand(service: string, account: string, value: string): string {

@@ -28,7 +28,8 @@ export async function askVault(address: URL, path: string, question: Question): 
   // A standby node names the active one. One step only, and never from https to plain http elsewhere: the token goes along.
   await response.body?.cancel();
   const next = new URL(response.headers.get("location") ?? "", url);
-  if (url.protocol === "https:" && next.protocol !== "https:") throw new SecretFailure("was not given: Vault redirects to plain http");
+  if (url.protocol === "https:" && next.protocol !== "https:")
+    throw new SecretFailure("was not given: Vault redirects to plain http");
   return read(await send(checkAddress(next.href, "the address that Vault redirects to"), question));
 }
 
@@ -84,8 +85,12 @@ async function textOf(response: Response): Promise<string> {
 /** The system's own word, such as ECONNREFUSED: the rest of such messages varies. */
 function unreachable(url: URL, error: unknown): SecretFailure {
   const cause = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : error instanceof Error ? error.name : "unknown";
+  const code =
+    cause instanceof Error && "code" in cause ? String(cause.code) : error instanceof Error ? error.name : "unknown";
   // A header that cannot be sent, such as a token with a line break, is no fault of the network.
   const passing = cause !== undefined || code === "AbortError" || code === "TimeoutError";
-  return new SecretFailure(`was not given: Vault at ${url.host} cannot be reached (${code})`, { passing, cause: error });
+  return new SecretFailure(`was not given: Vault at ${url.host} cannot be reached (${code})`, {
+    passing,
+    cause: error,
+  });
 }

@@ -47,13 +47,21 @@ export function vaultProvider(): SecretProvider {
 function addressOf(env: NodeJS.ProcessEnv): URL {
   const text = env["VAULT_ADDR"];
   if (text === undefined || text === "") {
-    throw new SecretFailure("needs the address of Vault", { hint: "Set VAULT_ADDR, such as https://vault.example.com:8200." });
+    throw new SecretFailure("needs the address of Vault", {
+      hint: "Set VAULT_ADDR, such as https://vault.example.com:8200.",
+    });
   }
   return checkAddress(text, "VAULT_ADDR");
 }
 
 /** Version 2 first. A path of version 1 is not found there, or not allowed by a policy that knows nothing of `data/`. */
-async function readSecret(address: URL, mount: string, name: string, token: string, context: ProviderContext): Promise<VaultAnswer> {
+async function readSecret(
+  address: URL,
+  mount: string,
+  name: string,
+  token: string,
+  context: ProviderContext,
+): Promise<VaultAnswer> {
   const ask = (path: string): Promise<VaultAnswer> =>
     askVault(address, path, { token, namespace: context.env["VAULT_NAMESPACE"], signal: context.signal });
   const second = await ask(`${mount}/data/${name}`);
@@ -120,7 +128,8 @@ async function logIn(address: URL, { env, conceal }: ProviderContext): Promise<s
   if (answer.status !== 200) throw refusal(answer, "the sign-in with AppRole");
   const auth = answer.body["auth"];
   const token = isJsonObject(auth) ? auth["client_token"] : undefined;
-  if (typeof token !== "string" || token === "") throw new SecretFailure("was not given: Vault's sign-in answer has no token");
+  if (typeof token !== "string" || token === "")
+    throw new SecretFailure("was not given: Vault's sign-in answer has no token");
   conceal(token);
   return token;
 }

@@ -83,7 +83,10 @@ function subjectOf(record: StartRecord, redact: (text: string) => string): objec
   };
 }
 
-export function keptArguments(sent: SentArguments | undefined, { salt, keepArguments, redact }: BodyOptions): KeptArguments {
+export function keptArguments(
+  sent: SentArguments | undefined,
+  { salt, keepArguments, redact }: BodyOptions,
+): KeptArguments {
   if (sent === undefined) return {};
   let text: string;
   try {
@@ -95,7 +98,9 @@ export function keptArguments(sent: SentArguments | undefined, { salt, keepArgum
   return {
     argumentBytes: Buffer.byteLength(text),
     argumentsHash: hash("sha256", `${salt}\n${text}`),
-    ...(keepArguments ? { arguments: text.length > MASKED_LENGTH ? "(too long to keep)" : firstBytes(redact(text)) } : {}),
+    ...(keepArguments
+      ? { arguments: text.length > MASKED_LENGTH ? "(too long to keep)" : firstBytes(redact(text)) }
+      : {}),
   };
 }
 
@@ -132,5 +137,8 @@ function firstBytes(text: string): string {
   const bytes = Buffer.from(text, "utf8");
   if (bytes.length <= ARGUMENTS_BYTES) return text;
   // The last character may have been cut in two.
-  return `${bytes.subarray(0, ARGUMENTS_BYTES).toString("utf8").replace(/\ufffd$/, "")}…`;
+  return `${bytes
+    .subarray(0, ARGUMENTS_BYTES)
+    .toString("utf8")
+    .replace(/\ufffd$/, "")}…`;
 }

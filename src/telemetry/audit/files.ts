@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { parseLine } from "./line.ts";
 import type { AnyRecord, HeaderRecord } from "./record.ts";
+import { isAlive } from "../../files/is-alive.ts";
 
 /** No record is longer; see body.ts for what is cut. */
 const LONGEST_LINE = 128 * 1024;
@@ -111,13 +112,4 @@ export function isInUse(file: AuditFile, now: number): boolean {
   if (last === "closed" || last === "rotated") return false;
   const host = headerOf(file.path)?.process.host ?? hostname();
   return host === hostname() ? isAlive(file.pid) : now - file.modified < FOREIGN_REST_MS;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
 }

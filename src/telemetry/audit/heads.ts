@@ -82,7 +82,9 @@ export function updateHeads(dir: string, change: (heads: Map<string, ChainHead>)
 function isHead(value: unknown): value is ChainHead {
   if (!isJsonObject(value)) return false;
   const { file, seq, hash, closed } = value;
-  return typeof file === "string" && Number.isSafeInteger(seq) && typeof hash === "string" && typeof closed === "boolean";
+  return (
+    typeof file === "string" && Number.isSafeInteger(seq) && typeof hash === "string" && typeof closed === "boolean"
+  );
 }
 
 function trim(heads: Map<string, ChainHead>): void {

@@ -52,7 +52,8 @@ export function parseLine(line: string): AnyRecord | undefined {
 function isRecord(value: JsonObject): value is JsonObject & AnyRecord {
   const { seq, prev, hash: stated, type, time, origin } = value;
   if (!Number.isSafeInteger(seq) || !(prev === null || typeof prev === "string")) return false;
-  if (typeof stated !== "string" || typeof type !== "string" || !TYPES.has(type) || typeof time !== "string") return false;
+  if (typeof stated !== "string" || typeof type !== "string" || !TYPES.has(type) || typeof time !== "string")
+    return false;
   if (origin !== undefined && origin !== null && !isJsonObject(origin)) return false;
   if (type === "header") return isHeader(value);
   return type !== "pruned" || isSeenList(value["files"]);
@@ -60,7 +61,12 @@ function isRecord(value: JsonObject): value is JsonObject & AnyRecord {
 
 function isHeader({ chain, part, process, salt, seen }: JsonObject): boolean {
   if (typeof chain !== "string" || !Number.isSafeInteger(part) || typeof salt !== "string") return false;
-  return isJsonObject(process) && typeof process["pid"] === "number" && typeof process["host"] === "string" && isSeenList(seen);
+  return (
+    isJsonObject(process) &&
+    typeof process["pid"] === "number" &&
+    typeof process["host"] === "string" &&
+    isSeenList(seen)
+  );
 }
 
 function isSeenList(value: unknown): boolean {

@@ -6,7 +6,15 @@ import { basename, join } from "node:path";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
-import { type BodyOptions, callBody, decisionBody, eventBody, type KeptArguments, keptArguments, startBody } from "./body.ts";
+import {
+  type BodyOptions,
+  callBody,
+  decisionBody,
+  eventBody,
+  type KeptArguments,
+  keptArguments,
+  startBody,
+} from "./body.ts";
 import { fileName, hasRested, listFiles } from "./files.ts";
 import { HeadKeeper } from "./head-keeper.ts";
 import { sealLine } from "./line.ts";

@@ -128,7 +128,8 @@ class Walk {
       this.#add("changed", number, "the line before this one is not the one that was written");
     }
     if (record.type === "header") this.#add("foreign", number, "a second beginning within the file");
-    if (before.type === "closed" || before.type === "rotated") this.#add("foreign", number, "a line after the end of the file");
+    if (before.type === "closed" || before.type === "rotated")
+      this.#add("foreign", number, "a line after the end of the file");
   }
 
   #outOfPlace({ seq, hash }: AnyRecord, number: number): void {

@@ -60,7 +60,13 @@ function headsProblems(found: ReturnType<typeof readHeads>, files: readonly Audi
   const where = { name: "heads.json" };
   if (found === "damaged") return [problem(where, "changed", "the file is not what was written")];
   if (found !== "missing" || !files.some(hasRested)) return [];
-  return [problem(where, "removed", "the file is missing, so ends that were cut off and newest files that were removed may not show")];
+  return [
+    problem(
+      where,
+      "removed",
+      "the file is missing, so ends that were cut off and newest files that were removed may not show",
+    ),
+  ];
 }
 
 function missingChains(
@@ -156,7 +162,8 @@ function headProblem(
   const hash = parts.map((part) => part.hashes.get(head.seq)).find((found) => found !== undefined);
   if (hash === head.hash) return undefined;
   const where = { name: head.file };
-  if (hash !== undefined) return problem(where, "changed", `the record ${head.seq} is not the one that heads.json knows`);
+  if (hash !== undefined)
+    return problem(where, "changed", `the record ${head.seq} is not the one that heads.json knows`);
   if (parts.some((part) => part.file.name === head.file)) {
     const ends = parts.at(-1)?.last?.seq;
     const message = `the file ends ${ends === undefined ? "" : `after record ${ends}, `}before record ${head.seq} that heads.json knows`;
@@ -172,7 +179,13 @@ function joint(before: FileReport | undefined, part: FileReport, pruned: PrunedF
   if (header === undefined) return [];
   if (before === undefined) {
     if (header.part === 0 || pruned.explainsHash(header.prev) || pruned.explains(file.name)) return [];
-    return [problem(file, "removed", `${header.part === 1 ? "the file" : `${header.part} files`} before this one are missing`)];
+    return [
+      problem(
+        file,
+        "removed",
+        `${header.part === 1 ? "the file" : `${header.part} files`} before this one are missing`,
+      ),
+    ];
   }
   const { last } = before;
   if (last === undefined || header.prev === last.hash) return [];
@@ -214,7 +227,9 @@ class SeenFiles {
   #problemOf({ file, seq, hash }: SeenFile, witness: string): AuditProblem | undefined {
     const report = this.#reports.get(file);
     if (report === undefined) {
-      return this.#pruned.explains(file) ? undefined : problem({ name: file }, "removed", `the file is missing; ${witness} it`);
+      return this.#pruned.explains(file)
+        ? undefined
+        : problem({ name: file }, "removed", `the file is missing; ${witness} it`);
     }
     // A file that is broken anyway is reported line by line.
     if (seq < 0 || report.problems.some(({ severity }) => severity === "error")) return undefined;

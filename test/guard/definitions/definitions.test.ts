@@ -86,10 +86,14 @@ describe("[guard-14] a poisoned definition", () => {
   });
 
   it("is not called clean when it is too large to be read", () => {
-    const properties = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`property_number_${index}`, {}]));
+    const properties = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, index) => [`property_number_${index}`, {}]),
+    );
     expect(serious({ name: "t", inputSchema: { properties } })).toEqual([" hidden_text"]);
     expect(serious({ name: "t", description: "word ".repeat(60_000) })).toEqual([" hidden_text"]);
-    expect(serious({ name: "t", inputSchema: { enum: Array.from({ length: 300_000 }, () => 1) } })).toEqual([" hidden_text"]);
+    expect(serious({ name: "t", inputSchema: { enum: Array.from({ length: 300_000 }, () => 1) } })).toEqual([
+      " hidden_text",
+    ]);
   });
 
   it("is found in the instructions of a server", () => {

@@ -7,12 +7,22 @@ import { changedVerdict, unusableVerdict } from "../../../src/guard/pins/verdict
 import type { ToolDefinition } from "../../../src/model/protocol.ts";
 
 function tool(change: Partial<ToolDefinition> = {}): ToolDefinition {
-  return { name: "read", description: "Reads a file.", inputSchema: { type: "object", properties: { path: { type: "string" } } }, ...change };
+  return {
+    name: "read",
+    description: "Reads a file.",
+    inputSchema: { type: "object", properties: { path: { type: "string" } } },
+    ...change,
+  };
 }
 
 const current = (definition: ToolDefinition): CurrentTool => ({ definition, fingerprint: fingerprint(definition) });
 const pinned = (...definitions: ToolDefinition[]): Map<string, Pin> =>
-  new Map(definitions.map((definition) => [definition.name, { ...current(definition), pinnedAt: "2026-11-15T10:00:00.000Z" }]));
+  new Map(
+    definitions.map((definition) => [
+      definition.name,
+      { ...current(definition), pinnedAt: "2026-11-15T10:00:00.000Z" },
+    ]),
+  );
 
 function states(pins: ReadonlyMap<string, Pin>, ...definitions: ToolDefinition[]): string[] {
   return comparePins(pins, definitions.map(current)).map(({ name, state }) => `${name} ${state}`);
@@ -80,9 +90,11 @@ describe("[guard-15b] the diff is readable", () => {
         required: ["path"],
       },
     });
-    expect(renderDiff(tool({ inputSchema: { type: "object", properties: { path: { type: "string" }, head: {} } } }), after)).toEqual([
+    expect(
+      renderDiff(tool({ inputSchema: { type: "object", properties: { path: { type: "string" }, head: {} } } }), after),
+    ).toEqual([
       '- parameter "head": {}',
-      "~ parameter \"path\" type:",
+      '~ parameter "path" type:',
       "    [-string-]{+number+}",
       '+ parameter "to\\u{200B}": {"description":"where","type":"string"}',
       '+ inputSchema.required: ["path"]',
@@ -90,8 +102,14 @@ describe("[guard-15b] the diff is readable", () => {
   });
 
   it("shows lists, nested places and other members", () => {
-    const before = tool({ inputSchema: { type: "object", anyOf: [{ title: "a" }, { title: "b" }], enum: [1, 2] }, icons: "x" });
-    const after = tool({ inputSchema: { type: "object", anyOf: [{ title: "a" }, { title: "c" }], enum: [1, 3] }, _meta: { "a b": 1 } });
+    const before = tool({
+      inputSchema: { type: "object", anyOf: [{ title: "a" }, { title: "b" }], enum: [1, 2] },
+      icons: "x",
+    });
+    const after = tool({
+      inputSchema: { type: "object", anyOf: [{ title: "a" }, { title: "c" }], enum: [1, 3] },
+      _meta: { "a b": 1 },
+    });
     expect(renderDiff(before, after)).toEqual([
       "~ inputSchema.anyOf[1].title:",
       "    [-b-]{+c+}",
@@ -103,7 +121,10 @@ describe("[guard-15b] the diff is readable", () => {
 
   it("bounds what it prints", () => {
     const properties = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, {}]));
-    const lines = renderDiff(tool(), tool({ inputSchema: { type: "object", properties, $comment: "x".repeat(100_000) } }));
+    const lines = renderDiff(
+      tool(),
+      tool({ inputSchema: { type: "object", properties, $comment: "x".repeat(100_000) } }),
+    );
     expect(lines.length).toBeLessThan(300);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(3000);
     expect(lines.at(-1)).toMatch(/more changes$/);
@@ -111,7 +132,10 @@ describe("[guard-15b] the diff is readable", () => {
 
   it("is empty exactly when the fingerprints are equal", () => {
     const definition = fc
-      .record({ description: fc.string(), inputSchema: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }) })
+      .record({
+        description: fc.string(),
+        inputSchema: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
+      })
       .map(({ description, inputSchema }) => tool({ description, inputSchema }));
     fc.assert(
       fc.property(definition, definition, (a, b) => {
@@ -123,7 +147,11 @@ describe("[guard-15b] the diff is readable", () => {
 
   it("never lets a control character or an escape sequence through", () => {
     const evil = "\u001b[2K\u202e\u0007\r hello";
-    const after = tool({ description: evil, annotations: { title: evil }, inputSchema: { type: "object", properties: { [evil]: { const: evil } } } });
+    const after = tool({
+      description: evil,
+      annotations: { title: evil },
+      inputSchema: { type: "object", properties: { [evil]: { const: evil } } },
+    });
     // oxlint-disable-next-line no-control-regex -- that is what is looked for
     expect(renderDiff(tool(), after).join("\n")).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
   });
@@ -133,7 +161,9 @@ describe("[guard-15b] modes", () => {
   it("off and warn allow, ask asks, block denies, each with the rule that says so", () => {
     const fingerprint = "ab".repeat(32);
     const tool = { server: "files", name: "read", fingerprint };
-    const verdicts = (["off", "warn", "ask", "block"] as const).map((mode) => changedVerdict(mode, tool, "toolcrib.lock"));
+    const verdicts = (["off", "warn", "ask", "block"] as const).map((mode) =>
+      changedVerdict(mode, tool, "toolcrib.lock"),
+    );
     expect(verdicts.map(({ verdict }) => verdict)).toEqual(["allow", "allow", "ask", "deny"]);
     expect(verdicts[3]).toMatchObject({
       reason: expect.stringContaining("read of the server files has changed") as string,

@@ -44,7 +44,9 @@ describe.each([
     const place = new Place();
     place.program(program, `${script}; require("node:fs").appendFileSync(env.HOME + "/argv", JSON.stringify(argv))`);
     const access = { env: place.env(), signal };
-    expect((await failureOf(place.value(REFERENCE, {}, { providers }))).message).toBe(`${REFERENCE} is not in the keychain`);
+    expect((await failureOf(place.value(REFERENCE, {}, { providers }))).message).toBe(
+      `${REFERENCE} is not in the keychain`,
+    );
     for (const value of ["first", entry.value]) {
       await storeInKeychain({ ...entry, value }, access, platform);
       expect(await place.value(REFERENCE, {}, { providers })).toBe(value);
@@ -56,7 +58,9 @@ describe.each([
 
   it("says what is missing where there is no such program", async () => {
     const place = new Place();
-    expect((await failureOf(place.value(REFERENCE, {}, { providers }))).message).toContain(`needs the program ${program}, which was not found`);
+    expect((await failureOf(place.value(REFERENCE, {}, { providers }))).message).toContain(
+      `needs the program ${program}, which was not found`,
+    );
     await expect(storeInKeychain(entry, { env: place.env(), signal }, platform)).rejects.toThrow("was not found");
   });
 });
@@ -66,15 +70,21 @@ it("tells a keychain that does not work from a value that is not there", async (
   place.program("secret-tool", SECRET_TOOL);
   const error = await failureOf(place.value(REFERENCE, { LOCKED: "1" }, { providers: [keychainProvider("linux")] }));
   expect(error.message).toContain("was not given by the keychain: secret-tool: Cannot autolaunch D-Bus");
-  const own = await failureOf(place.value("secret://keychain/toolcrib/TOKEN", {}, { providers: [keychainProvider("linux")] }));
+  const own = await failureOf(
+    place.value("secret://keychain/toolcrib/TOKEN", {}, { providers: [keychainProvider("linux")] }),
+  );
   expect(own.hint).toBe("toolcrib secrets set TOKEN stores it.");
 });
 
 it("takes on macOS only what it can give back, and nothing on Windows", async () => {
   const place = new Place();
   place.program("security", SECURITY);
-  await expect(storeInKeychain({ ...entry, value: "zwölf" }, { env: place.env(), signal }, "darwin")).rejects.toThrow("printable ASCII");
-  expect((await failureOf(place.value(REFERENCE, {}, { providers: [keychainProvider("win32")] }))).message).toContain("not supported on Windows");
+  await expect(storeInKeychain({ ...entry, value: "zwölf" }, { env: place.env(), signal }, "darwin")).rejects.toThrow(
+    "printable ASCII",
+  );
+  expect((await failureOf(place.value(REFERENCE, {}, { providers: [keychainProvider("win32")] }))).message).toContain(
+    "not supported on Windows",
+  );
 });
 
 const works = realKeychain();
@@ -87,7 +97,8 @@ it.skipIf(!works)("[guard-09] works with the real keychain of this machine", asy
     await storeInKeychain({ service: "toolcrib-test", account, value: entry.value }, { env, signal });
     expect(await place.value(`secret://keychain/toolcrib-test/${account}`, env)).toBe(entry.value);
   } finally {
-    if (process.platform === "darwin") execFileSync("security", ["delete-generic-password", "-s", "toolcrib-test", "-a", account], { env });
+    if (process.platform === "darwin")
+      execFileSync("security", ["delete-generic-password", "-s", "toolcrib-test", "-a", account], { env });
     else execFileSync(LIBSECRET, ["clear", "service", "toolcrib-test", "account", account], { env });
   }
 });
@@ -98,10 +109,16 @@ function realKeychain(): string | undefined {
   const home = userInfo().homedir;
   const env = { ...process.env, HOME: home };
   try {
-    if (process.platform === "darwin") execFileSync("security", ["default-keychain"], { env, stdio: "pipe", timeout: 5000 });
+    if (process.platform === "darwin")
+      execFileSync("security", ["default-keychain"], { env, stdio: "pipe", timeout: 5000 });
     else {
       const probe = ["service", "toolcrib-test", "account", "probe"];
-      execFileSync(LIBSECRET, ["store", "--label=toolcrib test", ...probe], { env, input: "x", stdio: "pipe", timeout: 5000 });
+      execFileSync(LIBSECRET, ["store", "--label=toolcrib test", ...probe], {
+        env,
+        input: "x",
+        stdio: "pipe",
+        timeout: 5000,
+      });
       execFileSync(LIBSECRET, ["clear", ...probe], { env, stdio: "pipe", timeout: 5000 });
     }
     return home;

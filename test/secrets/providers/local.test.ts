@@ -22,10 +22,13 @@ describe("[guard-07a] secret://file", () => {
     const file = place.write("etc/a", "absolute");
     place.write(`config/${file.slice(1)}`, "beside");
     const options = { baseDir: join(place.dir, "config") };
-    const value = async (path: string): Promise<string> => (await place.secrets().resolve(`secret://file/${path}`, options)).value;
+    const value = async (path: string): Promise<string> =>
+      (await place.secrets().resolve(`secret://file/${path}`, options)).value;
     expect(await value(file.slice(1))).toBe("beside");
     expect(await value(file)).toBe("absolute");
-    expect((await failureOf(value(`./no${file}`))).message).toBe(`secret://file/./no${file} is not there: no file ${place.dir}/config/no${file}`);
+    expect((await failureOf(value(`./no${file}`))).message).toBe(
+      `secret://file/./no${file} is not there: no file ${place.dir}/config/no${file}`,
+    );
   });
 
   it.each([
@@ -47,7 +50,8 @@ describe("[guard-07a] secret://file", () => {
     place.write("large", "x".repeat(64 * 1024 + 1));
     place.write("largest", "x".repeat(64 * 1024));
     execFileSync(PIPE_MAKER, [join(place.dir, "pipe")]);
-    const message = async (name: string): Promise<string> => (await failureOf(place.value(`secret://file/./${name}`))).message;
+    const message = async (name: string): Promise<string> =>
+      (await failureOf(place.value(`secret://file/./${name}`))).message;
     expect(await message("empty")).toContain("is empty");
     expect(await message("binary")).toContain("is not UTF-8 text");
     expect(await message("large")).toContain("is larger than 64 KiB");
@@ -74,8 +78,16 @@ describe("[guard-07a] secret://exec", () => {
   it("runs the configured program with the rest of the path as one argument", async () => {
     const place = new Place();
     place.program("keeper", "print(JSON.stringify([argv, input, process.cwd()]) + '\\n')");
-    expect(JSON.parse(await place.value("secret://exec/show/work/git", {}, { exec }))).toEqual([["show", "--raw", "work/git"], "", place.dir]);
-    expect(JSON.parse(await place.value("${secret://exec/show/a b;$(id)`id`}", {}, { exec }))[0]).toEqual(["show", "--raw", "a b;$(id)`id`"]);
+    expect(JSON.parse(await place.value("secret://exec/show/work/git", {}, { exec }))).toEqual([
+      ["show", "--raw", "work/git"],
+      "",
+      place.dir,
+    ]);
+    expect(JSON.parse(await place.value("${secret://exec/show/a b;$(id)`id`}", {}, { exec }))[0]).toEqual([
+      "show",
+      "--raw",
+      "a b;$(id)`id`",
+    ]);
     expect(JSON.parse(await place.value("secret://exec/alone", {}, { exec }))[0]).toEqual([]);
   });
 
@@ -87,13 +99,20 @@ describe("[guard-07a] secret://exec", () => {
 
   it("says why it failed, and nothing that was printed", async () => {
     const place = new Place();
-    place.program("keeper", "print('half-a-secret'); process.stderr.write('\\n\\u001b[31mlocked: token=abcdef123456\\nmore'); process.exitCode = 4");
+    place.program(
+      "keeper",
+      "print('half-a-secret'); process.stderr.write('\\n\\u001b[31mlocked: token=abcdef123456\\nmore'); process.exitCode = 4",
+    );
     const error = await failureOf(place.value("secret://exec/alone", {}, { exec }));
     expect(error.message).toBe("secret://exec/alone was not given: keeper exited with 4: [31mlocked: token=[redacted]");
     place.program("keeper", "");
-    expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain("is empty: keeper printed nothing");
+    expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain(
+      "is empty: keeper printed nothing",
+    );
     place.program("keeper", "print('x'.repeat(200_000))");
-    expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain("is larger than 64 KiB");
+    expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain(
+      "is larger than 64 KiB",
+    );
     place.program("keeper", "process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 10_000)");
     expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain("killed by SIGTERM");
   });
@@ -104,7 +123,9 @@ describe("[guard-07a] secret://exec", () => {
       message: 'secret://exec/toString/x names the command "toString", which the config does not have',
       hint: expect.stringContaining("secrets.exec.toString"),
     });
-    expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain("needs the program keeper, which was not found");
+    expect((await failureOf(place.value("secret://exec/alone", {}, { exec }))).message).toContain(
+      "needs the program keeper, which was not found",
+    );
   });
 
   it("[guard-08a] ends the program when the connection is given up, though its own child holds the pipe", async () => {

@@ -20,6 +20,8 @@ const CJK: readonly RegExp[] = [
   `${any("이전 위 앞 모든 기존 지금까지")}.{0,24}${any("지시 명령 지침 프롬프트 규칙")}.{0,24}${any("무시 잊 따르지")}`,
 ].map((source) => new RegExp(source, "gu"));
 
+/** A character can start a phrase, and each gap is tried at every width. */
+const CJK_COST = 40;
 const CJK_SCRIPT = /[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]/;
 
 const GLUED =
@@ -47,9 +49,14 @@ export function* unspacedMatches(tokens: Tokens): Steps<UnspacedMatch[]> {
   }
   if (!CJK_SCRIPT.test(text)) return matches;
   for (const pattern of CJK) {
-    yield* eachMatch(pattern, text, (found, start) => {
-      matches.push({ start, end: start + found[0].length, weight: 9 });
-    });
+    yield* eachMatch(
+      pattern,
+      text,
+      (found, start) => {
+        matches.push({ start, end: start + found[0].length, weight: 9 });
+      },
+      CJK_COST,
+    );
   }
   return matches;
 }

@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { createHub } from "../../src/hub/create.ts";
+import { readAudit } from "../../src/telemetry/audit/read.ts";
+import { verifyAudit } from "../../src/telemetry/audit/verify.ts";
+import { ToolRegistry } from "../../src/tools/registry.ts";
+import { misbehaving } from "../support/servers.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "toolcrib-hub-audit-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+async function records(home: string) {
+  const found = [];
+  for await (const { record } of readAudit(join(home, "audit"))) found.push(record);
+  return found;
+}
+
+describe("[guard-18a] the audit of a hub", () => {
+  it("has a record for each call and each answer, with hashes instead of arguments", async () => {
+    const home = join(dir, "plain");
+    const registry = new ToolRegistry();
+    registry.register({
+      name: "pay",
+      description: "Pays.",
+      parameters: { type: "object" },
+      execute: async () => ({ content: [] }),
+    });
+    const hub = await createHub({ tools: { ask: ["pay"], deny: ["never"] } }, { home, registry, onAsk: () => "once" });
+    await hub.call(hub.session, { name: "pay", arguments: { to: "somebody in particular" } });
+    await hub.call(hub.session, { name: "nothing" });
+    await hub.close();
+
+    const found = await records(home);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: "decision", name: "pay", answer: "once", decision: "allow" }),
+        expect.objectContaining({ type: "call", name: "pay", outcome: "ok", argumentsHash: expect.any(String) }),
+        expect.objectContaining({ type: "call", name: "nothing", outcome: "not_found" }),
+      ]),
+    );
+    expect(JSON.stringify(found)).not.toContain("somebody in particular");
+    expect(verifyAudit(join(home, "audit"))).toMatchObject({ ok: true });
+  });
+
+  it("[guard-18d] knows of a call that was under way when the process was killed", async () => {
+    const home = join(dir, "killed");
+    const index = resolve(import.meta.dirname, "../../src/index.ts");
+    const code = `
+      import { createHub } from ${JSON.stringify(index)};
+      const hub = await createHub(${JSON.stringify({ mcpServers: { a: misbehaving("hang") } })}, { home: ${JSON.stringify(home)} });
+      void hub.call(hub.session, { name: "a__echo", arguments: { text: "x" } });
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 300);`;
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], { stdio: "ignore" });
+    await once(child, "exit");
+    const found = await records(home);
+    expect(JSON.stringify(found)).toContain("a__echo");
+    expect(found.filter((record) => record.type === "call")).toEqual([]);
+    expect(verifyAudit(join(home, "audit"))).toMatchObject({ ok: true });
+    // The next start ends the server that was left behind.
+    await (await createHub({}, { home })).close();
+  });
+});
