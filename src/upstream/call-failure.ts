@@ -1,9 +1,11 @@
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
-import type { ServerState } from "../model/server-state.ts";
+import type { ServerInfo, ServerState } from "../model/server-state.ts";
+import { loginNeeded } from "../secrets/oauth/failures.ts";
 import { rpcOf } from "./rpc-error.ts";
 
-/** Why a call cannot even be tried in this state. */
-export function unavailable(id: string, state: ServerState): ToolcribError {
+/** Why a call cannot even be tried in this state. Who lacks a login is told so in our own words, fit for anyone to see. */
+export function unavailable({ id, auth }: ServerInfo, state: ServerState, user?: string): ToolcribError {
+  if (auth?.state === "login_needed") return loginNeeded({ server: id, ...(user === undefined ? {} : { user }) });
   const hint = "hint" in state ? state.hint : HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
   return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {

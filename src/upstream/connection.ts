@@ -343,7 +343,7 @@ export class Connection implements Source {
     if (kind === "idle" || kind === "connecting" || mended) {
       await waitFor(this.connect(), { clock: this.#deps.clock, timeoutMs: this.spec.timeout, signal });
     }
-    if (this.#link === undefined) throw unavailable(this.id, this.#state);
+    if (this.#link === undefined) throw unavailable(this.info(), this.#state, this.#deps.user);
     return this.#link;
   }
 
