@@ -47,10 +47,15 @@ function verifyFiles(files: readonly AuditFile[], found: ReturnType<typeof readH
   const pruned = new PrunedFiles(reports);
   const seen = new SeenFiles(reports, pruned);
   const parts = Map.groupBy(reports, (report) => report.file.chain);
-  const chains = [
+  const own = [
     ...missingChains(heads, parts, pruned, seen),
     ...[...parts].map(([chain, its]) => chainReport(chain, its, heads.get(chain), pruned, seen)),
   ];
+  // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
+  const chains = own.map((report) => {
+    const witnessed = (parts.get(report.chain) ?? []).flatMap((part) => seen.problemsOf(part));
+    return { ...report, problems: [...report.problems, ...witnessed] };
+  });
   const problems = headsProblems(found, files);
   const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
   return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
@@ -129,7 +134,6 @@ function chainReport(
       seen.tell(short.file);
     }
   }
-  for (const part of parts) problems.push(...seen.problemsOf(part));
   if (newest !== undefined && last?.type === "rotated") {
     problems.push(problem(newest.file, "removed", "the file that follows this one is missing"));
   } else if (newest !== undefined && state === "unclosed") {
