@@ -8,12 +8,12 @@ import { invalidConfig, renderDiagnostic } from "./diagnostics.ts";
 import { detectDialect } from "./dialects/detect.ts";
 import { Document } from "./document.ts";
 import { entryNode } from "./json-schema.ts";
-import { withLock } from "./lock-file.ts";
+import { withLock } from "../files/lock-file.ts";
 import { nearest } from "./nearest.ts";
 import { serverProblems } from "./server-rules.ts";
 import { appendItem, removeProperty, setProperty } from "./text-edit.ts";
 import { validate } from "./validate.ts";
-import { realTarget, writeAtomic } from "./write-atomic.ts";
+import { realTarget, writeAtomic } from "../files/write-atomic.ts";
 
 export interface EditResult {
   /** Null if the file did not exist. */

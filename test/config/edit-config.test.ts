@@ -16,8 +16,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { addServer, removeServer, setEnabled } from "../../src/config/edit-config.ts";
-import { withLock } from "../../src/config/lock-file.ts";
-import { writeAtomic } from "../../src/config/write-atomic.ts";
+import { withLock } from "../../src/files/lock-file.ts";
+import { writeAtomic } from "../../src/files/write-atomic.ts";
 import { FIXTURES, Workplace } from "./support.ts";
 
 const TEXT = `{

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../../src/guard/canonical-json.ts";
+import { canonicalJson } from "../../src/model/canonical-json.ts";
 import { fingerprint } from "../../src/guard/fingerprint.ts";
 
 describe("canonicalJson", () => {

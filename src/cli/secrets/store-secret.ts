@@ -2,7 +2,7 @@
 import { chmod, mkdir, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { toolcribHome, userHome } from "../../config/find-config.ts";
-import { writeAtomic } from "../../config/write-atomic.ts";
+import { writeAtomic } from "../../files/write-atomic.ts";
 import { SecretFailure } from "../../secrets/provider.ts";
 import { storeInKeychain } from "../../secrets/providers/keychain.ts";
 import { userSecretFile } from "../../secrets/providers/user.ts";

@@ -1,1 +1,0 @@
-export { withLock } from "../files/lock-file.ts";

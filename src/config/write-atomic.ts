@@ -1,1 +1,0 @@
-export { realTarget, writeAtomic } from "../files/write-atomic.ts";

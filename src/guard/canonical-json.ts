@@ -1,1 +1,0 @@
-export { canonicalJson } from "../model/canonical-json.ts";
