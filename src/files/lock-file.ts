@@ -1,6 +1,10 @@
-/** A lock between processes: a file beside the locked one, which names the process that holds it. */
+/**
+ * A lock between processes: an entry beside the locked file, which names the process that holds it. It is a symbolic
+ * link whose target is that text, because a link appears together with what it says: a process that is killed never
+ * leaves a lock that names nobody. Where links are not to be had (Windows, some network shares) it is a file.
+ */
 import { randomUUID } from "node:crypto";
-import { open, readFile, rm, stat } from "node:fs/promises";
+import { lstat, open, readFile, readlink, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { ToolcribError } from "../model/errors.ts";
 import { isAlive } from "./is-alive.ts";
@@ -41,25 +45,40 @@ export async function withLock<T>(file: string, task: () => Promise<T>, options:
 }
 
 async function tryCreate(path: string, token: string): Promise<boolean> {
+  const holder = JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies Holder);
+  try {
+    await symlink(holder, path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+  }
+  return await tryCreateFile(path, holder);
+}
+
+async function tryCreateFile(path: string, holder: string): Promise<boolean> {
   let handle;
   try {
     handle = await open(path, "wx", 0o600);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
   try {
-    await handle.writeFile(JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies Holder));
+    await handle.writeFile(holder);
   } finally {
     await handle.close();
   }
   return true;
 }
 
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
 async function readHolder(path: string): Promise<Holder | undefined> {
   try {
     // Written by tryCreate; a half-written one fails to parse.
-    return JSON.parse(await readFile(path, "utf8")) as Holder;
+    return JSON.parse(await readlink(path).catch(() => readFile(path, "utf8"))) as Holder;
   } catch {
     return undefined;
   }
@@ -69,7 +88,7 @@ async function isLeftBehind(path: string, staleMs: number): Promise<boolean> {
   const holder = await readHolder(path);
   if (holder !== undefined && holder.host === hostname()) return !isAlive(holder.pid);
   try {
-    return Date.now() - (await stat(path)).mtimeMs > staleMs;
+    return Date.now() - (await lstat(path)).mtimeMs > staleMs;
   } catch {
     return false;
   }
