@@ -8,6 +8,11 @@ export type AskAnswer = "once" | "session" | "always" | "no";
 /** A call that waits for somebody's yes. */
 export interface AskRequest {
   readonly id: string;
+  /**
+   * False: the call is under way and goes on with the answer. True: nobody could be asked, so the call was refused, and a
+   * later yes lets the same call through when it is made again.
+   */
+  readonly held: boolean;
   readonly callId: string;
   readonly session: { readonly id: string; readonly door: string; readonly role?: string; readonly user?: string };
   /** `tool`, `resource`, `prompt` … */

@@ -1,5 +1,6 @@
 /** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
 import { z } from "zod";
+import { HttpSchema } from "./http-config.ts";
 import { notBuilt } from "./not-built.ts";
 import { ServerEntrySchema, ServerIdSchema } from "./server-spec.ts";
 import { ToolRulesSchema } from "./tool-rules.ts";
@@ -18,6 +19,11 @@ export const LimitsSchema = z.strictObject({
   inlineBytes: Count.default(256 * 1024).describe(
     "Of a larger text an agent gets beginning and end; the whole stays readable as `toolcrib://results/<id>`.",
   ),
+  graceMs: z
+    .int()
+    .min(0)
+    .default(300_000)
+    .describe("Milliseconds for which the tools of a server that dropped out stay listed."),
 });
 
 export type Limits = z.output<typeof LimitsSchema>;
@@ -147,7 +153,7 @@ export const ConfigSchema = z.strictObject({
   guard: GuardSchema.prefault({}).describe("What is done with untrusted content."),
   audit: AuditSchema.prefault({}).describe("The audit record."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are looked up."),
-  http: notBuilt(Anything, "The HTTP doors").optional().describe("Address and tokens of the HTTP doors."),
+  http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP doors."),
   agent: notBuilt(Anything, "The built-in agent").optional().describe("The built-in agent."),
   store: z
     .union([z.literal("sqlite"), notBuilt(Anything, "Another store")])

@@ -7,7 +7,17 @@ export type Decision =
 
 export interface Rule {
   readonly level: "hub" | "server" | "role" | "session" | "hook" | "tool" | "pin" | "taint";
-  readonly list: "allow" | "deny" | "ask" | "roles" | "servers" | "ownerOnly" | "pins" | "definitions" | "taint";
+  readonly list:
+    | "allow"
+    | "deny"
+    | "ask"
+    | "roles"
+    | "servers"
+    | "tags"
+    | "ownerOnly"
+    | "pins"
+    | "definitions"
+    | "taint";
   /** The entry that decided; for an `allow` list that nothing matched, the whole list. */
   readonly pattern: string;
   /** Where it is written, for a person. */

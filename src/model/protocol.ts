@@ -8,6 +8,14 @@ export const MODERN_VERSION = "2026-07-28";
 export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
 export const LATEST_LEGACY_VERSION = LEGACY_VERSIONS[0];
 
+/** Members of `_meta` in the modern era. */
+export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+export const CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo";
+export const CLIENT_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities";
+export const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
+export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
+export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
+
 /** Legacy: `initialize` and sessions. Modern: stateless, version and capabilities in each request's `_meta`. */
 export type Era = "legacy" | "modern";
 

@@ -1,5 +1,4 @@
 import type { JsonObject } from "./json.ts";
-import type { Root } from "./protocol.ts";
 
 /** Answers a server's `sampling/createMessage`; params and result are MCP's own shapes. */
 export type SamplingCallback = (params: JsonObject, context: ServerRequestContext) => Promise<JsonObject>;
@@ -10,6 +9,21 @@ export type ElicitationCallback = (params: JsonObject, context: ServerRequestCon
 export interface ServerRequestContext {
   readonly server: string;
   readonly signal: AbortSignal;
+}
+
+/** The client behind a call: it answers what servers ask while the call runs. */
+export interface ClientSide {
+  /** Calls with the same key have the same client: a server that asks then means it, whichever call it asks for. */
+  readonly key: unknown;
+  /** True while this call of the client cannot take a question, because one is open that ends the client's request. */
+  readonly waiting?: boolean;
+  /** What it can answer: MCP's client capabilities `roots`, `sampling` and `elicitation`, as the client declared them. */
+  readonly capabilities: Readonly<JsonObject>;
+  /** Answers `roots/list`, with MCP's own result. */
+  readonly listRoots?: (context: ServerRequestContext) => Promise<JsonObject>;
+  readonly sample?: SamplingCallback;
+  /** Forms, and addresses (`mode: "url"`) if the capabilities say so. */
+  readonly elicit?: ElicitationCallback;
 }
 
 /** What a Source may know and use of the session on whose behalf it runs something. */
@@ -23,7 +37,6 @@ export interface SessionContext {
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
   readonly workspaceDir?: string;
-  readonly roots: readonly Root[];
-  readonly onSample?: SamplingCallback;
-  readonly onElicit?: ElicitationCallback;
+  /** Who answers servers, for calls that name no client of their own. */
+  readonly client: ClientSide;
 }

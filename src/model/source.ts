@@ -1,3 +1,4 @@
+import type { AskCallback } from "./ask.ts";
 import type { JsonObject } from "./json.ts";
 import type {
   Progress,
@@ -7,7 +8,7 @@ import type {
   Result,
   ToolDefinition,
 } from "./protocol.ts";
-import type { SessionContext } from "./session.ts";
+import type { ClientSide, SessionContext } from "./session.ts";
 
 /** What a Source offers at one moment, in its own names. Immutable; a change is a new object. */
 export interface Definitions {
@@ -35,6 +36,12 @@ export type Use =
   | { readonly kind: "subscribe"; readonly uri: string }
   | { readonly kind: "unsubscribe"; readonly uri: string };
 
+/** What a retried request of the modern era carries; passed on untouched. */
+export interface InputRound {
+  readonly responses?: JsonObject;
+  readonly state?: unknown;
+}
+
 export interface UseContext {
   readonly callId: string;
   readonly session: SessionContext;
@@ -42,6 +49,26 @@ export interface UseContext {
   readonly onProgress?: (progress: Progress) => void;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject;
+  /** Params that go along as they came: fields of a later protocol, or of client and server alone. */
+  readonly extra?: JsonObject;
+  /** Who answers what the source asks while it runs. */
+  readonly client: ClientSide;
+  /**
+   * Gets every notification that came on this use's own stream, such as log messages; without it they are told to
+   * everybody who listens. `notifications/progress` goes to `onProgress` instead.
+   */
+  readonly onNotice?: (method: string, params: JsonObject) => void;
+  /** The least log level that the caller wants while this runs; only servers of the modern era can be told. */
+  readonly logLevel?: string;
+  /**
+   * There if the caller takes `input_required` results of a modern server itself, and then holds what it brings along on a
+   * retry. Without it the client is asked and the source goes on by itself.
+   */
+  readonly input?: InputRound;
+  /** Whether a result that is too large is kept, for sources that run further calls on the caller's behalf. */
+  readonly keepLarge?: boolean;
+  /** Answers if a call needs a yes, for sources that run further calls on the caller's behalf. */
+  readonly onAsk?: AskCallback;
   /** Who reads the result, for sources that run further calls on the caller's behalf. */
   readonly audience?: "agent";
 }

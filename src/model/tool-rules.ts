@@ -10,3 +10,14 @@ export const ToolRulesSchema = z.strictObject({
 });
 
 export type ToolRules = z.output<typeof ToolRulesSchema>;
+
+/** Rules that a session brings along. Not part of the config. */
+export interface SessionRules extends ToolRules {
+  /**
+   * Only what these sources offer, whatever its kind; `local` is the in-process tools. An id also stands for the server that
+   * a role has in its place.
+   */
+  readonly servers?: readonly string[] | undefined;
+  /** Only what servers with at least one of these tags offer. In-process tools have no tags. */
+  readonly tags?: readonly string[] | undefined;
+}

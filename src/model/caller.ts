@@ -1,0 +1,34 @@
+/** `read`: lists, resources, prompts. `call`: tools. `admin`: what the operator does, as the owner. */
+export const SCOPES = ["read", "call", "admin"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Who is behind a request, as the door that took it has made sure of. */
+export interface Caller {
+  /** The same for two requests exactly if the same identity is behind them; what one began nobody else may go on with. */
+  readonly key: string;
+  readonly user?: string;
+  /** The role that the identity is bound to; it can choose no other. */
+  readonly role?: string;
+  /** True for the user who runs the hub. */
+  readonly owner: boolean;
+  readonly scopes: ReadonlySet<Scope>;
+  /** When the credentials end, in milliseconds of the clock; absent for those that do not. */
+  readonly expiresAt?: number;
+}
+
+/**
+ * What must be the same for one request to go on with what another began. A token can lose rights, and get another user or
+ * role, while its key stays; what was begun with the old ones ends there.
+ */
+export function identityOf(caller: Caller): string {
+  let identity = identities.get(caller);
+  if (identity === undefined) {
+    const { key, user, role, owner, scopes } = caller;
+    identity = JSON.stringify([key, user ?? null, role ?? null, owner, SCOPES.filter((scope) => scopes.has(scope))]);
+    identities.set(caller, identity);
+  }
+  return identity;
+}
+
+/** Callers of known tokens are the same objects from request to request. */
+const identities = new WeakMap<Caller, string>();
