@@ -1,6 +1,7 @@
 /** The texts of a result, wherever its kind keeps them, and the result with texts replaced. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
+import { characterSet, runEnd } from "./detect/runs.ts";
 import { hasOwnKeys, withoutOwnKeys } from "./untrusted-mark.ts";
 
 /** Given a text, its replacement; the same text leaves it as it is. */
@@ -15,7 +16,7 @@ export interface ResultTexts {
 
 /** Too short for a phrase, and no character that could hide or forge anything: most keys, types and ids. */
 const SAYS_NOTHING = /^[\w.:-]{0,20}$/;
-const NOT_BASE64 = /[^A-Za-z0-9+/=\r\n]/;
+const BASE64 = characterSet("A-Za-z0-9+/=\\r\\n");
 /** Lines of base64 are long; words on lines of their own are not. */
 const SHORT_LINE = /(?:^|\n)[^\n]{0,59}\n/;
 
@@ -49,7 +50,7 @@ export function textsOf(result: Result): ResultTexts {
 /** Images, audio and files: nobody reads them as text, and they can be large. */
 function isBinary(key: string, value: unknown): boolean {
   if ((key !== "data" && key !== "blob") || typeof value !== "string") return false;
-  return !NOT_BASE64.test(value) && !SHORT_LINE.test(value);
+  return runEnd(value, BASE64, 0) === value.length && !(value.includes("\n") && SHORT_LINE.test(value));
 }
 
 /** The result with every string and key changed, and without the keys of `_meta` that only we write. */

@@ -1,4 +1,5 @@
 /** Values to mask, in all their forms, as one pattern that is made anew only after a new value. */
+import { FormFilter, SHORTEST_FILTERED } from "./form-filter.ts";
 import { MASK, maskEach } from "./mask.ts";
 import { formsOf } from "./value-forms.ts";
 
@@ -6,6 +7,8 @@ import { formsOf } from "./value-forms.ts";
 const LONG = 1024;
 /** So much of a form's beginning is recognised where a text was cut off. */
 const BEGINNING = 8;
+/** Shorter texts are searched as fast as they are filtered. */
+const FILTERED = 512;
 /** What stands where somebody cut a text, or nothing at all. */
 const CUT = /["'`)\]]{0,2}(?:…|\.\.\.|$)/y;
 
@@ -16,12 +19,15 @@ export class KnownValues {
   readonly #longForms = new Set<string>();
   /** Forms by their beginning. */
   readonly #beginnings = new Map<string, string[]>();
+  /** For texts that are long enough to be worth it. */
+  readonly #filter: FormFilter | undefined;
   #pattern: RegExp | undefined;
   #beginningPattern: RegExp | undefined;
 
   /** @param shortest Shorter values are not masked. */
   constructor(shortest: number) {
     this.#shortest = shortest;
+    this.#filter = shortest < SHORTEST_FILTERED ? undefined : new FormFilter();
   }
 
   get empty(): boolean {
@@ -32,7 +38,10 @@ export class KnownValues {
     if (value.length < this.#shortest || this.#values.has(value)) return;
     this.#values.add(value);
     for (const form of new Set(formsOf(value))) {
-      if (form.length >= this.#shortest) (form.length < LONG ? this.#forms : this.#longForms).add(form);
+      if (form.length >= this.#shortest) {
+        (form.length < LONG ? this.#forms : this.#longForms).add(form);
+        this.#filter?.add(form);
+      }
       if (form.length <= BEGINNING) continue;
       const beginning = form.slice(0, BEGINNING);
       const others = this.#beginnings.get(beginning);
@@ -45,6 +54,7 @@ export class KnownValues {
 
   mask(text: string): string {
     if (this.empty || text.length < this.#shortest) return text;
+    if (text.length > FILTERED && this.#filter?.mayHold(text) === false) return text;
     let masked = text;
     for (const form of this.#longForms) if (text.length >= form.length) masked = masked.replaceAll(form, MASK);
     if (this.#forms.size === 0) return masked;

@@ -58,8 +58,8 @@ export class Secrets {
   readonly redactor: Redactor;
   readonly #home: string;
   readonly #clock: Clock;
-  readonly #commands: Readonly<Record<string, readonly string[]>>;
-  readonly #cacheMs: number;
+  #commands: Readonly<Record<string, readonly string[]>>;
+  #cacheMs: number;
   readonly #providers: ReadonlyMap<string, SecretProvider>;
   /** Under way, and those done whose value is kept. */
   readonly #flights = new Map<string, Flight>();
@@ -78,6 +78,13 @@ export class Secrets {
   /** The look-ups begun so far. Given as `newerThan` later, it leaves out every value that is known now. */
   get mark(): number {
     return this.#started;
+  }
+
+  /** Other commands or another time to keep values, from the next look-up on. */
+  configure({ exec = {}, cacheSeconds = DEFAULT_CACHE_SECONDS }: Pick<SecretsOptions, "exec" | "cacheSeconds">): void {
+    this.#commands = exec;
+    this.#cacheMs = cacheSeconds * 1000;
+    this.forget();
   }
 
   /** Drops every value that is kept, so that the next look-up reads it again. */

@@ -13,8 +13,9 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
  */
 export const bidiText: Detector = {
   name: "bidi text",
-  *find({ original, normal }) {
-    if (!normal.removed || !ANY.test(original)) return [];
+  mayFind: ({ normal }) => normal.removed,
+  *find({ original }) {
+    if (!ANY.test(original)) return [];
     const suspicions = new SuspicionList();
     yield* eachMatch(OVERRIDDEN, original, ({ 0: found, 1: inner = "" }, index) => {
       const letters = inner.match(/[A-Za-z]/g)?.length ?? 0;

@@ -11,15 +11,19 @@ export interface TextShape {
   readonly code: boolean;
 }
 
-const FENCE = /^[ \t>]{0,8}(?:```|~~~)/gm;
-const FENCE_SIGN = /```|~~~/;
+const FENCE_SIGN = /```|~~~/g;
+const BEFORE_FENCE = /(?:^|[\n\r])([ \t>]{0,8})$/;
 const CODE_LINE =
   /^[ \t]{0,40}(?:import |from \S{1,80} import |export |const |let |var |function |def |class |public |private |return |if \(|for \(|#include|package |func |fn |use |async |await |assert|expect\(|it\(|test\(|describe\(|@\w)/gm;
 const LINE_SCAN = 600;
 
 export function shapeOf(text: string): TextShape {
   const fences: number[] = [];
-  if (FENCE_SIGN.test(text)) for (const found of text.matchAll(FENCE)) fences.push(found.index);
+  for (const { index } of text.matchAll(FENCE_SIGN)) {
+    const before = BEFORE_FENCE.exec(text.slice(Math.max(0, index - 9), index));
+    // `^` would match at the start of what was cut off, too.
+    if (before !== null && (before[0] !== before[1] || index <= 8)) fences.push(index - (before[1]?.length ?? 0));
+  }
   if (fences.length % 2 === 1) fences.push(text.length);
   return { fences, json: looksLikeJson(text), code: isCode(text.slice(0, 20_000)) };
 }

@@ -1,5 +1,5 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
-import { type CharacterSet, characterSet, nextRun, type Run, runEnd } from "./runs.ts";
+import { type CharacterSet, characterSet, nextRun, type Run, runEnd, runsAround } from "./runs.ts";
 
 export interface Encoded {
   readonly start: number;
@@ -14,6 +14,8 @@ interface Form {
   readonly shortest: number;
   /** One of these stands in every match. */
   readonly signs?: readonly string[];
+  /** Found in every match, and cheaper to look for. */
+  readonly needs?: RegExp;
   /** The encoded parts of a run; the whole of it without one. */
   readonly pattern?: RegExp;
   /** What belongs to the match although it stands before it. */
@@ -30,6 +32,7 @@ const FORMS: readonly Form[] = [
   {
     characters: characterSet("0-9A-Fa-f :,-"),
     shortest: 47,
+    needs: /[ :,-]/,
     pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g,
     decode: fromHex,
   },
@@ -66,12 +69,14 @@ const FORMS: readonly Form[] = [
   {
     characters: characterSet("01 "),
     shortest: 107,
+    needs: / /,
     pattern: /(?:[01]{8}[ ]){11,}[01]{8}/g,
     decode: fromBinary,
   },
   {
     characters: characterSet("0-9 ,"),
     shortest: 47,
+    needs: /[ ,]/,
     pattern: /(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g,
     decode: fromDecimal,
   },
@@ -81,7 +86,10 @@ const FORMS: readonly Form[] = [
 export function* encodedParts(text: string): Generator<Encoded | undefined> {
   for (const form of FORMS) {
     const { characters, shortest, signs, pattern } = form;
-    if (signs?.every((sign) => !text.includes(sign)) === true) continue;
+    if (signs !== undefined && pattern !== undefined) {
+      for (const run of runsAround(text, signs, characters, shortest)) yield* partsOf(text, form, pattern, run);
+      continue;
+    }
     let run = nextRun(text, characters, shortest, 0);
     while (run !== undefined) {
       const { start } = run;
@@ -99,7 +107,7 @@ export function* encodedParts(text: string): Generator<Encoded | undefined> {
 
 function* partsOf(text: string, form: Form, pattern: RegExp, { start, end }: Run): Generator<Encoded | undefined> {
   const run = text.slice(start, end);
-  if (form.signs?.every((sign) => !run.includes(sign)) === true) return;
+  if (form.needs?.test(run) === false) return;
   let at = 0;
   for (;;) {
     // Set each time: what a part decodes to is searched with the same patterns.
@@ -113,7 +121,13 @@ function* partsOf(text: string, form: Form, pattern: RegExp, { start, end }: Run
 
 function decoded(text: string, { lead, decode }: Form, start: number, end: number): Encoded | undefined {
   const before = lead?.exec(text.slice(Math.max(0, start - 40), start))?.[0] ?? "";
-  const plain = decode(before + text.slice(start, end));
+  const encoded = before + text.slice(start, end);
+  if (encoded.length > 2 * ENOUGH) {
+    // The start tells what is no text. Where it is cut in the middle of a character, that is behind what is looked at.
+    const beginning = decode(encoded.slice(0, ENOUGH));
+    if (beginning !== undefined && beginning.length >= LOOKED_AT + 4 && !looksLikeText(beginning)) return undefined;
+  }
+  const plain = decode(encoded);
   if (plain === undefined || !looksLikeText(plain)) return undefined;
   return { start: start - before.length, end, text: plain };
 }
@@ -135,6 +149,9 @@ function base64End(text: string, from: number): number {
 /** Words of override phrases turned by thirteen letters, or backwards: cheap to look for before a text is turned. */
 const TURNED = /vtaber|qvfertneq|vafgehpgvba|flfgrz cebzcg|cebzcg/;
 const BACKWARDS = /snoitcurtsni|erongi|dragersid|tpmorp metsys|suoiverp/;
+/** Every match of the patterns above holds one of these. */
+export const ROTATED_PARTS: readonly string[] = ["vtaber", "qvfertneq", "vafgehpgvba", "cebzcg"];
+export const BACKWARDS_PARTS: readonly string[] = ["snoitcurtsni", "erongi", "dragersid", "tpmorp", "suoiverp"];
 
 /** The whole text turned, where it holds turned words. `text` is normalised. */
 export function turnedText(text: string): string | undefined {
@@ -146,20 +163,41 @@ export function backwardsText(text: string): string | undefined {
   return BACKWARDS.test(text) ? [...text].toReversed().join("") : undefined;
 }
 
+/** Characters of a decoded text by which it is told, and how much of an encoded one has at least as many, as a rule. */
+const LOOKED_AT = 400;
+const ENOUGH = 8_192;
+
+/** Too many for a text. */
+function isMostlyOdd(odd: number, length: number): boolean {
+  return odd * 20 > length;
+}
+
 /** A picture or a key shows in its first bytes that it is none; the rest is then never looked at. */
 function looksLikeText(decoded: string): boolean {
-  const start = decoded.slice(0, 400);
+  const start = decoded.slice(0, LOOKED_AT);
   // oxlint-disable-next-line no-control-regex -- control characters are what tells bytes from text
   const odd = start.match(/[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufffd]/g)?.length ?? 0;
-  return odd * 20 <= start.length && /[\p{L}]{2}[\s\p{P}\p{L}]{0,40}[\p{L}]{2}/u.test(start);
+  return !isMostlyOdd(odd, start.length) && /[\p{L}]{2}[\s\p{P}\p{L}]{0,40}[\p{L}]{2}/u.test(start);
 }
 
 function fromBase64(found: string): string | undefined {
   // The shortest payload worth its name, and the first bytes before all of a large picture is decoded.
   if (found.length < 24) return undefined;
   const plain = found.includes("\n") ? found.replace(/\s/g, "") : found;
-  if (!looksLikeText(Buffer.from(plain.slice(0, 120), "base64").toString("utf8").slice(0, -1))) return undefined;
+  const start = Buffer.from(plain.slice(0, 120), "base64");
+  if (hasManyControls(start) || !looksLikeText(start.toString("utf8").slice(0, -1))) return undefined;
   return Buffer.from(plain, "base64").toString("utf8");
+}
+
+/** Names and paths are base64 by their letters alone; most are told by this before they are made a text. */
+function hasManyControls(start: Uint8Array): boolean {
+  let controls = 0;
+  // The last character, of up to four bytes, may be cut and is left out.
+  for (let at = 0; at < start.length - 4; at += 1) {
+    const byte = start[at] ?? 0;
+    if (byte < 9 || (byte > 13 && byte < 32) || byte === 127) controls += 1;
+  }
+  return isMostlyOdd(controls, start.length);
 }
 
 function fromHex(found: string): string {

@@ -1,5 +1,6 @@
 import { type FindingCode, isAtLeast, type Severity } from "../../model/finding.ts";
 import type { Reading } from "./reading.ts";
+import { LEAST_SCORE } from "./scores.ts";
 import type { Steps } from "./steps.ts";
 
 /** A suspicion, before it is a finding. Offsets are of the ORIGINAL text. */
@@ -13,6 +14,8 @@ export interface Suspicion {
 /** Must be linear in the text, must not throw, and yields often enough that no step is long. */
 export interface Detector {
   readonly name: string;
+  /** False where one look tells that it finds nothing: most texts are short, and starting costs more than looking. */
+  mayFind(reading: Reading): boolean;
   find(reading: Reading): Steps<Suspicion[]>;
 }
 
@@ -20,7 +23,7 @@ export interface Detector {
 export function severityOf(score: number): Severity | undefined {
   if (score >= 8) return "high";
   if (score >= 5) return "medium";
-  return score >= 3 ? "low" : undefined;
+  return score >= LEAST_SCORE ? "low" : undefined;
 }
 
 const MOST = 2_000;

@@ -14,6 +14,7 @@ const PART_COST = 2_000;
 export function encodedPayload(isSuspicious: Judge): Detector {
   return {
     name: "encoded payload",
+    mayFind: () => true,
     *find(reading) {
       const suspicions = new SuspicionList();
       for (const part of encodedParts(reading.original)) {
@@ -30,7 +31,8 @@ export function encodedPayload(isSuspicious: Judge): Detector {
 /** Rot13 and reversal keep the shape of a text, so the lines that hold it are the span. */
 function* turned(reading: Reading, isSuspicious: Judge): Steps<Suspicion[]> {
   const suspicions = new SuspicionList();
-  for (const turn of [turnedText, backwardsText]) {
+  const { rotated, backwards } = reading.sifted;
+  for (const turn of [...(rotated ? [turnedText] : []), ...(backwards ? [backwardsText] : [])]) {
     yield reading.normal.text.length;
     const whole = turn(reading.normal.text);
     if (whole === undefined || !(yield* isSuspicious(whole))) continue;

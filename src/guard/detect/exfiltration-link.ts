@@ -29,7 +29,7 @@ const FORMS: readonly AddressForm[] = [
   {
     code: "exfiltration_image",
     pattern: /^\s{0,3}\[[^\]\n]{1,60}\]:\s{0,3}((?:https?:)?\/\/[^\s]{4,2000})/my,
-    places: ({ lines }) => lines,
+    places: ({ normal }) => linesOfReferences(normal.text),
     sign: "]:",
   },
   { code: "exfiltration_image", pattern: /url\(\s{0,3}["']?((?:https?:)?\/\/[^\s"')]{4,2000})/g, sign: "url(" },
@@ -52,6 +52,9 @@ const FORMS: readonly AddressForm[] = [
     sign: "http",
   },
 ];
+
+/** Every match is an address as `hasAddress` takes it. */
+export const ADDRESS_PATTERNS: readonly RegExp[] = FORMS.map(({ pattern }) => pattern);
 
 /** A blank for the reader to fill in, named after something private. */
 const PRIVATE =
@@ -77,14 +80,16 @@ const CARRIER =
 const SUSPECT_HOST =
   /^(?:https?:)?\/\/(?:[^/?#@]{0,80}[.@-])?(?:evil|attacker|exfil|malicious|hacker|steal|leak|webhook\.site|requestbin|pipedream|ngrok|burpcollaborator|oast|interact\.sh|beeceptor|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})/;
 
+/** What all of the forms have there: a scheme, or a bracket, an equals sign or a colon with space and a sign behind. */
+const BEFORE_SLASHES = /https?:$|[(=:]\s{0,3}["'<]?$/i;
+
 /** Addresses that would carry data out when somebody fetches them. */
 export const exfiltrationLink: Detector = {
   name: "exfiltration link",
+  mayFind: hasAddress,
   *find(reading) {
     const suspicions = new SuspicionList();
     const { text } = reading.normal;
-    // Every address has it.
-    if (!text.includes("//")) return [];
     for (const { code, pattern, places, sign } of FORMS) {
       if (!text.includes(sign)) continue;
       const visit: Visit = (found, start) => {
@@ -92,11 +97,36 @@ export const exfiltrationLink: Detector = {
         const severity = severityOf(score(reading, code, found[1] ?? "", start, end));
         if (severity !== undefined) suspicions.add(code, severity, originalSpan(reading, start, end));
       };
-      yield* places === undefined ? eachMatch(pattern, text, visit) : matchesAt(pattern, text, places(reading), visit);
+      yield* places === undefined
+        ? eachMatch(pattern, text, visit, { meter: reading.meter })
+        : matchesAt(pattern, text, places(reading), visit, reading.meter);
     }
     return suspicions.all();
   },
 };
+
+/** Starts of lines, at most so far before "]:" as a reference is long. */
+function linesOfReferences(text: string): number[] {
+  const lines: number[] = [];
+  for (const place of placesOf("]:", text)) {
+    for (let at = Math.max(place - LONGEST_REFERENCE, (lines.at(-1) ?? -1) + 1); at < place; at += 1) {
+      const before = at === 0 ? 10 : text.charCodeAt(at - 1);
+      if (before === 10 || before === 13) lines.push(at);
+    }
+  }
+  return lines;
+}
+
+const LONGEST_REFERENCE = 64;
+
+/** Every address has the two slashes, and one of few things before them. Looks at a plain text as it stands. */
+function hasAddress({ original, normal, sifted }: Reading): boolean {
+  const text = sifted.plain ? original : normal.text;
+  for (let at = text.indexOf("//"); at !== -1; at = text.indexOf("//", at + 1)) {
+    if (BEFORE_SLASHES.test(text.slice(Math.max(0, at - 10), at))) return true;
+  }
+  return false;
+}
 
 function score(reading: Reading, code: FindingCode, url: string, start: number, end: number): number {
   const suspectHost = SUSPECT_HOST.test(url);

@@ -12,16 +12,47 @@ const WINDOW = 65_536;
 const MATCH_COST = 3_000;
 const TRY_COST = 30;
 
+/** Counts the cost of work that a visitor had to do, which cannot yield by itself. */
+export class Meter {
+  #units = 0;
+
+  add(units: number): void {
+    this.#units += units;
+  }
+
+  /** What has come together, once it is worth a word; else 0. */
+  take(): number {
+    if (this.#units < 200_000) return 0;
+    const units = this.#units;
+    this.#units = 0;
+    return units;
+  }
+}
+
+interface MatchOptions {
+  readonly meter?: Meter;
+  /** What one character costs. */
+  readonly unitCost?: number;
+  /** The part of the text in which matches may start. */
+  readonly from?: number;
+  readonly to?: number;
+}
+
 /**
  * `pattern` has the flag `g`. Its place is set before every use, so that it can be shared by readings that take turns;
  * `matchAll` would copy it for every text, which costs more than a short text is worth.
  */
-export function* eachMatch(pattern: RegExp, text: string, visit: Visit, unitCost = 1): Steps<void> {
-  let at = 0;
+export function* eachMatch(
+  pattern: RegExp,
+  text: string,
+  visit: Visit,
+  { meter, unitCost = 1, from = 0, to = text.length }: MatchOptions = {},
+): Steps<void> {
+  let at = from;
   let matches = 0;
-  while (at < text.length) {
+  while (at < to) {
     const last = text.length - at <= WINDOW + LONGEST;
-    const limit = last ? text.length : at + WINDOW;
+    const limit = Math.min(to, last ? text.length : at + WINDOW);
     const base = Math.max(0, at - CONTEXT);
     const part = last && base === 0 ? text : text.slice(base, last ? text.length : limit + LONGEST);
     yield (limit - at) * unitCost;
@@ -33,13 +64,21 @@ export function* eachMatch(pattern: RegExp, text: string, visit: Visit, unitCost
       at = base + found.index + Math.max(1, found[0].length);
       visit(found, base + found.index);
       if ((matches += 1) % 64 === 0) yield 64 * MATCH_COST;
+      const spent = meter?.take() ?? 0;
+      if (spent > 0) yield spent;
     }
     at = Math.max(at, limit);
   }
 }
 
 /** `pattern` has the flag `y`. `places` are all indices at which it could match, rising. */
-export function* matchesAt(pattern: RegExp, text: string, places: readonly number[], visit: Visit): Steps<void> {
+export function* matchesAt(
+  pattern: RegExp,
+  text: string,
+  places: readonly number[],
+  visit: Visit,
+  meter?: Meter,
+): Steps<void> {
   let end = 0;
   let tries = 0;
   let matches = 0;
@@ -52,6 +91,8 @@ export function* matchesAt(pattern: RegExp, text: string, places: readonly numbe
     end = at + found[0].length;
     visit(found, at);
     if ((matches += 1) % 64 === 0) yield 64 * MATCH_COST;
+    const spent = meter?.take() ?? 0;
+    if (spent > 0) yield spent;
   }
 }
 

@@ -25,6 +25,9 @@ const TELLING = set(
 );
 
 const LOOK_BACK = 5;
+const CLAUSE = 12;
+/** Words before a verb, at the most, that decide how it is used. */
+export const MOOD_WORDS = LOOK_BACK + CLAUSE + 2;
 
 /** `first` is the index of the verb. Reads a few words back, in the same sentence. */
 export function moodOf(tokens: Tokens, first: number): Mood {
@@ -64,7 +67,7 @@ export function moodOf(tokens: Tokens, first: number): Mood {
 /** The verb follows a comma or an "and": it shares the mood of what came before in the sentence. */
 function moodOfClause(tokens: Tokens, last: number): Mood {
   const sentence = tokens.sentenceOf(last);
-  for (let at = last; at >= 0 && at > last - 12 && tokens.sentenceOf(at) === sentence; at -= 1) {
+  for (let at = last; at >= 0 && at > last - CLAUSE && tokens.sentenceOf(at) === sentence; at -= 1) {
     const word = tokens.word(at);
     if (NEGATIONS.has(word)) return "plain";
     // "Make the transfer and …" starts with a verb of its own.
@@ -78,7 +81,7 @@ function moodOfClause(tokens: Tokens, last: number): Mood {
 /** A negation stands a few words before, in the same sentence. */
 export function isForbidden(tokens: Tokens, first: number): boolean {
   const sentence = tokens.sentenceOf(first);
-  for (let at = first - 1; at >= 0 && at >= first - 12 && tokens.sentenceOf(at) === sentence; at -= 1) {
+  for (let at = first - 1; at >= 0 && at >= first - CLAUSE && tokens.sentenceOf(at) === sentence; at -= 1) {
     if (NEGATIONS.has(tokens.word(at))) return true;
   }
   return false;

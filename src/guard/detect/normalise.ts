@@ -26,6 +26,26 @@ const SPECIAL = 0xffff;
 const STRIDE = 4_096;
 const UNIT_COST = 12;
 
+/** A text of printable ASCII, tabs and line breaks. Made small when it is asked for: few are. */
+export class PlainText implements NormalText {
+  readonly folded = false;
+  readonly removed = false;
+  readonly #original: string;
+  #text: string | undefined;
+
+  constructor(original: string) {
+    this.#original = original;
+  }
+
+  get text(): string {
+    return (this.#text ??= this.#original.toLowerCase());
+  }
+
+  originalAt(index: number): number {
+    return index;
+  }
+}
+
 /**
  * Compatibility forms, accents, case, look-alike letters, invisible characters and colour codes are folded away.
  * Works code point by code point, so it is linear and the offsets stay exact.
@@ -36,20 +56,19 @@ export function normalise(text: string): NormalText {
 
 export function* normaliseInSteps(text: string): Steps<NormalText> {
   yield text.length;
-  if (!NOT_PLAIN.test(text))
-    return { text: text.toLowerCase(), originalAt: (index) => index, folded: false, removed: false };
+  if (!NOT_PLAIN.test(text)) return new PlainText(text);
   const folding = new Folding(text);
-  for (let to = STRIDE; !folding.isDone; to += STRIDE) {
-    folding.advance(to);
+  while (!folding.isDone) {
+    folding.advance();
     yield STRIDE * UNIT_COST;
   }
   return folding.result();
 }
 
-/** Units are folded one by one into blocks; what is plain for longer than a stretch is copied as a whole. */
+/** Units are copied out and folded in blocks: a list of numbers is walked several times as fast as a text. */
 const BLOCK = 8_192;
-const STRETCH = 64;
-const NEXT_NOT_PLAIN = new RegExp(NOT_PLAIN, "g");
+const units = new Uint16Array(STRIDE);
+const unitBytes = Buffer.from(units.buffer);
 
 class Folding {
   readonly #text: string;
@@ -62,24 +81,27 @@ class Folding {
   /** Units in the parts. */
   #flushed = 0;
   #at = 0;
-  /** The last stretch was plain. */
-  #plain = false;
   #removed = false;
 
   constructor(text: string) {
     this.#text = text;
-    this.#block = new Uint16Array(Math.min(BLOCK, text.length + STRETCH));
+    this.#block = new Uint16Array(Math.min(BLOCK, text.length + 64));
   }
 
   get isDone(): boolean {
     return this.#at >= this.#text.length;
   }
 
-  advance(limit: number): void {
-    const to = Math.min(this.#text.length, limit);
+  /** Folds a stride. */
+  advance(): void {
+    const text = this.#text;
+    const start = this.#at;
+    const to = Math.min(text.length, start + STRIDE);
+    unitBytes.write(text.slice(start, to), "utf16le");
     while (this.#at < to) {
-      if (this.#plain) this.#copyPlain();
-      else if (this.#foldStretch()) this.#at = this.#special(this.#at);
+      this.#foldTo(start, to);
+      if (this.#filled === this.#block.length) this.#flush();
+      else if (this.#at < to) this.#foldOne(units[this.#at - start] ?? 0);
     }
   }
 
@@ -96,42 +118,19 @@ class Folding {
     };
   }
 
-  #copyPlain(): void {
-    NEXT_NOT_PLAIN.lastIndex = this.#at;
-    const next = NEXT_NOT_PLAIN.exec(this.#text)?.index ?? this.#text.length;
-    this.#plain = false;
-    if (next - this.#at < STRETCH) return;
-    this.#flush();
-    this.#parts.push(this.#text.slice(this.#at, next).toLowerCase());
-    this.#flushed += next - this.#at;
-    this.#at = next;
+  /** Units that are known to fold one to one, up to the first that is not. */
+  #foldTo(start: number, to: number): void {
+    const from = this.#at - start;
+    const end = Math.min(to - start, from + this.#block.length - this.#filled);
+    const at = foldUnits(units, FOLDED, this.#block, from, end, this.#filled - from);
+    for (let index = this.#filled; index < this.#filled + at - from; index += 1) this.#wide |= this.#block[index] ?? 0;
+    this.#filled += at - from;
+    this.#at = start + at;
   }
 
-  /** Units that fold one to one. True where one is met that does not. */
-  #foldStretch(): boolean {
-    const text = this.#text;
-    const block = this.#block;
-    const shift = this.#filled - this.#at;
-    const end = Math.min(text.length, block.length - shift, this.#at + STRETCH);
-    let at = this.#at;
-    let seen = 0;
-    let wide = 0;
-    while (at < end) {
-      const unit = text.charCodeAt(at);
-      const known = FOLDED[unit] ?? 0;
-      const folded = known === 0 ? learn(unit) : known;
-      if (folded === SPECIAL) break;
-      block[at + shift] = folded;
-      seen |= unit;
-      wide |= folded;
-      at += 1;
-    }
-    this.#at = at;
-    this.#filled = at + shift;
-    this.#wide |= wide;
-    this.#plain = seen < 0x80 && at === end;
-    if (this.#filled === block.length) this.#flush();
-    return at < end;
+  #foldOne(unit: number): void {
+    // What is learned now folds with the next ones, unless it is special.
+    if ((FOLDED[unit] || learn(unit)) === SPECIAL) this.#at = this.#special(this.#at);
   }
 
   /** Folds what does not fold one to one; returns where it goes on. */
@@ -167,6 +166,25 @@ class Folding {
     this.#flushed += this.#filled;
     this.#filled = 0;
   }
+}
+
+/** Returns where it stopped: at the end, or at a unit that is special or not known yet. `shift` is that of the block. */
+function foldUnits(
+  units: Uint16Array,
+  folded: Uint16Array,
+  block: Uint16Array,
+  from: number,
+  to: number,
+  shift: number,
+): number {
+  let at = from;
+  while (at < to) {
+    const own = folded[units[at] ?? 0] ?? 0;
+    if (own === 0 || own === SPECIAL) break;
+    block[at + shift] = own;
+    at += 1;
+  }
+  return at;
 }
 
 function learn(unit: number): number {

@@ -1,38 +1,24 @@
 /** One text, read once: the spelling, words, cues and shape that all detectors share. */
 import { isFenced, isQuoted, shapeOf, type TextShape } from "./context.ts";
 import { hiddenSpans, type Span } from "./hidden-markup.ts";
-import { lineStarts, placesOf } from "./matches.ts";
-import { isForbidden, isNegatedWithin, type Mood, moodOf } from "./mood.ts";
-import { normaliseInSteps, type NormalText } from "./normalise.ts";
-import { phraseBook, type PhraseMatch } from "./phrases/book.ts";
-import type { CueLabel } from "./phrases/cue.ts";
-import { LANGUAGE_LEXICON, LANGUAGE_PHRASES } from "./phrases/languages.ts";
-import { LEXICON } from "./phrases/lexicon.ts";
-import { OVERRIDE_PHRASES } from "./phrases/override.ts";
-import { REQUEST_PHRASES } from "./phrases/request.ts";
-import { SETTING_PHRASES } from "./phrases/setting.ts";
-import type { Steps } from "./steps.ts";
-import { tokeniseInSteps } from "./tokenise.ts";
-import type { Tokens } from "./tokens.ts";
-
-const BOOK = phraseBook<CueLabel>({ ...LEXICON, ...LANGUAGE_LEXICON }, [
-  ...OVERRIDE_PHRASES,
-  ...REQUEST_PHRASES,
-  ...SETTING_PHRASES,
-  ...LANGUAGE_PHRASES,
-]);
-
-export interface Cue extends PhraseMatch<CueLabel> {
-  /** How the verb is used, for a phrase that starts with one. */
-  readonly mood: Mood;
-}
+import { lineStarts, Meter, placesOf } from "./matches.ts";
+import { normaliseInSteps, type NormalText, PlainText } from "./normalise.ts";
+import { type Passage, PASSAGE_COST, passageBetween, passagesAround, topicOf, wholePassage } from "./passage.ts";
+import { CuePlaces } from "./sift/cue-places.ts";
+import { siftFolded, siftPlain } from "./sift/sift.ts";
+import { type Sifted, UNSIFTED } from "./sift/sifted.ts";
+import { finish, type Steps } from "./steps.ts";
 
 export interface Reading {
   readonly original: string;
   readonly normal: NormalText;
-  readonly tokens: Tokens;
-  /** In the order of their first words. */
-  readonly cues: readonly Cue[];
+  readonly sifted: Sifted;
+  /** All phrases that can become findings are in one of these. */
+  readonly passages: readonly Passage[];
+  /** A passage that holds all cues that start between two places of the normalised text; undefined if there are none. */
+  passageAround(start: number, end: number): Passage | undefined;
+  /** What passages cost that were read on demand. */
+  readonly meter: Meter;
   readonly shape: TextShape;
   /** Parts of the normalised text that a page does not show: comments and invisible elements. */
   readonly hidden: readonly Span[];
@@ -42,66 +28,89 @@ export interface Reading {
   readonly lines: readonly number[];
   /** How much the text is about attacks on models: 0 not at all, from 2 on it names the subject. */
   readonly topic: number;
+  /** A word may be spelled letter by letter. */
+  readonly spelled: boolean;
 }
 
-/** Words that are compared with the phrases in one step, and what one costs. */
-const STRIDE = 8_192;
-const WORD_COST = 60;
-const CUE_COST = 1_000;
+export type Read = (text: string) => Steps<Reading>;
 
+/** Characters that are read before the tables for sifting are made: so many cost as much as those do. */
+const UNSIFTED_ROOM = 256 * 1024;
+let unsiftedRoom = UNSIFTED_ROOM;
+
+/** Sifts the text first, and looks only at what is left of it. */
 export function* read(original: string): Steps<Reading> {
-  const normal = yield* normaliseInSteps(original);
-  const tokens = yield* tokeniseInSteps(normal.text, BOOK.vocabulary);
-  const cues: Cue[] = [];
-  const topics = new Set<string>();
-  let topic = 0;
-  const note = (cue: PhraseMatch<CueLabel>): void => {
-    if (cue.label.kind !== "topic") {
-      const mood = cue.label.verb === true ? moodOf(tokens, cue.first) : "plain";
-      const forbidden = cue.label.unlessNegated === true && isForbidden(tokens, cue.first);
-      const excepted =
-        (cue.label.kind === "credential" || cue.label.kind === "send") && isNegatedWithin(tokens, cue.first, cue.last);
-      if (mood !== "negation" && !forbidden && !excepted)
-        cues.push({ label: cue.label, first: cue.first, last: cue.last, mood });
-      return;
-    }
-    if (topics.size > 64) return;
-    const word = tokens.word(cue.last);
-    if (topics.has(word)) return;
-    topics.add(word);
-    topic += cue.label.weight;
-  };
-  for (let from = 0; from < tokens.count; from += STRIDE) {
-    const before = cues.length;
-    const to = Math.min(tokens.count, from + STRIDE);
-    BOOK.match(tokens, note, from, to);
-    yield (to - from) * WORD_COST + (cues.length - before) * CUE_COST;
+  if (unsiftedRoom > 0) {
+    unsiftedRoom -= original.length;
+    if (unsiftedRoom > 0) return yield* readAll(original);
   }
-  const tags = placesOf("<", normal.text);
-  const hidden = tags.length === 0 ? [] : yield* hiddenSpans(normal.text, tags);
-  return new WholeReading({ original, normal, tokens, cues, topic, tags, hidden });
+  const plain = yield* siftPlain(original);
+  const normal = plain === undefined ? yield* normaliseInSteps(original) : new PlainText(original);
+  const sifted = plain ?? (yield* siftFolded(normal.text));
+  const { phrases } = sifted;
+  const passages =
+    phrases === undefined
+      ? [yield* wholePassage(normal.text)]
+      : phrases.length === 0
+        ? []
+        : yield* passagesAround(normal.text, phrases);
+  const whole = phrases === undefined ? passages[0] : undefined;
+  return yield* readingOf({ original, normal, sifted, passages, whole });
 }
 
-/** What only few texts are asked for is worked out when it is. */
-class WholeReading implements Reading {
+/** Reads every word. Finds the same as `read`, and is what it is compared with. */
+export function* readAll(original: string): Steps<Reading> {
+  const normal = yield* normaliseInSteps(original);
+  const whole = yield* wholePassage(normal.text);
+  return yield* readingOf({ original, normal, sifted: UNSIFTED, passages: [whole], whole });
+}
+
+interface Parts {
   readonly original: string;
   readonly normal: NormalText;
-  readonly tokens: Tokens;
-  readonly cues: readonly Cue[];
-  readonly hidden: readonly Span[];
+  readonly sifted: Sifted;
+  readonly passages: readonly Passage[];
+  readonly whole: Passage | undefined;
+}
+
+function* readingOf(parts: Parts): Steps<Reading> {
+  // Folding makes signs of others, but of ASCII only ASCII letters are folded.
+  const tags = placesOf("<", parts.sifted.plain ? parts.original : parts.normal.text);
+  const hidden = tags.length === 0 ? [] : yield* hiddenSpans(parts.normal.text, tags);
+  return new TextReading(parts, tags, hidden);
+}
+
+/** Units of text that are read together where a passage is asked for, and how long a request is served with that. */
+const BLOCK = 4_096;
+const LONGEST_REQUEST = 2_048;
+
+/** What only few texts are asked for is worked out when it is. */
+class TextReading implements Reading {
+  readonly original: string;
+  readonly normal: NormalText;
+  readonly sifted: Sifted;
+  readonly passages: readonly Passage[];
   readonly tags: readonly number[];
-  readonly topic: number;
+  readonly hidden: readonly Span[];
+  readonly meter = new Meter();
+  #whole: Passage | undefined;
+  /** What may still be read in blocks before reading all at once is cheaper. */
+  #room: number;
+  readonly #blocks = new Map<number, Passage>();
+  #cuePlaces: CuePlaces | undefined;
   #shape: TextShape | undefined;
   #lines: readonly number[] | undefined;
+  #topic: number | undefined;
 
-  constructor(parts: Omit<Reading, "shape" | "lines">) {
+  constructor(parts: Parts, tags: readonly number[], hidden: readonly Span[]) {
     this.original = parts.original;
     this.normal = parts.normal;
-    this.tokens = parts.tokens;
-    this.cues = parts.cues;
-    this.hidden = parts.hidden;
-    this.tags = parts.tags;
-    this.topic = parts.topic;
+    this.sifted = parts.sifted;
+    this.passages = parts.passages;
+    this.tags = tags;
+    this.hidden = hidden;
+    this.#whole = parts.whole;
+    this.#room = 3 * parts.original.length;
   }
 
   get shape(): TextShape {
@@ -110,6 +119,40 @@ class WholeReading implements Reading {
 
   get lines(): readonly number[] {
     return (this.#lines ??= lineStarts(this.normal.text));
+  }
+
+  get topic(): number {
+    return (this.#topic ??= this.sifted.topic ?? (this.#whole === undefined ? 0 : topicOf(this.#whole.tokens)));
+  }
+
+  get spelled(): boolean {
+    return this.sifted.spelled && this.#whole?.tokens.spelled !== false;
+  }
+
+  passageAround(start: number, end: number): Passage | undefined {
+    if (this.#whole !== undefined) return this.#whole;
+    this.#cuePlaces ??= new CuePlaces(this.sifted.plain ? this.original : this.normal.text, this.meter);
+    if (!this.#cuePlaces.some(start, end)) return undefined;
+    if (end - start > LONGEST_REQUEST) return this.#between(start, end);
+    const block = Math.floor(start / BLOCK);
+    let passage = this.#blocks.get(block);
+    if (passage === undefined) {
+      passage = this.#between(block * BLOCK, (block + 1) * BLOCK + LONGEST_REQUEST);
+      this.#blocks.set(block, passage);
+    }
+    return passage;
+  }
+
+  #between(start: number, end: number): Passage {
+    const { text } = this.normal;
+    // Words around a block can be so long that many blocks would read the same ones.
+    if (this.#room < 0) return (this.#whole = finish(wholePassage(text)));
+    const passage = passageBetween(text, start, Math.min(end, text.length));
+    const { tokens } = passage;
+    const read = tokens.endOf(tokens.count - 1) - tokens.startOf(0);
+    this.#room -= read;
+    this.meter.add(read * PASSAGE_COST);
+    return passage;
   }
 }
 
@@ -125,16 +168,4 @@ export function originalSpan(reading: Reading, start: number, end: number): Span
 export function isShown(reading: Reading, start: number, end: number): boolean {
   if (isFenced(reading.shape, start)) return true;
   return !reading.shape.json && isQuoted(reading.normal.text, start, end);
-}
-
-/** Index of the first cue whose first word is `token` or later. */
-export function firstCueFrom(cues: readonly Cue[], token: number): number {
-  let low = 0;
-  let high = cues.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((cues[middle]?.first ?? 0) < token) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

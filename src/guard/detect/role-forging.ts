@@ -1,7 +1,9 @@
 import { type Detector, severityOf, SuspicionList } from "./detector.ts";
-import { spanAt } from "./hidden-markup.ts";
+import { type Span, spanAt } from "./hidden-markup.ts";
 import { eachMatch, matchesAt, type Visit } from "./matches.ts";
 import { isShown, originalSpan, type Reading } from "./reading.ts";
+import { characterSet, isIn, runEnd } from "./runs.ts";
+import { LEAST_SCORE } from "./scores.ts";
 import { hostilityBetween } from "./weigh.ts";
 
 interface Weights {
@@ -110,8 +112,8 @@ const FORGERIES: readonly Forgery[] = [
  */
 const LABEL =
   /(?:\[{1,2}|<|\{\{#?|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\({2}|\/{2}\s|\/\*\s|#\s|!{2,4})\s?([a-z][a-z _:'-]{1,60}?)\s?(?:\]{1,2}|>|\}\}|-{3,8}|={3,8}|\*{3,8}|#{2,8}|\){2}|:|!{2,4})/g;
-const MODEL_WORDS = /\b(?:ai|assistant|llm|model|agent|gpt|chatbot|claude|copilot|bot)s?\b/;
-const POWER_WORDS =
+export const MODEL_WORDS = /\b(?:ai|assistant|llm|model|agent|gpt|chatbot|claude|copilot|bot)s?\b/;
+export const POWER_WORDS =
   /\b(?:system|admin|administrator|root|developer|priority|hidden|secret|override|maintenance|debug|internal|confidential|urgent|critical|security|privileged|new|important)\b/;
 const ORDER_WORDS =
   /\b(?:instructions?|directives?|override|command|note|notice|message|prompt|update|orders?|task|request|policy|alert)\b/;
@@ -127,12 +129,36 @@ function labelWeights(label: string, enclosed: boolean): Weights | undefined {
   return undefined;
 }
 
-/** What every pattern for the start of a line begins with: one look at a line instead of eight. */
-const LINE =
+/** All characters that a label and the signs around it can have: a match lies between two others. */
+const IN_LABEL = characterSet("a-z _:'\\-\\[<{#=*(/!\\]>})\\s");
+
+/** The parts of the text that hold the places; searched one by one, they have the same matches as the whole text. */
+function* labelParts(text: string, places: readonly number[] | undefined): Generator<Span> {
+  if (places === undefined) {
+    yield { start: 0, end: text.length };
+    return;
+  }
+  let end = 0;
+  for (const place of places) {
+    if (place < end) continue;
+    let start = place;
+    while (start > end && isIn(IN_LABEL, text.charCodeAt(start - 1))) start -= 1;
+    end = runEnd(text, IN_LABEL, place);
+    yield { start, end };
+  }
+}
+
+/**
+ * What every pattern for the start of a line begins with: one look at a line instead of eight. Its words and those above
+ * are also in sift/structure.ts.
+ */
+export const LINE =
   /(?=[\s>*_#/=[({-]{0,24}(?:ai|llm|agent|copilot|chatgpt|claude|assistant|system|developer|instruction|new instruction|human|user|admin|root|openai|anthropic|(?:end|begin|start) of ))/y;
 
 /** The same for "<": the first letters of the names. */
 const TAG = /(?=<[\s|/<]{0,5}(?:im_|st|be|eo|en|sy|as|us|de|ch|me|to|fu|re|ou|co|do|un|ex|se|da|we|em|ob|in|ad|hi))/y;
+
+export const ROLE_PATTERNS: readonly RegExp[] = FORGERIES.map(({ pattern }) => pattern);
 
 /** How many characters after the forged mark are its content. */
 const CONTENT = 300;
@@ -141,8 +167,11 @@ const HOSTILE = 1.5;
 /** Marks of turns and roles that only the program around a model may write. */
 export const roleForging: Detector = {
   name: "role forging",
+  mayFind: ({ sifted, tags }) =>
+    sifted.lines?.length !== 0 || sifted.labels?.length !== 0 || sifted.turns || tags.length > 0,
   *find(reading) {
     const suspicions = new SuspicionList();
+    const { sifted } = reading;
     const { text } = reading.normal;
     const add = (weights: Weights, start: number, end: number): void => {
       suspicions.add(
@@ -152,19 +181,22 @@ export const roleForging: Detector = {
       );
     };
     const lines: number[] = [];
-    yield* matchesAt(LINE, text, reading.lines, (_found, start) => lines.push(start));
+    yield* matchesAt(LINE, text, sifted.lines ?? reading.lines, (_found, start) => lines.push(start));
     const tags: number[] = [];
     yield* matchesAt(TAG, text, reading.tags, (_found, start) => tags.push(start));
     for (const forgery of FORGERIES) {
       const { pattern } = forgery;
       const visit: Visit = (found, start) => add(forgery, start, start + found[0].length);
-      if (pattern.sticky) yield* matchesAt(pattern, text, pattern.multiline ? lines : tags, visit);
-      else if (text.includes("inst]") || text.includes("sys>>")) yield* eachMatch(pattern, text, visit);
+      if (pattern.sticky) yield* matchesAt(pattern, text, pattern.multiline ? lines : tags, visit, reading.meter);
+      else if (sifted.turns) yield* eachMatch(pattern, text, visit, { meter: reading.meter });
     }
-    yield* eachMatch(LABEL, text, (found, start) => {
-      const weights = labelWeights(found[1] ?? "", /^[[<{]/.test(found[0]));
-      if (weights !== undefined) add(weights, start, start + found[0].length);
-    });
+    for (const { start: from, end: to } of labelParts(text, sifted.labels)) {
+      const visit: Visit = (found, start) => {
+        const weights = labelWeights(found[1] ?? "", /^[[<{]/.test(found[0]));
+        if (weights !== undefined) add(weights, start, start + found[0].length);
+      };
+      yield* eachMatch(LABEL, text, visit, { meter: reading.meter, from, to });
+    }
     return suspicions.all();
   },
 };
@@ -172,6 +204,8 @@ export const roleForging: Detector = {
 function score(reading: Reading, forgery: Weights, start: number, end: number): number {
   const hostile = hostilityBetween(reading, start, end + CONTENT) >= HOSTILE;
   const base = hostile ? forgery.hostileWeight : forgery.weight;
+  // What stands around it only ever lowers it.
+  if (base < LEAST_SCORE) return 0;
   if (spanAt(reading.hidden, start) !== undefined) return base;
   // Chat templates in the documents of models: shown as code, or in a text about them.
   if (isShown(reading, start, end)) return base - (hostile && reading.topic < 2 && !reading.shape.code ? 2.5 : 6);

@@ -7,8 +7,8 @@ const LONGEST_FLAG = 8;
 /** Characters that spell ASCII and that no font shows. */
 export const tagCharacters: Detector = {
   name: "tag characters",
-  *find({ original, normal }) {
-    if (!normal.removed || !original.includes("\udb40")) return [];
+  mayFind: ({ original, normal }) => normal.removed && original.includes("\udb40"),
+  *find({ original }) {
     yield original.length;
     const suspicions = new SuspicionList();
     for (const { 0: found, 1: flag, 2: tags = "", index } of original.matchAll(RUN)) {

@@ -61,8 +61,8 @@ const FORMS: readonly Form[] = [
 /** Control sequences with which a text shows a person something other than what a model reads, or makes a terminal act. */
 export const terminalEscape: Detector = {
   name: "terminal escape",
-  *find({ original, normal }) {
-    if (!normal.folded || INTRODUCERS.every((sign) => !original.includes(sign))) return [];
+  mayFind: ({ original, normal }) => normal.folded && INTRODUCERS.some((sign) => original.includes(sign)),
+  *find({ original }) {
     const suspicions = new SuspicionList();
     for (const form of FORMS) {
       yield* eachMatch(form.pattern, original, (found, start) => {

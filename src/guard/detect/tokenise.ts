@@ -45,7 +45,7 @@ export function* tokeniseInSteps(text: string, vocabulary: Vocabulary): Steps<To
 }
 
 /** One call for each word: the engine optimises what is called often sooner and better than what loops for long. */
-class Tokeniser {
+export class Tokeniser {
   readonly tokens: Tokens;
   readonly #text: string;
   readonly #vocabulary: Vocabulary;
@@ -54,10 +54,12 @@ class Tokeniser {
   #short = 0;
   at = 0;
 
-  constructor(text: string, vocabulary: Vocabulary) {
-    this.tokens = new Tokens(text);
+  /** Starts at `from`, which is 0 or stands just behind a word; `length` is about how much will be read. */
+  constructor(text: string, vocabulary: Vocabulary, from = 0, length: number = text.length) {
+    this.tokens = new Tokens(text, length);
     this.#text = text;
     this.#vocabulary = vocabulary;
+    this.at = from;
   }
 
   addNext(): void {
@@ -160,8 +162,11 @@ function goesOn(text: string, at: number): boolean {
   return (kindOf(next) & LETTER) !== 0 || next === DOLLAR;
 }
 
-/** A stop followed by space or a quote, an empty line, or the end of a JSON string. */
-function endsSentence(text: string, from: number, to: number): boolean {
+/**
+ * A stop followed by space or a quote, an empty line, or the end of a JSON string. `from` to `to` is all that stands
+ * between two words.
+ */
+export function endsSentence(text: string, from: number, to: number): boolean {
   let lines = 0;
   for (let at = from; at < to; at += 1) {
     switch (text.charCodeAt(at)) {
@@ -207,9 +212,12 @@ function followsString(unit: number): boolean {
   return unit === 0x2c || unit === 0x7d || unit === 0x5d || unit === 0x3a;
 }
 
-/** The line starts with a bar. Only its near part is read. */
+/** How much of a line is read to see whether it is that of a table. */
+export const TABLE_REACH = 300;
+
+/** The line starts with a bar. */
 function isTableRow(text: string, at: number): boolean {
-  const line = text.slice(Math.max(0, at - 300), at + 1);
+  const line = text.slice(Math.max(0, at - TABLE_REACH), at + 1);
   return line.slice(line.lastIndexOf("\n") + 1).startsWith("|");
 }
 
@@ -254,7 +262,7 @@ function letterFor(unit: number, one: number): number {
 function lookalike(text: string, start: number, end: number, one: number, vocabulary: Vocabulary): number {
   let hash = 0;
   for (let at = start; at < end; at += 1) hash = nextHash(hash, letterFor(text.charCodeAt(at), one));
-  if (!vocabulary.hasHash(hash)) return 0;
+  if (vocabulary.withHash(hash) === 0) return 0;
   let plain = "";
   for (let at = start; at < end; at += 1) plain += String.fromCharCode(letterFor(text.charCodeAt(at), one));
   return vocabulary.number(plain);

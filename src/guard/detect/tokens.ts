@@ -14,9 +14,10 @@ export class Tokens {
   /** A word may be spelled letter by letter: several very short ones stand in a row, or letters between underscores. */
   spelled = false;
 
-  constructor(text: string) {
+  /** @param length Of the part of the text whose words these are. */
+  constructor(text: string, length: number = text.length) {
     this.text = text;
-    this.#fields = new Int32Array(FIELDS * (16 + Math.ceil(text.length / 5)));
+    this.#fields = new Int32Array(FIELDS * (16 + Math.ceil(length / 5)));
   }
 
   add(start: number, end: number, word: number, sentence: number): void {

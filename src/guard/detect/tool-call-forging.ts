@@ -45,6 +45,9 @@ const FORMS: readonly CallForm[] = [
   },
 ];
 
+/** Every match holds a word of sift/structure.ts. */
+export const CALL_PATTERNS: readonly RegExp[] = FORMS.map(({ pattern }) => pattern);
+
 /** A tool whose call does harm: the difference between a log of calls and a call that wants to happen. */
 const DANGEROUS =
   /(?:send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|email|e_mail|mail|post|http|fetch|curl|write|drop|run|command|exfil|forward|publish|share|grant|admin|secret|password|credential|read_file|get_env|environment|wallet|invite|push|merge|approve|disable)/;
@@ -53,6 +56,7 @@ const NEAR = 240;
 /** The notation in which a model calls tools, written into a result so that somebody runs it. */
 export const toolCallForging: Detector = {
   name: "tool call forging",
+  mayFind: ({ sifted }) => sifted.calls,
   *find(reading) {
     const suspicions = new SuspicionList();
     const { text } = reading.normal;
@@ -64,8 +68,8 @@ export const toolCallForging: Detector = {
         suspicions.add("tool_call_forging", severity, originalSpan(reading, start, end));
       };
       yield* form.pattern.sticky
-        ? matchesAt(form.pattern, text, reading.tags, visit)
-        : eachMatch(form.pattern, text, visit);
+        ? matchesAt(form.pattern, text, reading.tags, visit, reading.meter)
+        : eachMatch(form.pattern, text, visit, { meter: reading.meter });
     }
     return suspicions.all();
   },

@@ -46,13 +46,20 @@ export class Vocabulary {
     }
   }
 
-  /** Some word has this hash. */
-  hasHash(hash: number): boolean {
+  /** The first word that has this hash, or 0: enough to tell that no word can be meant. */
+  withHash(hash: number): number {
     for (let slot = slotOf(hash); ; slot = (slot + 1) % SLOTS) {
       const number = this.#slots[slot] ?? 0;
-      if (number === 0) return false;
-      if (this.#hashes[number] === hash) return true;
+      if (number === 0 || this.#hashes[number] === hash) return number;
     }
+  }
+
+  hash(number: number): number {
+    return this.#hashes[number] ?? 0;
+  }
+
+  word(number: number): string {
+    return this.#words[number] ?? "";
   }
 
   number(word: string): number {

@@ -4,12 +4,20 @@ import { isCited } from "./context.ts";
 import { severityOf, type Suspicion, SuspicionList } from "./detector.ts";
 import { spanAt } from "./hidden-markup.ts";
 import { type CueKind, SUPPORT } from "./phrases/cue.ts";
+import { type Cue, firstCueFrom, type Passage, REACH } from "./passage.ts";
+import { isShown, originalSpan, type Reading } from "./reading.ts";
+import {
+  ADDRESS_SCORE,
+  COMMAND_BONUS,
+  DESTINATION_BONUS,
+  HIDDEN_BONUS,
+  LEAST_ADDRESS,
+  LEAST_HIDDEN,
+  MOST_SUPPORT,
+  SUPPORT_SHARE,
+} from "./scores.ts";
 import type { Steps } from "./steps.ts";
-import { type Cue, firstCueFrom, isShown, originalSpan, type Reading } from "./reading.ts";
 
-/** Words to each side within which cues support each other. */
-const REACH = 45;
-const MOST_SUPPORT = 5;
 /** What a second cue of the same kind adds. */
 const SAME_KIND = 1.5;
 /** The highest score of what is only talked about. */
@@ -47,38 +55,46 @@ interface Weighing {
 
 const WEIGHING_COST = 8_000;
 
+/** There are phrases to weigh. */
+export function hasPassages({ passages }: Reading): boolean {
+  return passages.length > 0;
+}
+
 export function* suspicionsOf(reading: Reading, code: FindingCode): Steps<Suspicion[]> {
   const suspicions = new SuspicionList();
-  for (const cue of reading.cues) {
-    if (cue.label.code !== code) continue;
-    yield WEIGHING_COST;
-    const weighing = weigh(reading, cue);
-    suspicions.add(code, severityOf(weighing.score), originalSpan(reading, weighing.start, weighing.end));
+  for (const passage of reading.passages) {
+    for (const cue of passage.cues) {
+      if (cue.label.code !== code) continue;
+      if (!passage.owns(passage.tokens.startOf(cue.first), passage.tokens.endOf(cue.last))) continue;
+      yield WEIGHING_COST;
+      const weighing = weigh(reading, passage, cue);
+      const severity = severityOf(weighing.score);
+      if (severity !== undefined) suspicions.add(code, severity, originalSpan(reading, weighing.start, weighing.end));
+    }
   }
   return suspicions.all();
 }
 
-function weigh(reading: Reading, cue: Cue): Weighing {
-  const { tokens } = reading;
+function weigh(reading: Reading, passage: Passage, cue: Cue): Weighing {
+  const { tokens } = passage;
   const start = tokens.startOf(cue.first);
   const end = tokens.endOf(cue.last);
-  const { support, hostile } = supportFor(reading, cue);
+  const { support, hostile } = supportFor(passage, cue);
   let score = cue.label.weight + support;
   // Spoken to the model and hostile is enough; spoken to the model alone is what every guide for agents does.
   if (cue.label.kind === "address")
-    score = hostile ? Math.max(score, cue.label.weight >= 3 ? 5 : 0) : Math.min(score, TALK);
+    score = hostile ? Math.max(score, cue.label.weight >= LEAST_ADDRESS ? ADDRESS_SCORE : 0) : Math.min(score, TALK);
   if (cue.label.verb === true) {
-    if (cue.mood === "command") score += 1;
+    if (cue.mood === "command") score += COMMAND_BONUS;
     else if (cue.mood === "description" || cue.label.commandOnly === true) score = Math.min(score, TALK);
     else if (cue.label.weight < 9) score -= cue.label.kind === "override" ? 4 : 1.5;
   }
   if (cue.label.kind === "send" || cue.label.kind === "credential") score += destinationWeight(reading, start, end);
-  return { score: inContext(reading, cue, score), start, end };
+  return { score: inContext(reading, passage, cue, score), start, end };
 }
 
 /** The best cue of each other kind near by. */
-function supportFor(reading: Reading, cue: Cue): { support: number; hostile: boolean } {
-  const { cues } = reading;
+function supportFor({ cues }: Passage, cue: Cue): { support: number; hostile: boolean } {
   const kinds = new Set<CueKind>([cue.label.kind]);
   let support = 0;
   let hostile = false;
@@ -98,8 +114,7 @@ function supportFor(reading: Reading, cue: Cue): { support: number; hostile: boo
     support += supportOf(other);
     if (HOSTILE.has(kind)) hostile = true;
   }
-  // Company makes a suspicious phrase worse; it does not make an ordinary one suspicious.
-  return { support: Math.min(MOST_SUPPORT, support, cue.label.weight * 0.9), hostile };
+  return { support: Math.min(MOST_SUPPORT, support, cue.label.weight * SUPPORT_SHARE), hostile };
 }
 
 /** A cue that is next to nothing by itself is next to nothing as support. */
@@ -111,21 +126,22 @@ function supportOf(cue: Cue): number {
 /** Nobody honest asks for a key by mail. */
 function destinationWeight(reading: Reading, start: number, end: number): number {
   const near = reading.normal.text.slice(start, end + 80);
-  if (MAIL.test(near) || DROP.test(near)) return 2.5;
+  if (MAIL.test(near) || DROP.test(near)) return DESTINATION_BONUS;
   return /\bto\W{1,3}(?:the (?:url|address|endpoint|server) )?\W{0,3}https?:\/\//.test(near) ? 1.5 : 0;
 }
 
 /** Talk about attacks, quotation and code lower a score; being invisible raises it. */
-function inContext(reading: Reading, cue: Cue, score: number): number {
-  const { tokens } = reading;
+function inContext(reading: Reading, passage: Passage, cue: Cue, score: number): number {
+  const { tokens } = passage;
   const start = tokens.startOf(cue.first);
   const end = tokens.endOf(cue.last);
   // Comments tell developers what to do all day, so only a phrase that is suspicious anywhere gains by hiding.
   if (cue.label.kind === "override" && OWN_MESSAGE.test(reading.normal.text.slice(end, end + 60)))
     return Math.min(score, TALK);
-  if (spanAt(reading.hidden, start) !== undefined) return cue.label.weight >= 4 ? score + 2 : score;
+  if (spanAt(reading.hidden, start) !== undefined)
+    return cue.label.weight >= LEAST_HIDDEN ? score + HIDDEN_BONUS : score;
   const shown = isShown(reading, start, end);
-  const cited = isCited(wordsBefore(reading, cue.first));
+  const cited = isCited(wordsBefore(passage, cue.first));
   if (shown && (cited || reading.topic >= 2)) return Math.min(score, TALK);
   // A literal of a program; what its comments say is not shown but said.
   if (shown) return reading.shape.code ? Math.min(score, TALK) : score - 2;
@@ -133,15 +149,17 @@ function inContext(reading: Reading, cue: Cue, score: number): number {
   return reading.topic >= 6 ? score - 3 : score;
 }
 
-function wordsBefore(reading: Reading, first: number): string[] {
+function wordsBefore({ tokens }: Passage, first: number): string[] {
   const words: string[] = [];
-  for (let at = Math.max(0, first - CITED_WITHIN); at < first; at += 1) words.push(reading.tokens.word(at));
+  for (let at = Math.max(0, first - CITED_WITHIN); at < first; at += 1) words.push(tokens.word(at));
   return words;
 }
 
 /** How hostile the words between two offsets of the normalised text are: the sum of the kinds found there. */
 export function hostilityBetween(reading: Reading, start: number, end: number): number {
-  const { tokens, cues } = reading;
+  const passage = reading.passageAround(start, end);
+  if (passage === undefined) return 0;
+  const { tokens, cues } = passage;
   const last = tokens.at(end);
   const kinds = new Set<CueKind>();
   let sum = 0;

@@ -1,7 +1,10 @@
 /** The little web server on this machine to which the browser comes back after a login. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { timingSafeEqual } from "node:crypto";
 import { ToolcribError } from "../../model/errors.ts";
+
+// Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
+const { createServer } = process.getBuiltinModule("node:http");
 
 const PATH = "/callback";
 

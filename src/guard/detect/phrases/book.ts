@@ -15,8 +15,11 @@ export interface PhraseSpec<Label> {
   readonly phrase: string;
 }
 
+/** One bit for each word of the vocabulary: there are a thousand such sets, and a thousand words. */
+type WordSet = Uint8Array;
+
 interface Part {
-  readonly members: Uint8Array;
+  readonly members: WordSet;
   readonly gap: number;
   readonly crosses: boolean;
   readonly optional: boolean;
@@ -31,7 +34,7 @@ interface Phrase<Label> {
 interface Shelf<Label> {
   readonly phrases: Phrase<Label>[];
   /** Words of the second parts, and how far off they can stand: most starts end with one look at these. */
-  readonly seconds: Uint8Array;
+  readonly seconds: WordSet;
   reach: number;
 }
 
@@ -42,8 +45,25 @@ export interface PhraseMatch<Label> {
   readonly last: number;
 }
 
+/** A phrase as its parts; words are numbers of the vocabulary. */
+export interface ParsedPhrase<Label> {
+  readonly label: Label;
+  readonly parts: readonly ParsedPart[];
+}
+
+export interface ParsedPart {
+  readonly words: readonly number[];
+  /** Words that may stand between the part before and this one. */
+  readonly gap: number;
+  readonly crosses: boolean;
+  readonly optional: boolean;
+}
+
 export interface PhraseBook<Label> {
   readonly vocabulary: Vocabulary;
+  readonly phrases: readonly ParsedPhrase<Label>[];
+  /** No match has more words. */
+  readonly longest: number;
   /** Matches that start with a word from `from` to before `to`; of the whole text if left out. */
   match(tokens: Tokens, found: (match: PhraseMatch<Label>) => void, from?: number, to?: number): void;
 }
@@ -53,13 +73,17 @@ export type Lexicon = Readonly<Record<string, string>>;
 
 export function phraseBook<Label>(lexicon: Lexicon, specs: readonly PhraseSpec<Label>[]): PhraseBook<Label> {
   const vocabulary = new Vocabulary();
-  const wordsOf = (alternatives: string): number[] => {
+  const known = new Map<string, readonly number[]>();
+  const wordsOf = (alternatives: string): readonly number[] => {
+    const before = known.get(alternatives);
+    if (before !== undefined) return before;
     const numbers: number[] = [];
     for (const alternative of alternatives.split("|")) {
       const words = alternative.startsWith("@") ? lexicon[alternative.slice(1)] : alternative;
       if (words === undefined) throw new Error(`The phrase table names an unknown class: ${alternative}`);
       for (const word of words.split(/\s+/)) if (word !== "") numbers.push(vocabulary.add(foldWord(word)));
     }
+    known.set(alternatives, numbers);
     return numbers;
   };
 
@@ -70,23 +94,25 @@ export function phraseBook<Label>(lexicon: Lexicon, specs: readonly PhraseSpec<L
     const phrase: Phrase<Label> = {
       label,
       parts: parts.map((part) => ({
-        members: membership(part.words, size),
+        members: addWords(emptySet(size), part.words),
         gap: part.gap,
         crosses: part.crosses,
         optional: part.optional,
       })),
     };
     for (const word of new Set(parts[0]?.words)) {
-      const shelf = (shelves[word] ??= { phrases: [], seconds: new Uint8Array(size), reach: 0 });
+      const shelf = (shelves[word] ??= { phrases: [], seconds: emptySet(size), reach: 0 });
       shelf.phrases.push(phrase);
       const second = parts[1];
       if (second === undefined || second.optional) continue;
-      for (const number of second.words) shelf.seconds[number] = 1;
+      addWords(shelf.seconds, second.words);
       shelf.reach = Math.max(shelf.reach, second.gap + 1);
     }
   }
   return {
     vocabulary,
+    phrases: parsed,
+    longest: Math.max(0, ...parsed.map(({ parts }) => parts.reduce((words, { gap }) => words + gap + 1, 0))),
     match(tokens, found, from = 0, to = tokens.count) {
       for (let first = from; first < to; first += 1) {
         const word = tokens.numberOf(first);
@@ -105,18 +131,11 @@ export function phraseBook<Label>(lexicon: Lexicon, specs: readonly PhraseSpec<L
 }
 
 function hasSecond(tokens: Tokens, { seconds, reach }: Shelf<unknown>, first: number): boolean {
-  for (let at = first + 1; at <= first + reach; at += 1) if (seconds[tokens.numberOf(at)] === 1) return true;
+  for (let at = first + 1; at <= first + reach; at += 1) if (holds(seconds, tokens.numberOf(at))) return true;
   return false;
 }
 
-interface ParsedPart {
-  readonly words: readonly number[];
-  readonly gap: number;
-  readonly crosses: boolean;
-  readonly optional: boolean;
-}
-
-function parse(phrase: string, wordsOf: (alternatives: string) => number[]): ParsedPart[] {
+function parse(phrase: string, wordsOf: (alternatives: string) => readonly number[]): ParsedPart[] {
   const parts: ParsedPart[] = [];
   let gap = 0;
   let crosses = false;
@@ -134,10 +153,17 @@ function parse(phrase: string, wordsOf: (alternatives: string) => number[]): Par
   return parts;
 }
 
-function membership(words: readonly number[], size: number): Uint8Array {
-  const members = new Uint8Array(size);
-  for (const word of words) members[word] = 1;
-  return members;
+function emptySet(size: number): WordSet {
+  return new Uint8Array((size + 7) >> 3);
+}
+
+function addWords(set: WordSet, words: readonly number[]): WordSet {
+  for (const word of words) set[word >> 3] = (set[word >> 3] ?? 0) | (1 << (word & 7));
+  return set;
+}
+
+function holds(set: WordSet, word: number): boolean {
+  return ((set[word >> 3] ?? 0) & (1 << (word & 7))) !== 0;
 }
 
 /** The last word of the match, or -1. `previous` is the word that matched the part before. */
@@ -146,7 +172,7 @@ function matchFrom(tokens: Tokens, parts: readonly Part[], index: number, previo
   if (part === undefined) return previous;
   for (let at = previous + 1; at <= previous + 1 + part.gap && at < tokens.count; at += 1) {
     if (!part.crosses && tokens.sentenceOf(at) !== sentence) break;
-    if (part.members[tokens.numberOf(at)] !== 1) continue;
+    if (!holds(part.members, tokens.numberOf(at))) continue;
     const last = matchFrom(tokens, parts, index + 1, at, tokens.sentenceOf(at));
     if (last >= 0) return last;
   }

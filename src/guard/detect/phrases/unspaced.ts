@@ -22,23 +22,33 @@ const CJK: readonly RegExp[] = [
 
 /** A character can start a phrase, and each gap is tried at every width. */
 const CJK_COST = 40;
-const CJK_SCRIPT = /[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]/;
+export const CJK_SCRIPT = /[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]/;
+/** The same, first and last of each range. */
+export const CJK_UNITS = [
+  [0x1100, 0x11ff],
+  [0x3040, 0x30ff],
+  [0x3400, 0x9fff],
+] as const;
 
-const GLUED =
+/** One of these starts every glued phrase. */
+export const GLUED_STARTS = ["ignore", "disregard", "forget"];
+export const GLUED =
   /(?:ignore|disregard|forget)(?:all|any|the|your|my|of|every|these){0,4}(?:previous|prior|above|earlier|preceding|system)(?:instruction|directive|prompt|guideline|order|rule|command)/;
 
 /** `i g n o r e` and `i.g.n.o.r.e`: single letters with one separator each. Two separators end a word. */
 const SPELLED = /(?<![a-z0-9])[a-z](?:[ ._*-]{1,3}[a-z]){9,120}(?![a-z0-9])/g;
 
-export function* unspacedMatches(tokens: Tokens): Steps<UnspacedMatch[]> {
-  const { text } = tokens;
+/** Among some words of a text. */
+export function gluedMatches(tokens: Tokens): UnspacedMatch[] {
+  return tokens.glued
+    .filter((index) => GLUED.test(tokens.word(index)))
+    .map((index) => ({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 }));
+}
+
+export function* spelledMatches(text: string): Steps<UnspacedMatch[]> {
   const matches: UnspacedMatch[] = [];
-  for (const index of tokens.glued) {
-    if (GLUED.test(tokens.word(index)))
-      matches.push({ start: tokens.startOf(index), end: tokens.endOf(index), weight: 9 });
-  }
-  yield text.length + tokens.glued.length * 100;
-  for (const { start, end } of tokens.spelled ? separatedLetters(text) : []) {
+  yield text.length;
+  for (const { start, end } of separatedLetters(text)) {
     yield end - start;
     SPELLED.lastIndex = 0;
     const part = text.slice(start, end);
@@ -47,6 +57,11 @@ export function* unspacedMatches(tokens: Tokens): Steps<UnspacedMatch[]> {
       matches.push({ start: start + found.index, end: start + found.index + found[0].length, weight: 9 });
     }
   }
+  return matches;
+}
+
+export function* unspacedMatches(text: string): Steps<UnspacedMatch[]> {
+  const matches: UnspacedMatch[] = [];
   if (!CJK_SCRIPT.test(text)) return matches;
   for (const pattern of CJK) {
     yield* eachMatch(
@@ -55,7 +70,7 @@ export function* unspacedMatches(tokens: Tokens): Steps<UnspacedMatch[]> {
       (found, start) => {
         matches.push({ start, end: start + found[0].length, weight: 9 });
       },
-      CJK_COST,
+      { unitCost: CJK_COST },
     );
   }
   return matches;
