@@ -14,6 +14,14 @@ export function unavailable({ id, auth }: ServerInfo, state: ServerState, user?:
   });
 }
 
+/** For a call that came after the server was taken out of service. */
+export function removed(id: string): ToolcribError {
+  return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} was removed or replaced.`, {
+    hint: "List the tools again.",
+    details: { server: id, sent: false },
+  });
+}
+
 const HINTS: Partial<Record<ServerState["kind"], string>> = {
   disabled: "Enable it in the config.",
   restarting: "It is being restarted; try again shortly.",

@@ -1,18 +1,25 @@
 /** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
 import type { JsonObject } from "../model/json.ts";
-import type { ToolDefinition } from "../model/protocol.ts";
+import { CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, type ToolDefinition } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import type { Use, UseContext } from "../model/source.ts";
+import type { InputRound, Use, UseContext } from "../model/source.ts";
+import { modernCapabilities } from "./client-offer.ts";
 import { completeInput } from "./input-rounds.ts";
 import type { Link } from "./link.ts";
 import { paramHeaders } from "./param-headers.ts";
-import type { RequestOptions } from "./peer.ts";
-import { HEADER_MISMATCH, rpcOf } from "./rpc-error.ts";
+import type { RequestOptions } from "./request-options.ts";
+import { rpcOf } from "./rpc-error.ts";
+import { HEADER_MISMATCH } from "../model/rpc.ts";
 import { answerServer } from "./server-requests.ts";
 import { useRequest } from "./use-request.ts";
 
 /** Progress restarts a call's timeout, up to so many times the timeout in all. */
 const CEILING_FACTOR = 10;
+
+/** How long a call may take at most, however much progress it makes. */
+export function longestCallMs({ toolTimeout }: ServerSpec): number {
+  return toolTimeout * CEILING_FACTOR;
+}
 
 export interface CallSetting {
   readonly spec: ServerSpec;
@@ -20,20 +27,25 @@ export interface CallSetting {
   readonly readTools: () => Promise<void>;
 }
 
-export async function runOn(link: Link, use: Use, context: UseContext, setting: CallSetting): Promise<JsonObject> {
-  const { method, params } = useRequest(use);
-  const { session, signal } = context;
-  const meta = context.meta === undefined ? {} : { _meta: context.meta };
+export function runOn(link: Link, use: Use, context: UseContext, setting: CallSetting): Promise<JsonObject> {
+  const { method, params: known } = useRequest(use);
+  // What the hub knows of the request is never overwritten by what it does not know.
+  const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
+  const { client, signal, input } = context;
+  if (context.meta !== undefined) params["_meta"] = context.meta;
   const options = callOptions(use, context, setting.spec);
+  if (link.agreement.era === "legacy") return link.peer.request(method, params, options);
+  const modernOptions = { ...options, envelope: callerEnvelope(context) };
   const send = (extra: JsonObject): Promise<JsonObject> => {
     const headers = mirrorsParams(link) ? headersOf(use, setting) : undefined;
-    return link.peer.request(method, { ...params, ...extra, ...meta }, { ...options, ...(headers && { headers }) });
+    return link.peer
+      .request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) })
+      .catch((error: unknown) => sendAgainWithFreshHeaders(error, extra));
   };
-  if (link.agreement.era === "legacy") return send({});
+  if (input !== undefined) return send(broughtAlong(input));
   return completeInput({
-    send: (extra) => send(extra).catch((error: unknown) => sendAgainWithFreshHeaders(error, extra)),
-    answer: (asked, askedParams, askedSignal) =>
-      answerServer(setting.spec.id, session, asked, askedParams, askedSignal),
+    send,
+    answer: (asked, askedParams, askedSignal) => answerServer(setting.spec.id, client, asked, askedParams, askedSignal),
     signal,
   });
 
@@ -41,19 +53,37 @@ export async function runOn(link: Link, use: Use, context: UseContext, setting: 
   async function sendAgainWithFreshHeaders(error: unknown, extra: JsonObject): Promise<JsonObject> {
     if (use.kind !== "tool" || rpcOf(error)?.code !== HEADER_MISMATCH) throw error;
     await setting.readTools();
-    return send(extra);
+    const headers = headersOf(use, setting);
+    return link.peer.request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) });
   }
 }
 
+/** A modern server learns with each request what the client behind it can do. */
+function callerEnvelope({ client, logLevel }: UseContext): JsonObject {
+  return {
+    [CLIENT_CAPABILITIES_KEY]: modernCapabilities(client.capabilities),
+    ...(logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: logLevel }),
+  };
+}
+
+function broughtAlong({ responses, state }: InputRound): JsonObject {
+  return {
+    ...(responses === undefined ? {} : { inputResponses: responses }),
+    ...(state === undefined ? {} : { requestState: state }),
+  };
+}
+
 function callOptions(use: Use, context: UseContext, spec: ServerSpec): RequestOptions {
-  const { session, signal, onProgress } = context;
+  const { callId, client, signal, onProgress, onNotice } = context;
   const progress = onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined);
   return {
-    session,
+    callId,
+    client,
     signal,
     timeoutMs: spec.toolTimeout,
-    maxTotalMs: spec.toolTimeout * CEILING_FACTOR,
+    maxTotalMs: longestCallMs(spec),
     ...(progress === undefined ? {} : { onProgress: progress }),
+    ...(onNotice === undefined ? {} : { onNotice }),
   };
 }
 

@@ -8,7 +8,9 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { LIST_KINDS } from "./discovery.ts";
 import type { Link } from "./link.ts";
 import { LISTEN_METHOD } from "./peer.ts";
-import { METHOD_NOT_FOUND, rpcOf } from "./rpc-error.ts";
+import type { RequestOptions } from "./request-options.ts";
+import { rpcOf } from "./rpc-error.ts";
+import { METHOD_NOT_FOUND } from "../model/rpc.ts";
 
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 30_000;
@@ -23,6 +25,7 @@ interface ChangeStreamOptions {
 
 interface Stream {
   readonly controller: AbortController;
+  readonly request: RequestOptions;
   /** Resolves with the filter that the server agreed to. */
   readonly acknowledged: PromiseWithResolvers<JsonObject>;
   stopWaiting: () => void;
@@ -66,10 +69,10 @@ export class ChangeStream {
     }
   }
 
-  /** `notifications/subscriptions/acknowledged` arrived. */
-  acknowledge(params: JsonObject): void {
+  /** `notifications/subscriptions/acknowledged` arrived, for this request if it said so. */
+  acknowledge(params: JsonObject, request: RequestOptions | undefined): void {
     const stream = this.#opening;
-    if (stream === undefined) return;
+    if (stream === undefined || (request !== undefined && request !== stream.request)) return;
     this.#opening = undefined;
     stream.stopWaiting();
     this.#delayMs = FIRST_DELAY_MS;
@@ -87,7 +90,7 @@ export class ChangeStream {
   /** The old stream is ended only after the new one is there, so that no change falls between them. */
   async #replace(): Promise<JsonObject> {
     // One after the other: an acknowledgement need not say which stream it belongs to.
-    await this.#opening?.acknowledged.promise.catch(() => {});
+    while (this.#opening !== undefined) await this.#opening.acknowledged.promise.catch(() => {});
     const filter = this.#filter();
     const old = this.#current;
     if (Object.keys(filter).length === 0) {
@@ -103,8 +106,10 @@ export class ChangeStream {
   }
 
   #open(filter: JsonObject): Stream {
+    const controller = new AbortController();
     const stream: Stream = {
-      controller: new AbortController(),
+      controller,
+      request: { signal: controller.signal, background: true },
       acknowledged: Promise.withResolvers<JsonObject>(),
       stopWaiting: () => {},
     };
@@ -114,8 +119,7 @@ export class ChangeStream {
       this.#ended(stream, late);
       stream.controller.abort();
     });
-    const { signal } = stream.controller;
-    this.#link.peer.request(LISTEN_METHOD, { notifications: filter }, { signal, background: true }).then(
+    this.#link.peer.request(LISTEN_METHOD, { notifications: filter }, stream.request).then(
       () => this.#ended(stream, new ToolcribError("cancelled", "The server ended the stream of changes.")),
       (error: unknown) => this.#ended(stream, asToolcribError(error)),
     );

@@ -1,39 +1,41 @@
 /** What Toolcrib tells a server about itself: in `initialize` once, in the modern era with every request. */
-import type { JsonObject } from "../model/json.ts";
-import type { Implementation } from "../model/protocol.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  type Implementation,
+  LOG_LEVEL_KEY,
+  VERSION_KEY,
+} from "../model/protocol.ts";
 
-/** Which requests of servers there is someone to answer. */
-export interface Offers {
-  readonly roots: boolean;
-  readonly sampling: boolean;
-  readonly elicitation: boolean;
-}
+/** For a hub with clients of any kind: whoever cannot answer says so when asked. */
+export const ALL_OFFERS: Readonly<JsonObject> = {
+  roots: { listChanged: true },
+  sampling: { tools: {}, context: {} },
+  elicitation: { form: {}, url: {} },
+};
 
 export interface ClientOffer {
   readonly clientInfo: Implementation;
-  readonly offers: Offers;
+  /** MCP client capabilities. Only what can be answered is declared, so that servers can choose another way. */
+  readonly offers: Readonly<JsonObject>;
   /** Asks a modern server for log messages from this level on. */
   readonly logLevel?: string;
 }
 
-/** Only what can be answered is declared, so that servers can choose another way. */
-export function clientCapabilities(offers: Offers): JsonObject {
+export function modernEnvelope(offer: ClientOffer, version: string): JsonObject {
   return {
-    ...(offers.roots ? { roots: { listChanged: true } } : {}),
-    ...(offers.sampling ? { sampling: {} } : {}),
-    ...(offers.elicitation ? { elicitation: { form: {} } } : {}),
+    [VERSION_KEY]: version,
+    [CLIENT_INFO_KEY]: offer.clientInfo,
+    [CLIENT_CAPABILITIES_KEY]: modernCapabilities(offer.offers),
+    ...(offer.logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: offer.logLevel }),
   };
 }
 
-export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
-
-export function modernEnvelope(offer: ClientOffer, version: string): JsonObject {
-  const { roots, ...rest } = clientCapabilities(offer.offers);
-  return {
-    [VERSION_KEY]: version,
-    "io.modelcontextprotocol/clientInfo": offer.clientInfo,
-    // The modern era has no notification for changed roots.
-    "io.modelcontextprotocol/clientCapabilities": roots === undefined ? rest : { ...rest, roots: {} },
-    ...(offer.logLevel === undefined ? {} : { "io.modelcontextprotocol/logLevel": offer.logLevel }),
-  };
+/** The modern era has no notification for changed roots. */
+export function modernCapabilities(capabilities: Readonly<JsonObject>): JsonObject {
+  const { roots } = capabilities;
+  if (!isJsonObject(roots) || !("listChanged" in roots)) return capabilities;
+  const { listChanged: _, ...rest } = roots;
+  return { ...capabilities, roots: rest };
 }

@@ -1,13 +1,13 @@
 /** What a Connection is given from outside; tests give it a clock and wires of their own. */
 import type { Clock } from "../model/clock.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
-import type { SessionContext } from "../model/session.ts";
+import type { ClientSide, SessionContext } from "../model/session.ts";
 import type { OAuth } from "../secrets/oauth/oauth.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
 import type { Secrets } from "../secrets/secrets.ts";
-import type { Offers } from "./client-offer.ts";
 import type { EraMemory } from "./era-memory.ts";
 import type { WireCredentials } from "./http/authorized-client.ts";
 import type { PidRecords } from "./orphans/pid-records.ts";
@@ -24,10 +24,15 @@ export interface ConnectionDeps {
   readonly secrets?: Secrets;
   /** Answers servers that ask something while no call is in flight. */
   readonly hubSession: SessionContext;
-  readonly offers: Offers;
+  /** Who answers instead of the hub's own session, if anybody may. */
+  readonly idleClient?: (server: string, user: string | undefined) => ClientSide | undefined;
+  /** The client capabilities that a server is told where it cannot be told those of each caller. */
+  readonly offers: Readonly<JsonObject>;
   readonly clientVersion: string;
   /** Asks servers for log messages from this level on; they choose for themselves if absent. */
   readonly logLevel?: string;
+  /** How long a server that has been ready is still listed after it failed for good; 5 minutes by default. */
+  readonly graceMs?: number;
   readonly openWire?: OpenWire;
   /** Gives servers their access tokens; without it none can be logged in to. */
   readonly oauth?: OAuth;

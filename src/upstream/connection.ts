@@ -1,29 +1,32 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
 import { Emitter } from "../model/emitter.ts";
-import { asToolcribError, ToolcribError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+import { ToolcribError } from "../model/errors.ts";
 import type { Result } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
+import type { SessionContext } from "../model/session.ts";
 import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
 import { isLoginNeeded, loginNeeded } from "../secrets/oauth/failures.ts";
-import { maskError, unavailable } from "./call-failure.ts";
-import { isSessionLost, isUnreachable, remedyFor } from "./call-remedy.ts";
-import { runOn } from "./calls.ts";
+import { unavailable } from "./call-failure.ts";
+import { isSessionLost } from "./call-remedy.ts";
+import { CallRunner, type LinkKeeper } from "./call-runner.ts";
+import { longestCallMs } from "./calls.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { ConnectionEvents } from "./connection-events.ts";
 import { describeFailure, type Failure } from "./failure-reason.ts";
+import { DEFAULT_GRACE_MS, Grace } from "./grace.ts";
 import type { Agreement } from "./handshake.ts";
 import { firstTransport, type Link, openLink } from "./link.ts";
 import { LinkCare } from "./link-care.ts";
 import { LinkClosings } from "./link-closings.ts";
+import { hearLink } from "./link-talk.ts";
 import { LiveLists } from "./live-lists.ts";
+import { NoticeRouter } from "./notice-router.ts";
 import { RecentWarnings } from "./recent-warnings.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { Restarts } from "./restarts.ts";
+import { sameLink } from "./same-link.ts";
 import { serverInfo } from "./server-info.ts";
-import { readNotice } from "./server-notice.ts";
-import { answerServer, sessionFor } from "./server-requests.ts";
 import { waitFor } from "./wait-for.ts";
 
 export type { ConnectionDeps } from "./connection-deps.ts";
@@ -40,14 +43,17 @@ interface Attempt {
 export class Connection implements Source {
   readonly kind = "server";
   readonly id: string;
-  readonly spec: ServerSpec;
   readonly #deps: ConnectionDeps;
   readonly #events = new Emitter<ConnectionEvents>();
   readonly #lists: LiveLists;
+  readonly #calls: CallRunner;
+  readonly #grace: Grace;
+  readonly #notices: NoticeRouter;
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
   readonly #closings = new LinkClosings();
   readonly #warnings = new RecentWarnings();
+  #spec: ServerSpec;
   #state: ServerState;
   #attempt: Attempt | undefined;
   #link: Link | undefined;
@@ -56,21 +62,36 @@ export class Connection implements Source {
   #agreement: Agreement | null = null;
   #transport: TransportKind;
   #lastError: string | null = null;
+  #logLevel: string | undefined;
+  #retiring: Promise<void> | undefined;
   #stopTimer: () => void = () => {};
 
   constructor(spec: ServerSpec, deps: ConnectionDeps) {
     this.id = spec.id;
-    this.spec = spec;
+    this.#spec = spec;
     this.#deps = deps;
     this.#state = spec.enabled ? { kind: "idle" } : { kind: "disabled" };
     this.#transport = firstTransport(spec);
-    this.#restarts = new Restarts(spec.restart, deps.clock);
+    this.#restarts = new Restarts(() => this.#spec.restart, deps.clock);
+    this.#logLevel = deps.logLevel;
     this.#lists = new LiveLists({
       clock: deps.clock,
-      timeoutMs: spec.timeout,
+      timeoutMs: () => this.#spec.timeout,
       warn: (text) => this.#warn(text),
       onChange: () => this.#events.emit("changed", undefined),
     });
+    this.#notices = new NoticeRouter({
+      events: this.#events,
+      onListChanged: (list) => this.#lists.announce(list),
+      onStreamAcknowledged: (params, request) => this.#care?.acknowledge(params, request),
+      warn: (text) => this.#warn(text),
+    });
+    this.#calls = new CallRunner(this.#keeper());
+    this.#grace = new Grace(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
+  }
+
+  get spec(): ServerSpec {
+    return this.#spec;
   }
 
   get state(): ServerState {
@@ -96,7 +117,7 @@ export class Connection implements Source {
 
   info(): ServerInfo {
     return serverInfo({
-      spec: this.spec,
+      spec: this.#spec,
       state: this.#state,
       transport: this.#transport,
       agreement: this.#agreement,
@@ -137,46 +158,50 @@ export class Connection implements Source {
     await this.#closings.closeAll();
   }
 
+  retire(): Promise<void> {
+    this.#retiring ??= this.#calls.retire(this.#deps.clock, longestCallMs(this.#spec)).then(() => this.close());
+    return this.#retiring;
+  }
+
+  respec(spec: ServerSpec): boolean {
+    if (!sameLink(this.#spec, spec)) return false;
+    this.#spec = spec;
+    return true;
+  }
+
   /** Reads all lists again, if there is a server to read them from. */
   async refresh(): Promise<void> {
     if (this.#state.kind === "connecting") await this.#attempt?.done;
     else if (this.#link !== undefined) await this.#lists.readAll();
   }
 
-  /** Tells a legacy server that roots changed; a modern one asks each time. */
+  async setLogLevel(level: string): Promise<void> {
+    this.#logLevel = level;
+    await this.#care?.logLevelChanged();
+  }
+
   async rootsChanged(): Promise<void> {
-    if (this.#link?.agreement.era !== "legacy" || !this.#deps.offers.roots) return;
+    if (this.#link?.agreement.era !== "legacy" || this.#deps.offers["roots"] === undefined) return;
     await this.#link.peer.notify("notifications/roots/list_changed").catch(() => {});
   }
 
-  async run(use: Use, context: UseContext): Promise<Result> {
-    try {
-      const link = await this.#usableLink(context.signal);
-      try {
-        return await this.#runOn(link, use, context);
-      } catch (error) {
-        if (isLoginNeeded(error) && this.#link === link) this.#linkLost(asToolcribError(error));
-        const again = await this.#linkForRetry(link, use, error);
-        if (again === undefined) throw error;
-        return await this.#runOn(again, use, context).catch((second: unknown) => {
-          if (isUnreachable(second) && !again.peer.busy) void this.#reconnect(again);
-          throw second;
-        });
-      }
-    } catch (error) {
-      throw maskError(error, this.id, this.#mask);
-    }
+  run(use: Use, context: UseContext): Promise<Result> {
+    return this.#calls.run(use, context);
   }
 
   endSession(sessionId: string): void {
-    const unfollowed = this.#subscriptions.drop(sessionId);
-    if (unfollowed.length > 0) void this.#care?.unfollow(unfollowed, this.#subscriptions.uris);
+    this.#subscriptions.drop(sessionId, this.#care);
+  }
+
+  resume(session: SessionContext, uris: readonly string[]): void {
+    this.#subscriptions.resume(uris, session.id, this.#care);
   }
 
   // --- life ---------------------------------------------------------------------------------------------------------
 
   #begin(): Promise<void> {
     this.#stopTimer();
+    this.#grace.hold();
     this.#warnings.clear();
     const controller = new AbortController();
     const done = this.#open(controller.signal, this.#attempt?.done);
@@ -194,21 +219,19 @@ export class Connection implements Source {
       await this.#closings.settled();
       signal.throwIfAborted();
       link = await openLink({
-        spec: this.spec,
-        deps: this.#deps,
+        spec: this.#spec,
+        deps: this.#logLevel === undefined ? this.#deps : { ...this.#deps, logLevel: this.#logLevel },
         signal,
-        peerOptions: {
-          clock: this.#deps.clock,
-          onRequest: (method, params, incoming) => {
-            const session = sessionFor(incoming.session, link?.peer.callers() ?? [], this.#deps.hubSession);
-            return answerServer(this.id, session, method, params, incoming.signal);
-          },
-          onNotification: (method, params) => this.#notified(method, params),
+        peerOptions: hearLink({
+          server: this.id,
+          deps: this.#deps,
+          notices: this.#notices,
+          peer: () => link?.peer,
           onLost: (error) => {
             if (this.#link !== undefined && this.#link === link) this.#linkLost(error);
           },
-          onWarning: (text) => this.#warn(text),
-        },
+          warn: (text) => this.#warn(text),
+        }),
       });
       signal.throwIfAborted();
       signal.addEventListener("abort", endRequests, { once: true });
@@ -220,6 +243,9 @@ export class Connection implements Source {
     } catch (error) {
       if (link !== undefined) this.#discard(link);
       if (!signal.aborted) this.#goDown(describeFailure(error, this.#mask));
+    } finally {
+      // From here on the requests are those of callers, who did not cancel them.
+      signal.removeEventListener("abort", endRequests);
     }
   }
 
@@ -229,8 +255,8 @@ export class Connection implements Source {
     this.#transport = link.wire.transport;
     this.#care = new LinkCare(link, {
       clock: this.#deps.clock,
-      logLevel: this.#deps.logLevel,
-      timeoutMs: this.spec.timeout,
+      logLevel: () => this.#logLevel,
+      timeoutMs: this.#spec.timeout,
       warn: (text) => this.#warn(text),
       onMissedPing: (missed, error) => this.#pingMissed(missed, error),
       onRecovered: () => this.#recovered(),
@@ -245,6 +271,7 @@ export class Connection implements Source {
     this.#care?.watch();
     this.#lastError = null;
     this.#restarts.up();
+    this.#grace.earn();
     this.#setState({ kind: "ready", since: this.#deps.clock.now() });
   }
 
@@ -260,7 +287,7 @@ export class Connection implements Source {
     this.#restarts.down();
     const next = heals ? this.#restarts.next() : null;
     if (next === null) {
-      this.#lists.clear();
+      this.#grace.begin();
       this.#setState({ kind: "failed", ...why });
       return;
     }
@@ -298,6 +325,7 @@ export class Connection implements Source {
   async #stop(state: ServerState): Promise<void> {
     this.#stopTimer();
     this.#restarts.reset();
+    this.#grace.forget();
     this.#attempt?.controller.abort();
     if (this.#link !== undefined) this.#discard(this.#link);
     this.#setState(state);
@@ -316,7 +344,7 @@ export class Connection implements Source {
       this.#setState({ kind: "degraded", since: this.#since(), missedPings: missed, reason });
       return;
     }
-    if (this.spec.restart !== false) return void this.#reconnect(link);
+    if (this.#spec.restart !== false) return void this.#reconnect(link);
     this.#linkLost(new ToolcribError("server_unavailable", `${missed} pings in a row were missed: ${reason}`));
   }
 
@@ -334,60 +362,29 @@ export class Connection implements Source {
     this.#events.emit("state", { previous, state });
   }
 
-  // --- calls --------------------------------------------------------------------------------------------------------
-
   /** Waits for an attempt under way; a server that is down or resting between restarts is not waited for. */
   async #usableLink(signal: AbortSignal): Promise<Link> {
     const { kind } = this.#state;
     const mended = kind === "failed" && (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true;
     if (kind === "idle" || kind === "connecting" || mended) {
-      await waitFor(this.connect(), { clock: this.#deps.clock, timeoutMs: this.spec.timeout, signal });
+      await waitFor(this.connect(), { clock: this.#deps.clock, timeoutMs: this.#spec.timeout, signal });
     }
     if (this.#link === undefined) throw unavailable(this.info(), this.#state, this.#deps.user);
     return this.#link;
   }
 
-  #runOn(link: Link, use: Use, context: UseContext): Promise<JsonObject> {
-    const send = (): Promise<JsonObject> =>
-      runOn(link, use, context, {
-        spec: this.spec,
-        findTool: (name) => this.#lists.findTool(name),
-        readTools: () => this.#lists.readNow("tools"),
-      });
-    if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return send();
-    return this.#subscriptions.change(use, context.session.id, async (uris) => {
-      if (link.agreement.era === "legacy") return send();
-      await this.#care?.follow(uris);
-      return {};
-    });
-  }
-
-  /** The link to run a failed use on once more, if that is safe and makes sense. */
-  async #linkForRetry(link: Link, use: Use, error: unknown): Promise<Link | undefined> {
-    const tool = use.kind === "tool" ? this.#lists.findTool(use.name) : undefined;
-    const remedy = remedyFor(error, { use, tool, transport: link.wire.transport, restart: this.spec.restart });
-    const reconnected = remedy.reconnect ? this.#reconnect(link, isSessionLost(error)) : undefined;
-    if (!remedy.retry) return undefined;
-    await reconnected;
-    return remedy.reconnect || this.#link === link ? this.#link : undefined;
-  }
-
-  // --- what the server says on its own ------------------------------------------------------------------------------
-
-  #notified(method: string, params: JsonObject): void {
-    const notice = readNotice(method, params);
-    switch (notice.kind) {
-      case "list-changed":
-        return this.#lists.announce(notice.list);
-      case "log":
-        return this.#events.emit("log", { message: notice.message });
-      case "resource-updated":
-        return this.#events.emit("resource-updated", { uri: notice.uri });
-      case "stream-acknowledged":
-        return this.#care?.acknowledge(params);
-      case "unknown":
-        return;
-    }
+  #keeper(): LinkKeeper {
+    return {
+      link: () => this.#link,
+      spec: () => this.#spec,
+      lists: this.#lists,
+      subscriptions: this.#subscriptions,
+      usableLink: (signal) => this.#usableLink(signal),
+      reconnect: (link, sessionLost) => this.#reconnect(link, sessionLost),
+      lostLogin: (error) => this.#linkLost(error),
+      follow: async (uris) => this.#care?.follow(uris),
+      mask: this.#mask,
+    };
   }
 
   readonly #mask = (text: string): string => this.#deps.redactor.mask(text);

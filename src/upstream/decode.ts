@@ -1,6 +1,6 @@
 /** Text from a server to JSON-RPC messages, as they came: nothing is dropped, renamed or filled in. */
 import { isJsonObject } from "../model/json.ts";
-import type { RequestId, RpcMessage } from "./wire.ts";
+import type { RequestId, RpcMessage } from "../model/rpc.ts";
 
 /**
  * The messages in one line, body or event; null if it holds anything else. An array is a batch, which 2025-03-26 had.

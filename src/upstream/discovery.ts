@@ -11,7 +11,8 @@ import type {
 import type { Definitions } from "../model/source.ts";
 import type { Link } from "./link.ts";
 import { mirroredParams } from "./param-headers.ts";
-import { METHOD_NOT_FOUND, rpcOf } from "./rpc-error.ts";
+import { rpcOf } from "./rpc-error.ts";
+import { METHOD_NOT_FOUND } from "../model/rpc.ts";
 
 /** What a server announces changes of: templates change together with resources. */
 export type ListKind = "tools" | "resources" | "prompts";

@@ -1,10 +1,17 @@
 /** How each protocol era opens: `initialize` in the legacy one, `server/discover` in the modern one. */
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { type Era, LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from "../model/protocol.ts";
-import { clientCapabilities, type ClientOffer, modernEnvelope } from "./client-offer.ts";
+import {
+  type Era,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  MODERN_VERSION,
+  SERVER_INFO_KEY,
+} from "../model/protocol.ts";
+import { type ClientOffer, modernEnvelope } from "./client-offer.ts";
 import type { Peer } from "./peer.ts";
-import { rpcOf, UNSUPPORTED_VERSION } from "./rpc-error.ts";
+import { rpcOf } from "./rpc-error.ts";
+import { UNSUPPORTED_VERSION } from "../model/rpc.ts";
 
 /** What both sides know of each other once the handshake is over. */
 export interface Agreement {
@@ -27,7 +34,7 @@ export function shakeHands(era: Era, peer: Peer, offer: ClientOffer, options: Ha
 async function initialize(peer: Peer, offer: ClientOffer, options: HandshakeOptions): Promise<Agreement> {
   const params = {
     protocolVersion: LATEST_LEGACY_VERSION,
-    capabilities: clientCapabilities(offer.offers),
+    capabilities: offer.offers,
     clientInfo: offer.clientInfo,
   };
   const result = await peer.request("initialize", params, { ...options, uncancellable: true });
@@ -48,7 +55,7 @@ async function discover(peer: Peer, offer: ClientOffer, options: HandshakeOption
     if (!supported.includes(MODERN_VERSION)) throw versionMismatch(supported);
     const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
     // Revisions before the final one carried `serverInfo` in the body.
-    const serverInfo = meta["io.modelcontextprotocol/serverInfo"] ?? result["serverInfo"];
+    const serverInfo = meta[SERVER_INFO_KEY] ?? result["serverInfo"];
     const agreement = agreementOf("modern", MODERN_VERSION, result, serverInfo);
     peer.wire.agreed({ era: "modern", version: MODERN_VERSION });
     return agreement;

@@ -2,13 +2,15 @@
 import type { Clock } from "../model/clock.ts";
 import { asToolcribError, type ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { LOG_LEVEL_KEY } from "../model/protocol.ts";
 import { ChangeStream } from "./change-stream.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Link } from "./link.ts";
+import type { RequestOptions } from "./request-options.ts";
 
 interface LinkCareOptions {
   readonly clock: Clock;
-  readonly logLevel: string | undefined;
+  readonly logLevel: () => string | undefined;
   readonly timeoutMs: number;
   readonly warn: (text: string) => void;
   readonly onMissedPing: (missed: number, error: ToolcribError) => void;
@@ -28,21 +30,37 @@ export class LinkCare {
     const { clock, warn, onStreamReopened } = options;
     if (link.agreement.era === "modern")
       this.#stream = new ChangeStream(link, { clock, warn, onReopened: onStreamReopened });
+    this.#tellModern();
   }
 
   /** Asks for changes of the lists and of these resources. Never rejects. */
   async listen(uris: readonly string[]): Promise<void> {
     if (this.#stream !== undefined) return this.#stream.start(uris);
-    const { logLevel } = this.#options;
-    const logs = isJsonObject(this.#link.agreement.capabilities["logging"]) && logLevel !== undefined;
-    await Promise.all([
-      ...uris.map((uri) => this.#ask("resources/subscribe", { uri })),
-      ...(logs ? [this.#ask("logging/setLevel", { level: logLevel })] : []),
-    ]);
+    await Promise.all([...uris.map((uri) => this.#ask("resources/subscribe", { uri })), this.logLevelChanged()]);
+  }
+
+  /** Tells the server which log messages are wanted. Never rejects. */
+  async logLevelChanged(): Promise<void> {
+    const level = this.#options.logLevel();
+    if (this.#stream !== undefined) return this.#tellModern();
+    const logs = isJsonObject(this.#link.agreement.capabilities["logging"]);
+    if (logs && level !== undefined) await this.#ask("logging/setLevel", { level });
+  }
+
+  /** The level may have changed since the handshake began. */
+  #tellModern(): void {
+    const level = this.#options.logLevel();
+    if (level !== undefined) this.#link.peer.extendEnvelope({ [LOG_LEVEL_KEY]: level });
   }
 
   async follow(uris: readonly string[]): Promise<void> {
     await this.#stream?.follow(uris);
+  }
+
+  /** Tells the server what is followed from now on without anybody having just asked for it. Never rejects. */
+  async followAgain(news: readonly string[], all: readonly string[]): Promise<void> {
+    if (this.#stream !== undefined) return this.#stream.start(all);
+    await Promise.all(news.map((uri) => this.#ask("resources/subscribe", { uri })));
   }
 
   /** Tells the server what nobody follows any more; `left` is what somebody still does. Never rejects. */
@@ -57,8 +75,8 @@ export class LinkCare {
     this.#heartbeat = new Heartbeat(this.#link.peer, { clock, onMissed: onMissedPing, onRecovered });
   }
 
-  acknowledge(params: JsonObject): void {
-    this.#stream?.acknowledge(params);
+  acknowledge(params: JsonObject, request: RequestOptions | undefined): void {
+    this.#stream?.acknowledge(params, request);
   }
 
   stop(): void {

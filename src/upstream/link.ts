@@ -15,7 +15,8 @@ import { openWire } from "./open-wire.ts";
 import { Peer, type PeerOptions } from "./peer.ts";
 import { checkRemoteAddress } from "./remote-address.ts";
 import { credentialsFor, withLoginAdvice } from "./remote-login.ts";
-import { isModernErrorCode, METHOD_NOT_FOUND, rpcOf } from "./rpc-error.ts";
+import { isModernErrorCode, rpcOf } from "./rpc-error.ts";
+import { METHOD_NOT_FOUND } from "../model/rpc.ts";
 import type { Wire } from "./wire.ts";
 
 export interface Link {

@@ -10,7 +10,7 @@ const PAUSE_MS = 50;
 
 interface LiveListsOptions {
   readonly clock: Clock;
-  readonly timeoutMs: number;
+  readonly timeoutMs: () => number;
   readonly warn: (text: string) => void;
   readonly onChange: () => void;
 }
@@ -79,7 +79,11 @@ export class LiveLists {
     const link = this.#link;
     if (link === undefined) return;
     const { clock, timeoutMs, warn } = this.#options;
-    const lists = await readKind(link, kind, { clock, timeoutMs, warn: (text) => link === this.#link && warn(text) });
+    const lists = await readKind(link, kind, {
+      clock,
+      timeoutMs: timeoutMs(),
+      warn: (text) => link === this.#link && warn(text),
+    });
     // Meanwhile another link may have taken over.
     if (link !== this.#link) return;
     this.#definitions = { ...this.#definitions, ...lists };

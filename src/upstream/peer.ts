@@ -8,34 +8,22 @@ import type { Clock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Progress } from "../model/protocol.ts";
-import type { SessionContext } from "../model/session.ts";
+import type { ClientSide } from "../model/session.ts";
+import { Cancel } from "./cancel.ts";
 import { JunkWarnings } from "./junk-warnings.ts";
+import type { RequestOptions } from "./request-options.ts";
+import { callersOf, ownId, requestOfNotice, withoutSubscription } from "./requests-under-way.ts";
 import { errorFromRpc, rpcOf } from "./rpc-error.ts";
 import { type IncomingContext, ServedRequests } from "./served-requests.ts";
-import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse, SendOptions, Wire } from "./wire.ts";
-
-export interface RequestOptions {
-  readonly signal?: AbortSignal;
-  /** Silence after which the request is given up; absent for requests that stay open. */
-  readonly timeoutMs?: number;
-  /** Progress restarts the timeout, but never beyond this. */
-  readonly maxTotalMs?: number;
-  readonly onProgress?: (progress: Progress) => void;
-  /** Extra HTTP headers. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** On whose behalf: the server's own requests are routed by it. */
-  readonly session?: SessionContext;
-  /** A request of our own that stays open, and does not make the connection busy. */
-  readonly background?: boolean;
-  /** `initialize` must not be cancelled by a notification. */
-  readonly uncancellable?: boolean;
-}
+import type { SendOptions, Wire } from "./wire.ts";
+import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "../model/rpc.ts";
 
 export interface PeerOptions {
   readonly clock: Clock;
   /** Serves a request of the server; what it throws becomes the error answer. */
   readonly onRequest: (method: string, params: JsonObject, context: IncomingContext) => Promise<JsonObject>;
-  readonly onNotification: (method: string, params: JsonObject) => void;
+  /** `request`: the one that it belongs to, if that is known. */
+  readonly onNotification: (method: string, params: JsonObject, request: RequestOptions | undefined) => void;
   readonly onLost: (error: ToolcribError) => void;
   readonly onWarning: (text: string) => void;
 }
@@ -47,7 +35,7 @@ interface Pending {
   readonly reject: (error: ToolcribError) => void;
   readonly startedAt: number;
   /** Ends the request's own HTTP stream. */
-  readonly stream: AbortController | undefined;
+  readonly stream: Cancel | undefined;
   readonly onAbort: () => void;
   stopTimer: (() => void) | undefined;
   /** Set when the pipe broke before the request was out, until the wire says what became of the process. */
@@ -97,6 +85,11 @@ export class Peer {
     this.#envelope = envelope;
   }
 
+  /** For a modern link only: a legacy one has no envelope. */
+  extendEnvelope(more: JsonObject): void {
+    if (this.#envelope !== undefined) this.#envelope = { ...this.#envelope, ...more };
+  }
+
   get modern(): boolean {
     return this.#envelope !== undefined;
   }
@@ -112,13 +105,9 @@ export class Peer {
     return this.busy ? new Promise((resolve) => this.#idleWaiters.push(resolve)) : Promise.resolve();
   }
 
-  /** The distinct sessions that have a request under way. */
-  callers(): SessionContext[] {
-    const sessions = new Map<string, SessionContext>();
-    for (const { options } of this.#pending.values()) {
-      if (options.session !== undefined) sessions.set(options.session.id, options.session);
-    }
-    return [...sessions.values()];
+  /** The distinct clients that have a request under way; the newest request of each one counts. */
+  callers(): ClientSide[] {
+    return callersOf(this.#pending);
   }
 
   /** Resolves with the result exactly as the server sent it. Rejects with ToolcribError only. */
@@ -133,7 +122,7 @@ export class Peer {
         resolve,
         reject,
         startedAt: this.#options.clock.now(),
-        stream: this.wire.transport === "http" ? new AbortController() : undefined,
+        stream: this.wire.transport === "http" ? new Cancel() : undefined,
         onAbort: () => this.#giveUp(id, cancelled(method, true), "The caller gave up."),
         stopTimer: undefined,
         unsent: undefined,
@@ -162,7 +151,8 @@ export class Peer {
   #withMeta(id: RequestId, params: JsonObject, options: RequestOptions): JsonObject {
     const given = isJsonObject(params["_meta"]) ? params["_meta"] : undefined;
     // A token of the caller's own client would collide with ours: progress is reported through `onProgress`.
-    const { progressToken: _foreign, ...meta } = { ...given, ...this.#envelope };
+    const envelope = this.#envelope === undefined ? undefined : { ...this.#envelope, ...options.envelope };
+    const { progressToken: _foreign, ...meta } = { ...given, ...envelope };
     if (options.onProgress !== undefined) Object.assign(meta, { progressToken: id });
     if (given === undefined && Object.keys(meta).length === 0) return params;
     return { ...params, _meta: meta };
@@ -173,21 +163,26 @@ export class Peer {
     if (!("method" in message)) return this.#answered(message);
     const params = isJsonObject(message.params) ? message.params : {};
     if ("id" in message) {
-      const session = related === undefined ? undefined : this.#pending.get(related)?.options.session;
-      this.#served.serve(message.id, message.method, params, session);
+      const client = related === undefined ? undefined : this.#pending.get(related)?.options.client;
+      this.#served.serve(message.id, message.method, params, client);
       return;
     }
-    this.#notified(message, params);
+    this.#notified(message, params, related);
   }
 
-  #notified(message: RpcNotification, params: JsonObject): void {
+  #notified(message: RpcNotification, params: JsonObject, related: RequestId | undefined): void {
     if (message.method === "notifications/progress") return this.#progressed(params);
     if (message.method === "notifications/cancelled") return this.#cancelledByServer(params);
-    this.#options.onNotification(message.method, params);
+    const { method } = message;
+    const request =
+      related === undefined
+        ? requestOfNotice(this.#pending, { method, params, modern: this.modern })
+        : this.#pending.get(related)?.options;
+    this.#options.onNotification(method, withoutSubscription(params), request);
   }
 
   #answered(response: RpcResponse): void {
-    const id = this.#ownId(response.id);
+    const id = ownId(this.#pending, response.id);
     const pending = id === undefined ? undefined : this.#take(id);
     if (pending === undefined) return this.#unexpected(response);
     if ("error" in response) return pending.reject(errorFromRpc(response.error));
@@ -197,12 +192,6 @@ export class Peer {
     );
   }
 
-  /** Some servers send a numeric id back as a string. */
-  #ownId(id: RequestId | null): RequestId | undefined {
-    if (id === null || this.#pending.has(id)) return id ?? undefined;
-    return typeof id === "string" && this.#pending.has(Number(id)) ? Number(id) : id;
-  }
-
   #unexpected(response: RpcResponse): void {
     if (response.id !== null && this.#abandoned.delete(response.id)) return;
     const what = "error" in response ? `an error (${response.error?.message})` : "an answer";
@@ -210,11 +199,11 @@ export class Peer {
   }
 
   #progressed(params: JsonObject): void {
-    const { progressToken: token, _meta, ...progress } = params;
-    const pending = typeof token === "number" || typeof token === "string" ? this.#pending.get(token) : undefined;
-    if (pending === undefined || typeof token === "object") return;
-    // The token was one of our ids, so it is a RequestId.
-    this.#startTimer(token as RequestId, pending);
+    const { progressToken, _meta, ...progress } = params;
+    const id = ownId(this.#pending, progressToken);
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (id === undefined || pending === undefined) return;
+    this.#startTimer(id, pending);
     const report = _meta === undefined ? progress : { ...progress, _meta };
     if (typeof progress["progress"] !== "number") return;
     try {
@@ -326,7 +315,7 @@ export class Peer {
 
 function sendOptions(pending: Pending): SendOptions {
   return {
-    ...(pending.stream === undefined ? {} : { signal: pending.stream.signal }),
+    ...(pending.stream === undefined ? {} : { signal: pending.stream }),
     ...(pending.options.headers === undefined ? {} : { headers: pending.options.headers }),
   };
 }

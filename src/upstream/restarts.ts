@@ -12,20 +12,21 @@ export interface NextRestart {
 }
 
 export class Restarts {
-  readonly #rule: ServerSpec["restart"];
+  readonly #rule: () => ServerSpec["restart"];
   readonly #clock: Clock;
   #used = 0;
   #stopWatching: () => void = () => {};
 
-  constructor(rule: ServerSpec["restart"], clock: Clock) {
+  constructor(rule: () => ServerSpec["restart"], clock: Clock) {
     this.#rule = rule;
     this.#clock = clock;
   }
 
   /** Null when there is none left. */
   next(): NextRestart | null {
-    if (this.#rule === false || this.#used >= this.#rule.max) return null;
-    const delayMs = Math.min(this.#rule.initialDelay * 2 ** this.#used, this.#rule.maxDelay);
+    const rule = this.#rule();
+    if (rule === false || this.#used >= rule.max) return null;
+    const delayMs = Math.min(rule.initialDelay * 2 ** this.#used, rule.maxDelay);
     this.#used++;
     return { attempt: this.#used, delayMs };
   }

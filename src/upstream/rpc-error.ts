@@ -1,13 +1,8 @@
 /** Between JSON-RPC errors on the wire and ToolcribErrors inside; the original is always kept in `details.rpc`. */
 import { asToolcribError, ERROR_TABLE, type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { RpcError } from "./wire.ts";
-
-export const METHOD_NOT_FOUND = -32601;
-export const INVALID_REQUEST = -32600;
-export const INVALID_PARAMS = -32602;
-export const HEADER_MISMATCH = -32020;
-export const UNSUPPORTED_VERSION = -32022;
+import { HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION } from "../model/rpc.ts";
+import type { RpcError } from "../model/rpc.ts";
 
 /** The codes that only a server of the modern era sends. */
 export function isModernErrorCode(code: number): boolean {

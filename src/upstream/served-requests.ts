@@ -1,13 +1,13 @@
 /** The requests of a server that our side is answering right now. */
 import type { JsonObject } from "../model/json.ts";
-import type { SessionContext } from "../model/session.ts";
+import type { ClientSide } from "../model/session.ts";
 import { rpcFromError } from "./rpc-error.ts";
-import type { RequestId, RpcResponse } from "./wire.ts";
+import type { RequestId, RpcResponse } from "../model/rpc.ts";
 
 export interface IncomingContext {
   readonly signal: AbortSignal;
-  /** The session whose request's own stream carried this, where the transport knows it. */
-  readonly session?: SessionContext;
+  /** The client of the request whose own stream carried this, where the transport knows it. */
+  readonly client?: ClientSide;
 }
 
 type Serve = (method: string, params: JsonObject, context: IncomingContext) => Promise<JsonObject>;
@@ -26,11 +26,11 @@ export class ServedRequests {
     return this.#open.size > 0;
   }
 
-  serve(id: RequestId, method: string, params: JsonObject, session: SessionContext | undefined): void {
+  serve(id: RequestId, method: string, params: JsonObject, client: ClientSide | undefined): void {
     if (method === "ping") return this.#post({ jsonrpc: "2.0", id, result: {} });
     const controller = new AbortController();
     this.#open.set(id, controller);
-    void this.#answer(id, method, params, controller.signal, session);
+    void this.#answer(id, method, params, controller.signal, client);
   }
 
   /** Whether there was such a request. */
@@ -49,11 +49,11 @@ export class ServedRequests {
     method: string,
     params: JsonObject,
     signal: AbortSignal,
-    session: SessionContext | undefined,
+    client: ClientSide | undefined,
   ): Promise<void> {
     let answer: RpcResponse;
     try {
-      const result = await this.#serve(method, params, { signal, ...(session === undefined ? {} : { session }) });
+      const result = await this.#serve(method, params, { signal, ...(client === undefined ? {} : { client }) });
       answer = { jsonrpc: "2.0", id, result };
     } catch (error) {
       answer = { jsonrpc: "2.0", id, error: rpcFromError(error) };

@@ -9,18 +9,29 @@ import type { ConnectionEvents } from "./connection-events.ts";
 import { UserConnections } from "./user-connections.ts";
 
 export interface ServerConnection extends Source {
+  /** The latest that `respec` took over. */
   readonly spec: ServerSpec;
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void;
   info(): ServerInfo;
-  /** The server's advice on how to use it, once it is connected. */
-  instructions?(): string | null;
+  /** The server's advice on how to use it, once it is connected: to this user, where each has a connection. */
+  instructions(user?: string): string | null;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   close(): Promise<void>;
+  /** Takes no new calls, lets those under way finish, for as long as a call may take, and closes. Never rejects. */
+  retire(): Promise<void>;
+  /** Takes over a spec that differs in nothing that concerns the open link. False: it does, and nothing was done. */
+  respec(spec: ServerSpec): boolean;
   refresh(): Promise<void>;
+  /** Asks for log messages from this level on, now and after every reconnect. Never rejects. */
+  setLogLevel(level: string): Promise<void>;
+  /** Tells a legacy server that roots changed; a modern one asks each time. Never rejects. */
+  rootsChanged(): Promise<void>;
   /** Told of a session of a user before its first call. */
   startSession?(session: SessionContext): void;
   endSession(sessionId: string): void;
+  /** The session goes on following these resources, as it did on a connection before this one. */
+  resume(session: SessionContext, uris: readonly string[]): void;
   /** Only where each user has a connection: connects this user's. */
   connectUser?(user: string): Promise<ServerInfo>;
 }

@@ -1,51 +1,58 @@
-/** Who answers when a server asks something: the session whose call is in flight, or nobody. */
+/** Who answers when a server asks something: the client whose call is in flight, or nobody. */
 import { ToolcribError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { SessionContext } from "../model/session.ts";
-import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, refusal } from "./rpc-error.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from "../model/rpc.ts";
+import type { ClientSide } from "../model/session.ts";
+import { refusal } from "./rpc-error.ts";
 
-/** Answers one request of a server for one session. What it throws carries the JSON-RPC error for the server. */
+/** Has one client answer one request of a server. What it throws carries the JSON-RPC error for the server. */
 export async function answerServer(
   server: string,
-  session: SessionContext,
+  client: ClientSide,
   method: string,
   params: JsonObject,
   signal: AbortSignal,
 ): Promise<JsonObject> {
   switch (method) {
     case "roots/list":
-      return { roots: [...session.roots] };
+      // The server may have been told of roots for the sake of other clients; this one has none.
+      return client.listRoots === undefined ? { roots: [] } : client.listRoots({ server, signal });
     case "sampling/createMessage":
-      if (session.onSample === undefined) throw noCallback(method, "onSample");
-      return session.onSample(params, { server, signal });
+      if (client.sample === undefined) throw unanswered(method, "onSample");
+      return client.sample(params, { server, signal });
     case "elicitation/create":
-      if (session.onElicit === undefined) throw noCallback(method, "onElicit");
-      if (params["mode"] === "url") {
+      if (client.elicit === undefined) throw unanswered(method, "onElicit");
+      if (params["mode"] === "url" && !takesUrls(client)) {
         throw refusal(INVALID_PARAMS, "Elicitation by url is not supported here; only forms are.");
       }
-      return session.onElicit(params, { server, signal });
+      return client.elicit(params, { server, signal });
     default:
       throw refusal(METHOD_NOT_FOUND, `Toolcrib does not know the method ${method}.`);
   }
 }
 
-function noCallback(method: string, option: string): ToolcribError {
+function takesUrls({ capabilities }: ClientSide): boolean {
+  const { elicitation } = capabilities;
+  return isJsonObject(elicitation) && elicitation["url"] !== undefined;
+}
+
+function unanswered(method: string, option: string): ToolcribError {
   return refusal(
     METHOD_NOT_FOUND,
-    `Nobody here answers ${method}: the session has no ${option} callback.`,
-    `Give ${option}.`,
+    `Nobody here answers ${method}: the caller's client cannot, and the session has no ${option} callback.`,
+    `Use a client that answers ${method}; in a program, give ${option}.`,
   );
 }
 
 /**
- * A legacy server's request names no call of ours. The stream it came on may; otherwise the one session with calls in
+ * A legacy server's request names no call of ours. The stream it came on may; otherwise the one client with calls in
  * flight is meant. Between several there is no telling, and a guess could hand one user's data to another.
  */
-export function sessionFor(
-  related: SessionContext | undefined,
-  callers: readonly SessionContext[],
-  hubSession: SessionContext,
-): SessionContext {
+export function clientFor(
+  related: ClientSide | undefined,
+  callers: readonly ClientSide[],
+  hubClient: ClientSide,
+): ClientSide {
   if (related !== undefined) return related;
   if (callers.length > 1) {
     throw refusal(
@@ -54,5 +61,5 @@ export function sessionFor(
         `Set isolation: "session" for this server.`,
     );
   }
-  return callers[0] ?? hubSession;
+  return callers[0] ?? hubClient;
 }

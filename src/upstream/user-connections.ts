@@ -9,15 +9,17 @@ import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import type { SessionContext } from "../model/session.ts";
 import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
+import { removed } from "./call-failure.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { ConnectionEvents } from "./connection-events.ts";
+import { sameLink } from "./same-link.ts";
 import { UserSeat } from "./user-seat.ts";
 
 export class UserConnections implements Source {
   readonly kind = "server";
   readonly id: string;
-  readonly spec: ServerSpec;
+  #spec: ServerSpec;
   readonly #deps: ConnectionDeps;
   readonly #events = new Emitter<ConnectionEvents>();
   /** Of the user who runs the hub; only the hub's own session uses it. */
@@ -27,13 +29,20 @@ export class UserConnections implements Source {
   #shown: Connection | undefined;
   #definitions: Definitions = NO_DEFINITIONS;
   #state: ServerState;
+  /** For connections that are made later. */
+  #logLevel: string | undefined;
+  #retiring: Promise<void> | undefined;
 
   constructor(spec: ServerSpec, deps: ConnectionDeps) {
     this.id = spec.id;
-    this.spec = spec;
+    this.#spec = spec;
     this.#deps = deps;
     this.#own = this.#listened(new Connection(spec, deps));
     this.#state = this.#own.state;
+  }
+
+  get spec(): ServerSpec {
+    return this.#spec;
   }
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
@@ -89,14 +98,40 @@ export class UserConnections implements Source {
     this.#forget();
   }
 
+  retire(): Promise<void> {
+    this.#retiring ??= Promise.all(this.#all().map((each) => each.retire())).then(() => this.close());
+    return this.#retiring;
+  }
+
+  respec(spec: ServerSpec): boolean {
+    if (!sameLink(this.#spec, spec)) return false;
+    this.#spec = spec;
+    for (const connection of this.#all()) connection.respec(spec);
+    return true;
+  }
+
   async refresh(): Promise<void> {
-    await Promise.all(
-      [this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)].map((each) => each.refresh()),
-    );
+    await Promise.all(this.#all().map((each) => each.refresh()));
+  }
+
+  async setLogLevel(level: string): Promise<void> {
+    this.#logLevel = level;
+    await Promise.all(this.#all().map((each) => each.setLogLevel(level)));
+  }
+
+  async rootsChanged(): Promise<void> {
+    await Promise.all(this.#all().map((each) => each.rootsChanged()));
+  }
+
+  /** What the server tells this user; while the user has no connection, what it tells the hub's owner. */
+  instructions(user?: string): string | null {
+    const seat = user === undefined ? undefined : this.#seats.get(user);
+    return seat?.connection.instructions() ?? this.#own.instructions();
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
     const { session } = context;
+    if (this.#retiring !== undefined) throw removed(this.id);
     if (session.user === undefined || session.user === "") {
       if (session.id === this.#deps.hubSession.id) return this.#own.run(use, context);
       throw new ToolcribError(
@@ -111,10 +146,16 @@ export class UserConnections implements Source {
   /** Where nothing is listed yet there is nothing to call: the first user's connection then brings the list. */
   startSession(session: SessionContext): void {
     if (session.user === undefined || session.user === "") return;
-    const isNeeded = this.#definitions === NO_DEFINITIONS && this.spec.enabled && this.spec.autoConnect;
+    const isNeeded = this.#definitions === NO_DEFINITIONS && this.#spec.enabled && this.#spec.autoConnect;
     const seat = isNeeded ? this.#seat(session.user) : this.#seats.get(session.user);
     seat?.join(session.id);
     if (isNeeded) void seat?.connection.connect();
+  }
+
+  resume(session: SessionContext, uris: readonly string[]): void {
+    if (session.id === this.#deps.hubSession.id) return this.#own.resume(session, uris);
+    if (session.user === undefined || session.user === "" || this.#state.kind === "closed") return;
+    this.#seat(session.user).resume(session, uris);
   }
 
   endSession(sessionId: string): void {
@@ -122,13 +163,20 @@ export class UserConnections implements Source {
     for (const seat of this.#seats.values()) seat.leave(sessionId);
   }
 
+  #all(): Connection[] {
+    return [this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)];
+  }
+
   #seat(user: string): UserSeat {
     const known = this.#seats.get(user);
     if (known !== undefined) return known;
     if (this.#state.kind === "closed") throw new ToolcribError("server_unavailable", `Server "${this.id}" is closed.`);
     // What a server asks on its own while a user's connection is up is no business of the hub owner's session.
-    const hubSession: SessionContext = { id: `user:${user}`, door: "hub", owner: false, user, roots: [] };
-    const connection = this.#listened(new Connection(this.spec, { ...this.#deps, hubSession, user }), user);
+    const id = `user:${user}`;
+    const hubSession: SessionContext = { id, door: "hub", owner: false, user, client: { key: id, capabilities: {} } };
+    const level = this.#logLevel === undefined ? {} : { logLevel: this.#logLevel };
+    const deps: ConnectionDeps = { ...this.#deps, ...level, hubSession, user };
+    const connection = this.#listened(new Connection(this.#spec, deps), user);
     const seat = new UserSeat(connection, this.#deps.clock, () => this.#leave(user, seat));
     this.#seats.set(user, seat);
     return seat;
@@ -155,11 +203,12 @@ export class UserConnections implements Source {
   }
 
   #listened(connection: Connection, user?: string): Connection {
-    const whose = user === undefined ? {} : { user };
+    const whose = { user: user ?? null };
     connection.on("state", () => this.#changed());
     connection.on("changed", () => this.#show());
-    connection.on("log", ({ message }) => this.#events.emit("log", { message, ...whose }));
-    connection.on("resource-updated", ({ uri }) => this.#events.emit("resource-updated", { uri, ...whose }));
+    connection.on("log", (event) => this.#events.emit("log", { ...event, ...whose }));
+    connection.on("notice", (event) => this.#events.emit("notice", { ...event, ...whose }));
+    connection.on("resource-updated", (event) => this.#events.emit("resource-updated", { ...event, ...whose }));
     connection.on("warning", (text) =>
       this.#events.emit("warning", user === undefined ? text : `for the user ${user}: ${text}`),
     );

@@ -1,6 +1,7 @@
 /** One user's connection, and when it is no longer worth keeping. */
 import type { Clock } from "../model/clock.ts";
 import type { Result } from "../model/protocol.ts";
+import type { SessionContext } from "../model/session.ts";
 import type { Use, UseContext } from "../model/source.ts";
 import type { Connection } from "./connection.ts";
 
@@ -42,6 +43,14 @@ export class UserSeat {
       this.#running--;
       this.#wait();
     }
+  }
+
+  resume(session: SessionContext, uris: readonly string[]): void {
+    for (const uri of uris) this.#subscribed.add(subscription(session.id, uri));
+    this.join(session.id);
+    this.connection.resume(session, uris);
+    // Whoever waits for news hears none without it.
+    if (this.connection.state.kind === "idle") void this.connection.connect();
   }
 
   join(sessionId: string): void {

@@ -1,35 +1,9 @@
 /** Wire: one open channel to an MCP server that carries JSON-RPC messages, on any transport. */
 import type { ToolcribError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
 import type { Era } from "../model/protocol.ts";
+import type { RequestId, RpcMessage } from "../model/rpc.ts";
 import type { TransportKind } from "../model/server-state.ts";
-
-export type RequestId = string | number;
-
-export interface RpcError extends JsonObject {
-  code: number;
-  message: string;
-  data?: unknown;
-}
-
-export interface RpcRequest {
-  jsonrpc: "2.0";
-  id: RequestId;
-  method: string;
-  params?: JsonObject;
-}
-
-export interface RpcNotification {
-  jsonrpc: "2.0";
-  method: string;
-  params?: JsonObject;
-}
-
-export type RpcResponse =
-  | { jsonrpc: "2.0"; id: RequestId; result: JsonObject }
-  | { jsonrpc: "2.0"; id: RequestId | null; error: RpcError };
-
-export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
+import type { CancelSignal } from "./cancel.ts";
 
 export interface WireEvents {
   /** `related` is the id of our request on whose response stream the message came, where the transport knows it. */
@@ -64,7 +38,7 @@ export interface Wire {
 
 export interface SendOptions {
   /** Aborting it on a request closes that request's response stream: how modern HTTP cancels. */
-  readonly signal?: AbortSignal;
+  readonly signal?: CancelSignal;
   /** Extra HTTP headers, such as `Mcp-Param-*`. */
   readonly headers?: Readonly<Record<string, string>>;
 }

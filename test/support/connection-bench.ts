@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../src/model/clock.ts";
 import { type ServerEntryInput, ServerEntrySchema, type ServerSpec } from "../../src/model/server-spec.ts";
-import type { SessionContext } from "../../src/model/session.ts";
+import type { Root } from "../../src/model/protocol.ts";
+import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../../src/model/session.ts";
 import type { UseContext } from "../../src/model/source.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
 import { Connection, type ConnectionDeps } from "../../src/upstream/connection.ts";
@@ -21,12 +22,36 @@ export function specOf(entry: ServerEntryInput, id = "fake"): ServerSpec {
   };
 }
 
-export function sessionOf(id: string, more: Partial<SessionContext> = {}): SessionContext {
-  return { id, door: "test", owner: true, roots: [], ...more };
+export interface Answers {
+  readonly roots?: readonly Root[];
+  readonly onSample?: SamplingCallback;
+  readonly onElicit?: ElicitationCallback;
+}
+
+/** A client that can answer exactly this. */
+export function clientOf(key: string, { roots, onSample, onElicit }: Answers = {}): ClientSide {
+  return {
+    key,
+    capabilities: {
+      ...(roots && { roots: { listChanged: true } }),
+      ...(onSample && { sampling: {} }),
+      ...(onElicit && { elicitation: { form: {} } }),
+    },
+    ...(roots && { listRoots: async () => ({ roots: [...roots] }) }),
+    ...(onSample && { sample: onSample }),
+    ...(onElicit && { elicit: onElicit }),
+  };
+}
+
+export function sessionOf(id: string, more: Partial<SessionContext> & Answers = {}): SessionContext {
+  const { roots, onSample, onElicit, ...rest } = more;
+  const answers = { ...(roots && { roots }), ...(onSample && { onSample }), ...(onElicit && { onElicit }) };
+  return { id, door: "test", owner: true, client: clientOf(id, answers), ...rest };
 }
 
 export function contextOf(more: Partial<UseContext> = {}): UseContext {
-  return { callId: "call", session: sessionOf("s1"), signal: new AbortController().signal, ...more };
+  const session = more.session ?? sessionOf("s1");
+  return { callId: "call", session, client: session.client, signal: new AbortController().signal, ...more };
 }
 
 export interface Bench {
@@ -44,7 +69,7 @@ export function depsOf(clock: Clock, more: Partial<ConnectionDeps> = {}): Connec
     pids: new PidRecords(join(tmpdir(), `toolcrib-test-run-${randomUUID()}`)),
     redactor: new Redactor(),
     hubSession: sessionOf("hub"),
-    offers: { roots: false, sampling: false, elicitation: false },
+    offers: {},
     clientVersion: "0.0.0-test",
     ...more,
   };

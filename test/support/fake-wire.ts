@@ -3,15 +3,8 @@ import { Emitter } from "../../src/model/emitter.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { TransportKind } from "../../src/model/server-state.ts";
-import type {
-  AgreedProtocol,
-  RequestId,
-  RpcError,
-  RpcMessage,
-  SendOptions,
-  Wire,
-  WireEvents,
-} from "../../src/upstream/wire.ts";
+import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../../src/upstream/wire.ts";
+import type { RequestId, RpcError, RpcMessage } from "../../src/model/rpc.ts";
 
 export interface Sent {
   readonly message: RpcMessage;
@@ -100,8 +93,8 @@ export class FakeWire implements Wire {
     this.receive({ jsonrpc: "2.0", id, error });
   }
 
-  notify(method: string, params: JsonObject = {}): void {
-    this.receive({ jsonrpc: "2.0", method, params });
+  notify(method: string, params: JsonObject = {}, related?: RequestId): void {
+    this.receive({ jsonrpc: "2.0", method, params }, related);
   }
 
   ask(id: RequestId, method: string, params: JsonObject = {}, related?: RequestId): void {

@@ -246,12 +246,12 @@ describe("a url without a transport", () => {
 describe("what is offered to servers", () => {
   it("is only what somebody answers", async () => {
     const wire = new FakeWire("stdio", legacyHandlers());
-    const offers = { roots: true, sampling: true, elicitation: true };
+    const offers = { roots: { listChanged: true }, sampling: {}, "x-future": {} };
     await bench(STDIO, { offers, openWire: () => wire }).connection.connect();
     expect(wire.params("initialize")["capabilities"]).toEqual({
       roots: { listChanged: true },
       sampling: {},
-      elicitation: { form: {} },
+      "x-future": {},
     });
   });
 });

@@ -7,7 +7,7 @@ import type { TransportKind } from "../../src/model/server-state.ts";
 import { Peer, type PeerOptions } from "../../src/upstream/peer.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { FakeWire, type Handlers, RpcFailure } from "../support/fake-wire.ts";
-import { sessionOf } from "../support/connection-bench.ts";
+import { clientOf } from "../support/connection-bench.ts";
 
 function setUp(handlers: Handlers = {}, transport: TransportKind = "stdio", more: Partial<PeerOptions> = {}) {
   const clock = new FakeClock();
@@ -180,6 +180,19 @@ describe("progress", () => {
     expect(seen).toEqual([{ progress: 1, total: 2, message: "half", extra: "kept" }, { progress: 2 }, "result"]);
   });
 
+  it("is taken by the same ids as answers, and restarts the timeout", async () => {
+    const { peer, wire, clock } = setUp(silent);
+    const seen: Progress[] = [];
+    const options = { timeoutMs: 1000, onProgress: (progress: Progress) => void seen.push(progress) };
+    const request = peer.request("work", {}, options);
+    await clock.advance(800);
+    wire.notify("notifications/progress", { progressToken: "1", progress: 1 });
+    await clock.advance(800);
+    wire.answer(1, { ok: true });
+    expect(await request).toEqual({ ok: true });
+    expect(seen).toEqual([{ progress: 1 }]);
+  });
+
   it("does not carry a token of the caller's own client upstream", async () => {
     const { peer, wire } = setUp({ work: () => ({}) });
     await peer.request("work", { _meta: { progressToken: "theirs", traceparent: "00-1" } });
@@ -284,20 +297,20 @@ describe("requests of the server", () => {
     expect(await request).toEqual({ ok: true });
   });
 
-  it("[spine-12d] come with the session of the stream they arrived on", async () => {
-    const seen: (string | undefined)[] = [];
+  it("[spine-12d] come with the client of the stream they arrived on", async () => {
+    const seen: unknown[] = [];
     const { peer, wire } = setUp(silent, "http", {
-      onRequest: (_method, _params, { session }) => {
-        seen.push(session?.id);
+      onRequest: (_method, _params, { client }) => {
+        seen.push(client?.key);
         return Promise.resolve({});
       },
     });
-    void peer.request("work", {}, { session: sessionOf("one") });
-    void peer.request("work", {}, { session: sessionOf("two") });
+    void peer.request("work", {}, { client: clientOf("one") });
+    void peer.request("work", {}, { client: clientOf("two") });
     wire.ask("a", "roots/list", {}, 2);
     wire.ask("b", "roots/list");
     await settle();
     expect(seen).toEqual(["two", undefined]);
-    expect(peer.callers().map(({ id }) => id)).toEqual(["one", "two"]);
+    expect(peer.callers().map(({ key }) => key)).toEqual(["one", "two"]);
   });
 });

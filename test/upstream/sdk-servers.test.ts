@@ -25,7 +25,7 @@ async function http(era: "modern" | "legacy", auth?: { header: string; value: st
 }
 
 function connection(entry: ServerEntryInput, more: Partial<ConnectionDeps> = {}): Connection {
-  const offers = { roots: false, sampling: false, elicitation: true };
+  const offers = { elicitation: { form: {} } };
   const made = new Connection(specOf(entry), depsOf(systemClock, { offers, ...more }));
   open.add({ [Symbol.asyncDispose]: () => made.close() });
   return made;

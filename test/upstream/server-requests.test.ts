@@ -60,6 +60,22 @@ describe("roots", () => {
     expect(await ask("roots/list", {}, second)).toMatchObject({ result: { roots: [{ uri: "file:///b" }] } });
   });
 
+  it("[gate-02a] are those of the newest of a client's calls, even if they come in several sessions", async () => {
+    const { ask, begin, connection, wire } = await connected(withRoot("hub"));
+    await begin(withRoot("a"));
+    const client = { ...withRoot("b").client, key: "a" };
+    connection.run(use, contextOf({ session: sessionOf("another"), client })).catch(() => {});
+    await settle();
+    expect(wire.methods().filter((method) => method === "tools/call")).toHaveLength(2);
+    expect(await ask("roots/list")).toMatchObject({ result: { roots: [{ uri: "file:///b" }] } });
+  });
+
+  it("[gate-02a] are none for a client that has none", async () => {
+    const { ask, begin } = await connected(withRoot("hub"));
+    await begin(sessionOf("a"));
+    expect(await ask("roots/list")).toMatchObject({ result: { roots: [] } });
+  });
+
   it("[spine-12d] are refused when it is unclear whose are meant, naming the way out", async () => {
     const { ask, begin } = await connected(withRoot("hub"));
     await begin(withRoot("a"));
@@ -120,6 +136,18 @@ describe("sampling and elicitation", () => {
     const { ask } = await connected(sessionOf("hub", { onElicit: () => Promise.resolve({ action: "accept" }) }));
     expect(await ask("elicitation/create", { mode: "url" })).toMatchObject({ error: { code: -32602 } });
   });
+
+  it("[gate-02a] by url are passed on to a client that takes them", async () => {
+    const client = {
+      key: "a",
+      capabilities: { elicitation: { url: {} } },
+      elicit: (params: JsonObject) => Promise.resolve({ action: "accept", saw: params["url"] }),
+    };
+    const { ask } = await connected(sessionOf("hub", { client }));
+    expect(await ask("elicitation/create", { mode: "url", url: "https://x.example" })).toMatchObject({
+      result: { action: "accept", saw: "https://x.example" },
+    });
+  });
 });
 
 describe("other messages", () => {
@@ -148,7 +176,7 @@ describe("other messages", () => {
 
   it("tell a legacy server that roots changed, if roots were offered", async () => {
     const wire = new FakeWire("stdio", legacyHandlers());
-    const offers = { roots: true, sampling: false, elicitation: false };
+    const offers = { roots: { listChanged: true } };
     const { connection } = bench({ command: "x" }, { offers, openWire: () => wire });
     await connection.connect();
     await connection.rootsChanged();

@@ -7,11 +7,11 @@ import type { Hub } from "../../src/hub/hub.ts";
 import { userSecretFile } from "../../src/secrets/providers/user.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
 import type { Session } from "../../src/sessions/session.ts";
-import type { OpenWire } from "../../src/upstream/connection-deps.ts";
+import type { ConnectionDeps, OpenWire } from "../../src/upstream/connection-deps.ts";
 import { UserConnections } from "../../src/upstream/user-connections.ts";
 import { oauthBench, type OAuthBench } from "../secrets/oauth/bench.ts";
 import { contextOf, depsOf, sessionOf, specOf } from "../support/connection-bench.ts";
-import { FakeClock } from "../support/fake-clock.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
 import { FakeWire, legacyHandlers } from "../support/fake-wire.ts";
 
 const HOUR = 3600_000;
@@ -225,5 +225,92 @@ describe("[guard-11f] the life of a user's connection", () => {
     const run = (id: string, user: string) => connections.run(use, contextOf({ session: sessionOf(id, { user }) }));
     await Promise.all([run("s1", "alice"), run("s2", "alice"), run("s3", "bob")]);
     expect(open()).toBe(2);
+  });
+});
+
+describe("[guard-11f] what a server says to a user", () => {
+  const handlers = {
+    "tools/call": () => ({ content: [] }),
+    "resources/list": () => ({ resources: [] }),
+    "resources/templates/list": () => ({ resourceTemplates: [] }),
+    "resources/subscribe": () => ({}),
+  };
+  const capabilities = { tools: {}, resources: { subscribe: true } };
+
+  /** The n-th connection is the n-th wire. */
+  function users(more: Partial<ConnectionDeps> = {}) {
+    const wires: FakeWire[] = [];
+    const openWire: OpenWire = () => {
+      const wire = new FakeWire("stdio", legacyHandlers({ tools: [echo], capabilities, handlers }));
+      wires.push(wire);
+      return wire;
+    };
+    const clock = new FakeClock();
+    const deps = Object.defineProperties(
+      depsOf(clock, { openWire, hubSession: sessionOf("hub") }),
+      Object.getOwnPropertyDescriptors(more),
+    );
+    const connections = new UserConnections(specOf({ command: "fake", isolation: "user", restart: false }), deps);
+    onTestFinished(() => connections.close());
+    return { clock, connections, wires };
+  }
+
+  it("names the user, and null for the owner of the hub", async () => {
+    const { connections, wires } = users();
+    const heard: unknown[] = [];
+    connections.on("log", ({ user, message }) => heard.push([user, message.data]));
+    connections.on("notice", ({ user, method }) => heard.push([user, method]));
+    connections.on("resource-updated", ({ user, uri }) => heard.push([user, uri]));
+    await connections.connect();
+    await connections.connectUser("ann");
+    for (const wire of wires) {
+      wire.notify("notifications/message", { level: "info", data: "hi" });
+      wire.notify("notifications/x-news");
+      wire.notify("notifications/resources/updated", { uri: "x://1" });
+    }
+    expect(heard).toEqual([
+      [null, "hi"],
+      [null, "notifications/x-news"],
+      [null, "x://1"],
+      ["ann", "hi"],
+      ["ann", "notifications/x-news"],
+      ["ann", "x://1"],
+    ]);
+  });
+
+  it("is followed again on that user's own connection", async () => {
+    const { clock, connections, wires } = users();
+    await connections.connect();
+    connections.resume(sessionOf("hub"), ["x://own"]);
+    connections.resume(sessionOf("s1", { user: "ann" }), ["x://ann"]);
+    connections.resume(sessionOf("s2"), ["x://nobody"]);
+    await settle();
+    expect(wires.map((wire) => wire.params("resources/subscribe"))).toEqual([{ uri: "x://own" }, { uri: "x://ann" }]);
+    // Who waits for news is not idle.
+    await clock.advance(HOUR);
+    expect(wires.map(({ closed }) => closed)).toEqual([false, false]);
+  });
+
+  it("goes on by what holds when the user connects, whenever the log level was last set", async () => {
+    const [graces, levels]: [unknown[], unknown[]] = [[], []];
+    let graceMs = 1000;
+    const { connections } = users({
+      get graceMs() {
+        return graceMs;
+      },
+      openWire: (_kind, _spec, _resolved, deps) => {
+        graces.push(deps.graceMs);
+        levels.push(deps.logLevel);
+        return new FakeWire("stdio", legacyHandlers({ tools: [echo], capabilities, handlers }));
+      },
+    });
+    await connections.connectUser("ann");
+    await connections.setLogLevel("error");
+    graceMs = 5000;
+    await connections.connectUser("bob");
+    expect([graces, levels]).toEqual([
+      [1000, 5000],
+      [undefined, "error"],
+    ]);
   });
 });

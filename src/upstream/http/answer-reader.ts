@@ -2,7 +2,7 @@
 import type { Clock } from "../../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { decodeMessages, isResponse } from "../decode.ts";
-import type { RequestId } from "../wire.ts";
+import type { RequestId } from "../../model/rpc.ts";
 import { deliverEvent, deliverMessages, type EventDelivery } from "./deliver-event.ts";
 import type { HttpAnswer } from "./http-client.ts";
 import { readEvents, readText } from "./read-body.ts";

@@ -1,5 +1,6 @@
 /** An HttpClient whose requests carry credentials that change: a token that is renewed before it ends or when refused. */
 import { ToolcribError } from "../../model/errors.ts";
+import type { CancelSignal } from "../cancel.ts";
 import { type HttpAnswer, HttpClient, type HttpRequest } from "./http-client.ts";
 
 /** What gives and renews them; `ServerCredentials` of the secrets is the one there is. */
@@ -24,9 +25,13 @@ export class AuthorizedClient {
   }
 
   /** As HttpClient's, and rejects with whatever the credentials reject with. */
-  async request(request: HttpRequest): Promise<HttpAnswer> {
-    const credentials = this.#credentials;
-    if (credentials === undefined) return this.#client.request(request);
+  request(request: HttpRequest): Promise<HttpAnswer> {
+    return this.#credentials === undefined
+      ? this.#client.request(request)
+      : this.#authorized(request, this.#credentials);
+  }
+
+  async #authorized(request: HttpRequest, credentials: WireCredentials): Promise<HttpAnswer> {
     for (let attempt = 1; ; attempt++) {
       const sent = await unlessAborted(credentials.headers(), request.signal);
       const answer = await this.#client.request({ ...request, headers: { ...request.headers, ...sent } });
@@ -50,7 +55,7 @@ export class AuthorizedClient {
 }
 
 /** Renewing goes on for those who still want it; who gave up does not wait for it. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+function unlessAborted<T>(work: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     const onAbort = (): void =>

@@ -1,6 +1,6 @@
 /** One server-sent event to the messages in it. */
 import { decodeMessages, isResponse } from "../decode.ts";
-import type { RequestId, RpcMessage } from "../wire.ts";
+import type { RequestId, RpcMessage } from "../../model/rpc.ts";
 import type { SseEvent } from "./sse-parser.ts";
 
 export interface EventDelivery {

@@ -2,11 +2,13 @@
  * HTTP for the wires, on node:http with kept connections: built-in fetch is a large share of what a call costs, and
  * follows redirects with our credentials.
  */
-import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
+import type { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
 import { ToolcribError } from "../../model/errors.ts";
+import type { CancelSignal } from "../cancel.ts";
+import { HttpAgent, httpRequest, nodeHttps } from "./node-http.ts";
 import { addressOf, connectionError } from "./reasons.ts";
 
 export interface HttpRequest {
@@ -15,7 +17,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Ends the request and, later, the body of its answer. */
-  readonly signal?: AbortSignal;
+  readonly signal?: CancelSignal;
 }
 
 export interface HttpAnswer {
@@ -27,13 +29,22 @@ export interface HttpAnswer {
   readonly url: URL;
 }
 
+/** An address as node:http wants it. */
+interface Target {
+  readonly url: URL;
+  /** For user and password in the address. */
+  readonly basic: string | undefined;
+  readonly options: Readonly<RequestOptions>;
+}
+
 const CONNECT_MS = 10_000;
 const MAX_REDIRECTS = 5;
 
 export class HttpClient {
   // Answers may take for ever, so there is no limit of connections: one call must never wait for another.
   readonly #http = new HttpAgent({ keepAlive: true });
-  readonly #https = new HttpsAgent({ keepAlive: true });
+  #https: HttpsAgent | undefined;
+  #target: Target | undefined;
 
   /** Rejects with ToolcribError; `details.sent: false` says that the server cannot have seen the request. */
   async request(request: HttpRequest): Promise<HttpAnswer> {
@@ -50,7 +61,18 @@ export class HttpClient {
   /** Ends every connection, those in use included. */
   destroy(): void {
     this.#http.destroy();
-    this.#https.destroy();
+    this.#https?.destroy();
+  }
+
+  #agentFor(secure: boolean): Agent {
+    if (!secure) return this.#http;
+    return (this.#https ??= new (nodeHttps().Agent)({ keepAlive: true }));
+  }
+
+  /** Nearly all requests go to one address. */
+  #targetOf(url: URL): Target {
+    if (this.#target?.url !== url) this.#target = makeTarget(url);
+    return this.#target;
   }
 
   #once({ method, headers, body, signal }: HttpRequest, url: URL): Promise<IncomingMessage> {
@@ -60,27 +82,32 @@ export class HttpClient {
         return;
       }
       const secure = url.protocol === "https:";
+      const target = this.#targetOf(url);
       const options = {
-        ...urlToHttpOptions(url),
+        ...target.options,
         method,
-        agent: secure ? this.#https : this.#http,
-        headers: body === undefined ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
+        agent: this.#agentFor(secure),
+        headers: headerList(target, headers, body),
       };
       let connected = false;
-      const request = secure ? httpsRequest(options) : httpRequest(options);
+      let noConnection: NodeJS.Timeout | undefined;
+      const request = secure ? nodeHttps().request(options) : httpRequest(options);
       const onAbort = (): void => {
         request.destroy();
         reject(cancelled(connected));
       };
       signal?.addEventListener("abort", onAbort, { once: true });
-      const noConnection = setTimeout(() => request.destroy(connectTimeout()), CONNECT_MS);
-      const onConnected = (): void => {
-        connected = true;
-        clearTimeout(noConnection);
-      };
       request.once("socket", (socket: Socket) => {
-        if (request.reusedSocket) onConnected();
-        else socket.once(secure ? "secureConnect" : "connect", onConnected);
+        if (request.reusedSocket) {
+          connected = true;
+          return;
+        }
+        // The agent has no limit of connections, so a socket is there at once.
+        noConnection = setTimeout(() => request.destroy(connectTimeout()), CONNECT_MS);
+        socket.once(secure ? "secureConnect" : "connect", () => {
+          connected = true;
+          clearTimeout(noConnection);
+        });
       });
       request.once("response", resolve);
       request.on("error", (error) => {
@@ -95,6 +122,21 @@ export class HttpClient {
       request.end(body);
     });
   }
+}
+
+function makeTarget(url: URL): Target {
+  const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
+  const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
+  return { url, basic, options: { protocol, hostname, port, path } };
+}
+
+/** As a list Node sends the headers as they are, without keeping each one in a map of its own first. */
+function headerList({ url, basic }: Target, headers: HttpRequest["headers"], body: string | undefined): string[] {
+  const list = ["host", url.host];
+  for (const [name, value] of Object.entries(headers)) list.push(name, value);
+  if (basic !== undefined && headers["authorization"] === undefined) list.push("authorization", basic);
+  if (body !== undefined) list.push("content-length", String(Buffer.byteLength(body)));
+  return list;
 }
 
 function redirectTarget(status: number, location: string | undefined, from: URL, redirects: number): URL {

@@ -1,8 +1,8 @@
 /** What both HTTP wires are told, checked before the first request. */
-import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Clock } from "../../model/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { WireCredentials } from "./authorized-client.ts";
+import { validateHeaderName, validateHeaderValue } from "./node-http.ts";
 
 export interface HttpWireOptions {
   readonly url: string;

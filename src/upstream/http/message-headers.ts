@@ -1,7 +1,7 @@
 /** The headers that mirror a message's body in the modern era, so that proxies can route without reading it. */
-import { VERSION_KEY } from "../client-offer.ts";
 import { isJsonObject } from "../../model/json.ts";
-import type { RpcMessage } from "../wire.ts";
+import { VERSION_KEY } from "../../model/protocol.ts";
+import type { RpcMessage } from "../../model/rpc.ts";
 import { encodeHeaderValue } from "./header-values.ts";
 
 /** The version that a modern message claims in its own `_meta`: how a server is asked before anything is agreed. */

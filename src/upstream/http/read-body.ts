@@ -21,7 +21,10 @@ export function readText(body: IncomingMessage, url: URL, maxBytes: number): Pro
       reject(tooLarge(maxBytes));
       body.destroy();
     });
-    body.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    body.once("end", () => {
+      const [only] = chunks;
+      resolve((chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks)).toString("utf8"));
+    });
     whenCut(body, (error) => reject(connectionError(error, url, true)));
   });
 }
@@ -57,10 +60,12 @@ export function readEvents(body: IncomingMessage, handlers: EventHandlers): SseP
   return parser;
 }
 
-/** A body that is destroyed or cut gives `error`, or only `close`. */
+/** A body that is destroyed or cut gives `error`, or only `close`; one that has ended closes as well. */
 function whenCut(body: IncomingMessage, onCut: (error: Error) => void): void {
   body.on("error", onCut);
-  body.once("close", () => onCut(Object.assign(new Error("cut"), { code: "ECONNRESET" })));
+  body.once("close", () => {
+    if (!body.readableEnded) onCut(Object.assign(new Error("cut"), { code: "ECONNRESET" }));
+  });
 }
 
 function tooLarge(maxBytes: number): ToolcribError {

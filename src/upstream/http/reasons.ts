@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
-import type { RpcError } from "../wire.ts";
+import type { RpcError } from "../../model/rpc.ts";
 
 interface Reason {
   readonly text: (url: URL) => string;

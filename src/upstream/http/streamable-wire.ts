@@ -6,9 +6,11 @@
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { Emitter } from "../../model/emitter.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { CancelSignal } from "../cancel.ts";
 import { isRequest } from "../decode.ts";
 import { JunkWarnings } from "../junk-warnings.ts";
-import type { AgreedProtocol, RequestId, RpcMessage, SendOptions, Wire, WireEvents } from "../wire.ts";
+import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../wire.ts";
+import type { RequestId, RpcMessage } from "../../model/rpc.ts";
 import { type ReadOptions, readAnswer } from "./answer-reader.ts";
 import { AuthorizedClient } from "./authorized-client.ts";
 import type { HttpAnswer, HttpRequest } from "./http-client.ts";
@@ -96,7 +98,7 @@ export class StreamableWire implements Wire {
   }
 
   /** No `notMcp` answer, no error status: what is left to go wrong concerns this one request. */
-  #receive(answer: HttpAnswer, request: { id: RequestId } & RpcMessage, signal: AbortSignal | undefined): void {
+  #receive(answer: HttpAnswer, request: { id: RequestId } & RpcMessage, signal: CancelSignal | undefined): void {
     const { id } = request;
     const isModern = this.#agreed?.era === "modern" || claimedVersion(request) !== undefined;
     const reading: ReadOptions = {
@@ -119,7 +121,7 @@ export class StreamableWire implements Wire {
     reading: ReadOptions,
     lastEventId: string,
     retryMs: number | undefined,
-    signal: AbortSignal | undefined,
+    signal: CancelSignal | undefined,
   ): void {
     if (this.#ended || signal?.aborted === true) return;
     const stop = (): void => {

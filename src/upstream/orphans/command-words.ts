@@ -1,5 +1,5 @@
 /** A command line as a set of words, by which a process is known again after a launcher renamed or replaced itself. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export interface CommandWords {
   /** Every word of it. */
@@ -20,10 +20,10 @@ export function wordsOf(...commands: readonly string[]): CommandWords {
   const all = new Set<string>();
   const telling = new Set<string>();
   for (const part of commands.flatMap((command) => command.split(/\s+/))) {
-    for (const word of part.split(/[/\\=:]+/)) if (word.length > 1 && !word.startsWith("-")) all.add(hash(word));
+    for (const word of part.split(/[/\\=:]+/)) if (word.length > 1 && !word.startsWith("-")) all.add(digest(word));
     // Only the last part of a path: the folders above it are shared with strangers.
     const name = part.split(/[/\\]/).at(-1) ?? "";
-    if (name.length > 3 && !name.startsWith("-") && !COMMON.has(name)) telling.add(hash(name));
+    if (name.length > 3 && !name.startsWith("-") && !COMMON.has(name)) telling.add(digest(name));
   }
   return { all: [...all], telling: [...telling] };
 }
@@ -32,6 +32,6 @@ export function shareWord(left: readonly string[], right: readonly string[]): bo
   return left.some((word) => right.includes(word));
 }
 
-function hash(word: string): string {
-  return createHash("sha256").update(word).digest("hex").slice(0, 16);
+function digest(word: string): string {
+  return hash("sha256", word).slice(0, 16);
 }

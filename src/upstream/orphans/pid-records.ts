@@ -25,6 +25,9 @@ export class PidRecords {
   readonly #file: string;
   readonly #table: ProcessTable | null;
   readonly #children = new Map<number, ChildRecord>();
+  /** The end of the turn, when something was written in it; null otherwise. */
+  #endOfTurn: NodeJS.Immediate | null = null;
+  #unwritten = false;
 
   constructor(dir: string, table: ProcessTable | null = systemProcessTable()) {
     this.#dir = dir;
@@ -40,8 +43,7 @@ export class PidRecords {
   }
 
   /**
-   * To be called in the same turn as spawn(): it writes at once, so that only a kill within that turn is missed.
-   * Never throws; the returned text says why a record could not be kept.
+   * To be called in the same turn as spawn(): only a kill within that turn is missed. Never throws; the returned text says why a record could not be kept.
    */
   add(child: NewChild): string | null {
     const facts = this.#table?.find(child.pid) ?? null;
@@ -55,7 +57,7 @@ export class PidRecords {
       words: wordsOf(child.command, ...child.args, facts.command),
       members: [],
     });
-    return this.#write();
+    return this.#save();
   }
 
   /** Looks at a child again once it is up: launchers have started what they launch and have changed their command line. */
@@ -71,16 +73,17 @@ export class PidRecords {
     const members = this.#table.descendants(pid).map((member) => ({ pid: member.pid, startTime: member.startTime }));
     if (words.all.length === child.words.all.length && members.length === 0) return null;
     this.#children.set(pid, { ...child, words, members });
-    return this.#write();
+    return this.#save();
   }
 
   remove(pid: number): void {
-    if (this.#children.delete(pid)) this.#write();
+    if (this.#children.delete(pid)) this.#save();
   }
 
   /** Removes this hub's own record. */
   close(): void {
     this.#children.clear();
+    if (this.#endOfTurn !== null) clearImmediate(this.#endOfTurn);
     this.#write();
   }
 
@@ -89,7 +92,19 @@ export class PidRecords {
     return this.#table === null ? [] : reap(this.#dir, this.#table);
   }
 
+  /** At once, and if there is more in the same turn, all of that at its end: a hub may start thirty servers in one. */
+  #save(): string | null {
+    this.#unwritten = true;
+    if (this.#endOfTurn !== null && this.#children.size > 0) return null;
+    this.#endOfTurn ??= setImmediate(() => {
+      this.#endOfTurn = null;
+      if (this.#unwritten) this.#write();
+    });
+    return this.#write();
+  }
+
   #write(): string | null {
+    this.#unwritten = false;
     try {
       if (this.#children.size === 0) {
         rmSync(this.#file, { force: true });

@@ -27,8 +27,11 @@ export class LineSplitter {
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      this.#keep(chunk, start, end);
-      this.#finish();
+      if (this.#bytes === 0 && end - start <= this.#options.maxBytes) this.#tell(chunk, start, end);
+      else {
+        this.#keep(chunk, start, end);
+        this.#finish();
+      }
       start = end + 1;
     }
     this.#keep(chunk, start, chunk.length);
@@ -58,8 +61,12 @@ export class LineSplitter {
     }
     const [first] = parts;
     const line = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts, bytes);
-    const length = line[bytes - 1] === RETURN ? bytes - 1 : bytes;
     // Decoded as a whole, so that a character split across chunks stays one.
-    if (length > 0) this.#options.onLine(line.toString("utf8", 0, length));
+    this.#tell(line, 0, bytes);
+  }
+
+  #tell(bytes: Buffer, start: number, end: number): void {
+    const last = end > start && bytes[end - 1] === RETURN ? end - 1 : end;
+    if (last > start) this.#options.onLine(bytes.toString("utf8", start, last));
   }
 }

@@ -8,12 +8,14 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { Emitter } from "../../model/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { decodeMessages } from "../decode.ts";
+import { decodeMessages, isRequest, isResponse } from "../decode.ts";
 import type { PidRecords } from "../orphans/pid-records.ts";
-import type { AgreedProtocol, RpcMessage, Wire, WireEvents } from "../wire.ts";
+import type { AgreedProtocol, Wire, WireEvents } from "../wire.ts";
+import type { RpcMessage } from "../../model/rpc.ts";
 import { endChild } from "./end-child.ts";
 import { JunkWarnings } from "../junk-warnings.ts";
 import { LineSplitter } from "./line-splitter.ts";
+import { LineWriter } from "./line-writer.ts";
 import { watchGroup } from "./live-children.ts";
 import { startFailure, workingFolderProblem } from "./start-failures.ts";
 import { StderrTail } from "./stderr-tail.ts";
@@ -49,6 +51,9 @@ export class StdioWire implements Wire {
   readonly #stderr = new StderrTail();
   readonly #junk: JunkWarnings;
   #child: ChildProcessWithoutNullStreams | undefined;
+  #input: LineWriter | undefined;
+  /** About how many requests are under way: cancelled ones may never be answered. */
+  #unanswered = 0;
   #state: "new" | "open" | "lost" | "closed" = "new";
   #heard = false;
   #ending: Promise<void> | undefined;
@@ -73,6 +78,7 @@ export class StdioWire implements Wire {
     const problem = workingFolderProblem(this.#options.cwd);
     if (problem !== null) throw problem;
     this.#child = this.#spawn();
+    this.#input = new LineWriter(this.#child.stdin, (error) => notSent("the server has closed its input", error));
     await this.#started(this.#child);
     this.#listen(this.#child);
     if (!signal.aborted) return;
@@ -85,19 +91,22 @@ export class StdioWire implements Wire {
   }
 
   send(message: RpcMessage): Promise<void> {
-    const child = this.#child;
-    if (this.#state !== "open" || child === undefined) return Promise.reject(notSent("the server is not running"));
-    return new Promise((resolve, reject) => {
-      child.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
-        // Even if a part went out, no line end did, so the server cannot have taken it for a message.
-        if (error !== null && error !== undefined) reject(notSent("the server has closed its input", error));
-        else resolve();
-      });
-    });
+    if (this.#state !== "open" || this.#input === undefined) {
+      return Promise.reject(notSent("the server is not running"));
+    }
+    try {
+      const line = `${JSON.stringify(message)}\n`;
+      if (isRequest(message)) this.#unanswered++;
+      return this.#input.write(line, this.#unanswered > 1);
+    } catch (error) {
+      // Arguments made in code may hold what JSON cannot carry.
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   async close(): Promise<void> {
     this.#state = "closed";
+    this.#input?.flush();
     const grace = this.#options.closeGraceMs ?? CLOSE_GRACE_MS;
     await this.#end(grace, Math.min(STDIN_MS, grace / 5));
   }
@@ -168,7 +177,10 @@ export class StdioWire implements Wire {
       this.#heard = true;
       if (this.#child?.pid !== undefined) this.#options.pids.update(this.#child.pid);
     }
-    for (const message of messages) this.#events.emit("message", { message });
+    for (const message of messages) {
+      if (isResponse(message) && this.#unanswered > 0) this.#unanswered--;
+      this.#events.emit("message", { message });
+    }
   }
 
   #lose(child: ChildProcessWithoutNullStreams): void {

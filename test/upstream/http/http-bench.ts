@@ -5,7 +5,8 @@ import { text } from "node:stream/consumers";
 import { afterEach } from "vitest";
 import type { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
-import type { RequestId, RpcMessage, Wire } from "../../../src/upstream/wire.ts";
+import type { Wire } from "../../../src/upstream/wire.ts";
+import type { RequestId, RpcMessage } from "../../../src/model/rpc.ts";
 
 export interface Seen {
   readonly method: string;

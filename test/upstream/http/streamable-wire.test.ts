@@ -77,6 +77,22 @@ describe("StreamableWire: messages", () => {
     });
   });
 
+  it("names the host, counts bytes rather than characters, and uses user and password of the address", async () => {
+    const http = await serve(({ body }, response) => json(response, result(body["id"])));
+    const address = http.url.replace("//", "//ann:p%C3%A4ss@");
+    for (const headers of [{}, { Authorization: "Bearer t" }] as const) {
+      const wire = new StreamableWire({ url: address, headers: { ...headers } });
+      listenTo(wire);
+      await wire.open(never);
+      await wire.send(ask(1, "tools/call", { text: "äöü 😀" }));
+    }
+    const basic = `Basic ${Buffer.from("ann:päss").toString("base64")}`;
+    expect(http.seen.map(({ headers }) => headers.authorization)).toEqual([basic, "Bearer t"]);
+    expect(http.seen[0]?.headers.host).toBe(new URL(http.url).host);
+    expect(http.seen[0]?.body).toMatchObject({ params: { text: "äöü 😀" } });
+    expect(http.seen[0]?.headers.connection).toBe("keep-alive");
+  });
+
   it("[spine-07a] takes an event stream with notifications before the answer", async () => {
     const { wire, heard } = await bench(({ body }, response) => {
       stream(response).write(": hello\n\n");

@@ -166,6 +166,24 @@ describe("PidRecords", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
+  it("has the first child of a turn in it at once, and all of them after the turn", async () => {
+    const children = await Promise.all([stranger(), stranger(), stranger()]);
+    const dir = join(runDir(), "run");
+    const records = new PidRecords(dir);
+    const recorded = (): number[] => {
+      const { children: found } = JSON.parse(readFileSync(join(dir, readdirSync(dir)[0] ?? ""), "utf8"));
+      return found.map((child: { pid: number }) => child.pid);
+    };
+    for (const { pid } of children) records.add({ pid, serverId: "a", command: "node", args: [] });
+    expect(recorded()).toEqual([children[0]?.pid]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(recorded()).toEqual(children.map(({ pid }) => pid));
+    records.remove(children[1]?.pid ?? 0);
+    records.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
   it("says why it cannot keep a record, and goes on", async () => {
     const { pid } = await stranger();
     const file = join(runDir(), "file");

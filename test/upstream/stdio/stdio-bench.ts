@@ -8,7 +8,7 @@ import type { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { PidRecords } from "../../../src/upstream/orphans/pid-records.ts";
 import { type StdioOptions, StdioWire } from "../../../src/upstream/stdio/stdio-wire.ts";
-import type { RpcMessage } from "../../../src/upstream/wire.ts";
+import type { RpcMessage } from "../../../src/model/rpc.ts";
 
 export const SERVER = fileURLToPath(new URL("../../fixtures/misbehaving-server.mjs", import.meta.url));
 

@@ -20,6 +20,21 @@ describe("StdioWire: messages", () => {
     expect(bench.messages.filter((message) => "method" in message)).toHaveLength(3);
   });
 
+  it("carries many requests at once, and what was sent just before it is closed", async () => {
+    const bench = await openOn("ok");
+    const texts = Array.from({ length: 200 }, (_, n) => `${n} ${"x".repeat((n % 7) * 500)}`);
+    expect(await Promise.all(texts.map((text) => bench.call("echo", { text })))).toEqual(texts);
+    const sent = texts.map((_, n) => bench.wire.send({ jsonrpc: "2.0", method: "notifications/x", params: { n } }));
+    await bench.wire.close();
+    await expect(Promise.all(sent)).resolves.toHaveLength(200);
+  });
+
+  it("rejects what JSON cannot carry", async () => {
+    const bench = await openOn("ok");
+    await expect(bench.wire.send({ jsonrpc: "2.0", method: "x", params: { n: 1n } })).rejects.toThrow(/BigInt/);
+    expect(await bench.call("echo", { text: "still here" })).toBe("still here");
+  });
+
   it("[spine-09e] survives junk on stdout and warns of it", async () => {
     const bench = await openOn("junk");
     for (let n = 0; n < 50; n++) await bench.call("echo", { text: "x" });

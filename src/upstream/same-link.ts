@@ -1,0 +1,27 @@
+import { canonicalJson } from "../model/canonical-json.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+
+/** What may change under an open link. A setting that nobody thought of counts as part of the link. */
+const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
+  "name",
+  "tools",
+  "roles",
+  "tags",
+  "trust",
+  "toolPrefix",
+  "autoConnect",
+  "timeout",
+  "toolTimeout",
+  "restart",
+  "origin",
+  "replaces",
+]);
+
+/** Whether a link made for one of them serves the other as well. */
+export function sameLink(one: ServerSpec, other: ServerSpec): boolean {
+  return linkPart(one) === linkPart(other);
+}
+
+function linkPart(spec: ServerSpec): string {
+  return canonicalJson(Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.has(name))));
+}
