@@ -7,7 +7,7 @@ import type { Definitions, Source } from "../model/source.ts";
 import { type CatalogChange, changeBetween } from "./change.ts";
 import { locatedContributions, NamedContributions, type SourceOffer } from "./contributions.ts";
 import { type NamedServer, Naming } from "./naming.ts";
-import { PublicUris } from "./public-uris.ts";
+import { PublicUris, splitMappedUri } from "./public-uris.ts";
 import type { Quarantined } from "./quarantine.ts";
 import { type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
 import { KINDS, type Kind, type SourceView, viewOf } from "./source-view.ts";
@@ -39,7 +39,6 @@ interface Entry {
  */
 export class Catalog {
   readonly #emitter = new Emitter<CatalogEvents>();
-  readonly #template: string;
   readonly #entries = new Map<string, Entry>();
   readonly #toolNames = new NamedContributions<"tool">();
   readonly #promptNames = new NamedContributions<"prompt">();
@@ -51,6 +50,7 @@ export class Catalog {
     template: new TableBuilder("template"),
     prompt: new TableBuilder("prompt"),
   };
+  #template: string;
   #servers: readonly NamedServer[];
   #naming: Naming;
   #tables: Tables;
@@ -75,6 +75,19 @@ export class Catalog {
     return this.#emitter.on(name, listener);
   }
 
+  /** Takes up another template, or other servers or another order of them; sources are added and removed apart. */
+  configure({ naming = DEFAULT_NAMING, servers }: CatalogOptions): void {
+    const isSame = naming === this.#template && isSamePatterns(servers, this.#servers);
+    this.#template = naming;
+    this.#servers = servers;
+    if (!isSame) {
+      this.#naming = new Naming(naming, servers);
+      this.#resourceUris.rank(servers);
+      this.#templateUris.rank(servers);
+    }
+    this.#schedule();
+  }
+
   setSources(sources: readonly Source[]): void {
     const wanted = new Set(sources);
     for (const { source } of this.#entries.values()) if (!wanted.has(source)) this.removeSource(source.id);
@@ -90,13 +103,15 @@ export class Catalog {
       this.#servers = [...this.#servers, { id: source.id }];
       this.#naming = new Naming(this.#template, this.#servers);
     }
-    const entry: Entry = { source, view: undefined, isDirty: true, stopListening: () => {} };
-    this.#entries.set(source.id, entry);
-    entry.stopListening = source.onChange(() => {
-      entry.isDirty = true;
-      this.#schedule();
-    });
-    this.#schedule();
+    this.#enter(source, undefined);
+  }
+
+  /** Puts another object in the place of the source with the same id: one version, in which the rest stays as it was. */
+  replaceSource(source: Source): void {
+    const before = this.#entries.get(source.id);
+    if (before === undefined) return this.addSource(source);
+    before.stopListening();
+    this.#enter(source, before.view);
   }
 
   removeSource(id: string): void {
@@ -122,8 +137,14 @@ export class Catalog {
     return this.snapshot().findPrompt(name);
   }
 
+  /** What is listed or fits a template; of a URI that names its server also what is not. */
   findResource(uri: string): ResourceRoute | undefined {
-    return this.snapshot().findResource(uri);
+    const snapshot = this.snapshot();
+    const found = snapshot.findResource(uri);
+    if (found !== undefined) return found;
+    const mapped = splitMappedUri(uri);
+    if (mapped === undefined || this.source(mapped.source)?.kind !== "server") return undefined;
+    return snapshot.findMapped(mapped.source, mapped.uri);
   }
 
   publicUri(source: string, uri: string): string {
@@ -149,6 +170,17 @@ export class Catalog {
   close(): void {
     this.#emitter.clear();
     for (const entry of this.#entries.values()) entry.stopListening();
+  }
+
+  /** @param view What the source that it replaces offered: equal definitions keep their capabilities. */
+  #enter(source: Source, view: SourceView | undefined): void {
+    const entry: Entry = { source, view, isDirty: true, stopListening: () => {} };
+    this.#entries.set(source.id, entry);
+    entry.stopListening = source.onChange(() => {
+      entry.isDirty = true;
+      this.#schedule();
+    });
+    this.#schedule();
   }
 
   #schedule(): void {
@@ -228,6 +260,12 @@ export class Catalog {
     const servers = this.#servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
     return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind === "local")];
   }
+}
+
+/** Whether every server has the same pattern of names; in which order they stand does not matter. */
+function isSamePatterns(a: readonly NamedServer[], b: readonly NamedServer[]): boolean {
+  const prefixes = new Map(b.map(({ id, toolPrefix }) => [id, toolPrefix]));
+  return a.length === b.length && a.every(({ id, toolPrefix }) => prefixes.has(id) && prefixes.get(id) === toolPrefix);
 }
 
 function isEmpty({ tools, resources, templates, prompts }: Definitions): boolean {

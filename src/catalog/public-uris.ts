@@ -1,12 +1,14 @@
 /**
  * Public URIs of resources and templates: a server's own, unless two servers share one. Then one of them owns it
  * (a server with bare names first, then the smaller id) and each other server's is put under `toolcrib://servers/<id>/`.
+ * What a server does not list, and another one would be asked for, is put there too.
  * Nobody can know beforehand which URIs a server will offer, so a URI may move once, when the owner first offers it;
  * from then on the claim is remembered, and a server that goes down and comes back moves nothing.
  */
 import type { NamedServer } from "./naming.ts";
 
 const OWN_SCHEME = /^toolcrib:/i;
+const MAPPED = /^toolcrib:\/\/servers\/([^/]+)\//;
 
 interface Offered {
   /** The source's own URI. */
@@ -14,14 +16,20 @@ interface Offered {
 }
 
 export class PublicUris {
-  readonly #rank = new Map<string, string>();
+  #rank: ReadonlyMap<string, string> = new Map();
   /** Which sources offer or have offered a URI. */
   readonly #claims = new Map<string, Set<string>>();
   readonly #offered = new Map<string, readonly Offered[]>();
   #revision = 0;
 
   constructor(servers: readonly NamedServer[]) {
-    for (const server of servers) this.#rank.set(server.id, `${server.toolPrefix === "" ? 0 : 1}${server.id}`);
+    this.rank(servers);
+  }
+
+  /** Other servers, or other prefixes: a URI that is shared may get another owner. */
+  rank(servers: readonly NamedServer[]): void {
+    this.#rank = new Map(servers.map(({ id, toolPrefix }) => [id, `${toolPrefix === "" ? 0 : 1}${id}`]));
+    this.#revision += 1;
   }
 
   /** Changes whenever a public URI may have changed. */
@@ -58,7 +66,7 @@ export class PublicUris {
 
   publicUri(source: string, uri: string): string {
     // Our own scheme is ours alone: a server must not pass off something as a session's kept result.
-    return !OWN_SCHEME.test(uri) && this.#owner(uri, source) === source ? uri : uriPrefix(source) + uri;
+    return !isOwnScheme(uri) && this.#owner(uri, source) === source ? uri : mappedUri(source, uri);
   }
 
   #owner(uri: string, fallback: string): string {
@@ -74,7 +82,27 @@ export class PublicUris {
   }
 }
 
-/** A template keeps its meaning behind this prefix, which holds no expression. */
-function uriPrefix(source: string): string {
-  return `toolcrib://servers/${encodeURIComponent(source)}/`;
+export function isOwnScheme(uri: string): boolean {
+  return OWN_SCHEME.test(uri);
+}
+
+/** The form that names the source. A template keeps its meaning behind the prefix, which holds no expression. */
+export function mappedUri(source: string, uri: string): string {
+  return `toolcrib://servers/${encodeURIComponent(source)}/${uri}`;
+}
+
+/** Undefined for a URI that is not in that form, as `mappedUri` writes it: one URI must not have two spellings. */
+export function splitMappedUri(uri: string): { readonly source: string; readonly uri: string } | undefined {
+  const [prefix = "", id = ""] = MAPPED.exec(uri) ?? [];
+  if (prefix === "") return undefined;
+  const split = { source: decoded(id), uri: uri.slice(prefix.length) };
+  return mappedUri(split.source, split.uri) === uri ? split : undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }

@@ -1,4 +1,5 @@
 import type { PromptCapability, ResourceCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
+import { isOwnScheme, mappedUri } from "./public-uris.ts";
 import type { KindTable } from "./table.ts";
 import { UriTemplate } from "./uri-template.ts";
 
@@ -11,7 +12,7 @@ export interface Tables {
 
 /** Who can read a public URI, and what the URI is there. */
 export interface ResourceRoute {
-  /** The resource that was listed, or the template that the URI fits. */
+  /** The resource that was listed, the template that the URI fits, or what stands for a resource that nobody listed. */
   readonly capability: ResourceCapability | TemplateCapability;
   readonly source: string;
   readonly uri: string;
@@ -65,17 +66,51 @@ export class Snapshot {
     return undefined;
   }
 
-  /** The public form of a source's own URI, for what the source says about it later, such as an update. */
+  /**
+   * The public form of a server's own URI, for what it says about a resource in results and updates. Whether it is listed
+   * or not, `findResource` of the public form never leads to another server.
+   */
   publicUri(source: string, uri: string): string {
     const listed = byOrigin(this.#tables.resource).get(source)?.get(uri);
     if (listed !== undefined) return listed.name;
+    const template = this.#templateOf(source, uri);
+    if (template !== undefined && template.uri !== uri) return template.uri;
+    const claimant = this.findResource(uri)?.source ?? source;
+    return isOwnScheme(uri) || claimant !== source ? mappedUri(source, uri) : uri;
+  }
+
+  /**
+   * The route for a URI that names its source. Undefined where a template fits and gives the URI another public form:
+   * rules hold for that one.
+   */
+  findMapped(source: string, uri: string): ResourceRoute | undefined {
+    const listed = byOrigin(this.#tables.resource).get(source)?.get(uri);
+    if (listed !== undefined) return { capability: listed, source, uri };
+    const template = this.#templateOf(source, uri);
+    if (template === undefined) return unlistedRoute(source, uri, mappedUri(source, uri));
+    const isPublic = this.publicUri(source, uri) === mappedUri(source, uri);
+    return isPublic ? { capability: template.capability, source, uri } : undefined;
+  }
+
+  /** The source's own template that fits its own URI, and the URI in the template's public form. */
+  #templateOf(source: string, uri: string): { capability: TemplateCapability; uri: string } | undefined {
     for (const { capability, shape } of readyTemplates(this.#tables.template)) {
       if (capability.origin.source !== source) continue;
       const prefix = capability.name.slice(0, capability.name.length - capability.origin.name.length);
-      if (shape.matches(prefix + uri)) return prefix + uri;
+      if (shape.matches(prefix + uri)) return { capability, uri: prefix + uri };
     }
-    return uri;
+    return undefined;
   }
+}
+
+/** A resource that nobody listed, as rules see it. */
+export function unlistedRoute(source: string, uri: string, publicUri: string): ResourceRoute {
+  const definition = { uri, name: uri };
+  return {
+    capability: { kind: "resource", name: publicUri, origin: { source, name: uri }, definition, fingerprint: "" },
+    source,
+    uri,
+  };
 }
 
 /** Both are made when first needed, and live as long as the table, which several versions may share. */

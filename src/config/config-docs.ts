@@ -42,6 +42,22 @@ export function renderConfigDocs(): string {
       "## `secrets`",
       "See [secrets.md](secrets.md).",
       table(config.properties?.["secrets"]),
+      "## `http`",
+      "See [gateway.md](gateway.md).",
+      table(config.properties?.["http"]),
+      "### `http.auth`",
+      "At least one of both. On loopback `admin` works without it too, with the token that the hub leaves in " +
+        "`$TOOLCRIB_HOME/hubs` for the user who runs it.",
+      table(config.properties?.["http"]?.properties?.["auth"]),
+      "### `http.auth.tokens`",
+      table(config.properties?.["http"]?.properties?.["auth"]?.properties?.["tokens"]?.items),
+      "### `http.auth.oauth`",
+      "The hub is an OAuth 2.1 resource server: it checks signature, issuer, audience, time and scopes of a token.",
+      table(config.properties?.["http"]?.properties?.["auth"]?.properties?.["oauth"]),
+      "### `http.auth.oauth.scopes`",
+      table(config.properties?.["http"]?.properties?.["auth"]?.properties?.["oauth"]?.properties?.["scopes"]),
+      "### `http.limits`",
+      table(config.properties?.["http"]?.properties?.["limits"]),
       REFERENCES,
       DIALECTS,
       CHECKS,
@@ -86,7 +102,8 @@ const REFERENCES = `## References
 
 Strings of \`command\`, \`args\`, \`env\`, \`cwd\`, \`url\`, \`headers\` and \`auth\` may hold references, also inside a longer
 text. They are resolved when the server is connected, never at load. If one cannot be resolved, that server fails with a
-message that names the reference; the others are not touched.
+message that names the reference; the others are not touched. So with \`http.auth.tokens\`: they are resolved when the hub
+begins to listen, and one that cannot be resolved lets nobody in.
 
 | written | stands for |
 |---|---|

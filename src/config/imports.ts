@@ -53,12 +53,14 @@ interface Imports {
   readonly layers: Layer[];
   readonly problems: Diagnostic[];
   readonly warnings: Diagnostic[];
+  /** All that were looked for, there or not. */
+  readonly files: string[];
 }
 
 /** A file that is missing or broken is a warning: it belongs to another program and must not stop this one. */
 export async function readImports(options: ImportOptions): Promise<Imports> {
   const { document, baseDir, home, list, userHome } = options;
-  const imports: Imports = { layers: [], problems: [], warnings: [] };
+  const imports: Imports = { layers: [], problems: [], warnings: [], files: [] };
   const seen = new Set(options.file === null ? [] : [options.file]);
   for (const [index, item] of list.entries()) {
     const path = ["import", index];
@@ -71,6 +73,7 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
     const file = resolve(baseDir, expandTilde(item, userHome));
     if (seen.has(file)) continue;
     seen.add(file);
+    imports.files.push(file);
     const reason = await readLayer(file, userHome, imports);
     if (reason !== undefined) {
       const message = `the file ${file} ${reason}; nothing is imported from it`;
@@ -79,6 +82,7 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
   }
   const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
   if (etc === null || seen.has(etc)) return imports;
+  imports.files.push(etc);
   const reason = await readLayer(etc, userHome, imports);
   if (reason !== undefined && reason !== MISSING) {
     const message = `the file ${reason}; it is skipped`;

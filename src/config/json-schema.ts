@@ -1,60 +1,18 @@
-/** The JSON Schema of the config file, made from the zod schema. */
-import { z } from "zod";
-import { ConfigSchema } from "../model/config.ts";
-import { ServerEntrySchema } from "../model/server-spec.ts";
+/** The JSON Schema of the config file. */
+import { type SchemaNode, type SchemaNodes, schemaNodes } from "./schema-nodes.ts";
 
-/** The part of JSON Schema that the config schema uses. */
-export interface SchemaNode {
-  type?: string;
-  description?: string;
-  default?: unknown;
-  properties?: Record<string, SchemaNode>;
-  required?: string[];
-  additionalProperties?: boolean | SchemaNode;
-  propertyNames?: SchemaNode;
-  items?: SchemaNode;
-  anyOf?: SchemaNode[];
-  oneOf?: SchemaNode[];
-  const?: unknown;
-  enum?: unknown[];
-  pattern?: string;
-  minLength?: number;
-  minimum?: number;
-  exclusiveMinimum?: number;
-  maximum?: number;
-  /** Set by `notBuilt()`: what this version cannot do yet. */
-  notBuilt?: string;
-}
+export type { SchemaNode } from "./schema-nodes.ts";
 
-const nodes = new Map<z.ZodType, SchemaNode>();
-
-function nodeOf(schema: z.ZodType): SchemaNode {
-  let node = nodes.get(schema);
-  if (node === undefined) {
-    // What zod emits for the schemas in src/model is covered by SchemaNode; a test walks the whole of it.
-    node = z.toJSONSchema(schema, {
-      io: "input",
-      override: ({ jsonSchema }) => tidy(jsonSchema as SchemaNode),
-    }) as SchemaNode;
-    nodes.set(schema, node);
-  }
-  return node;
-}
-
-/** Bounds that every JSON number and key has anyway are noise for a reader. */
-function tidy(node: SchemaNode): void {
-  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
-  if (node.propertyNames !== undefined && node.propertyNames.pattern === undefined) delete node.propertyNames;
-}
+let nodes: SchemaNodes | undefined;
 
 /** The schema of a whole config, with its `notBuilt` marks. */
 export function configNode(): SchemaNode {
-  return nodeOf(ConfigSchema);
+  return (nodes ??= schemaNodes()).config;
 }
 
 /** The schema of one entry under `mcpServers`. */
 export function entryNode(): SchemaNode {
-  return nodeOf(ServerEntrySchema);
+  return (nodes ??= schemaNodes()).entry;
 }
 
 /** The JSON Schema as `toolcrib schema` prints it: draft 2020-12, nothing to fetch. */

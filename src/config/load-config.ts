@@ -10,6 +10,7 @@ import { asWarning, invalidConfig, type Diagnostic } from "./diagnostics.ts";
 import { detectDialect, isClientFile, readDialect } from "./dialects/detect.ts";
 import { Document } from "./document.ts";
 import { findConfig, toolcribHome, userHome } from "./find-config.ts";
+import { httpWarnings } from "./http-rules.ts";
 import { readImports, type Layer } from "./imports.ts";
 import { unknownKey } from "./inspect.ts";
 import { configNode } from "./json-schema.ts";
@@ -40,6 +41,10 @@ export interface LoadedConfig {
   /** Those of the file, of its imports and of the home's etc/mcp-servers.json. Strings keep their references. */
   readonly servers: ServerSpec[];
   readonly warnings: Diagnostic[];
+  /** Absolute paths of everything it was read from, also of imports that are missing: they may come. */
+  readonly files: readonly string[];
+  /** True if it was given in code: then there is no place from which it could be loaded again. */
+  readonly inCode: boolean;
 }
 
 /** Rejects with `invalid_config` that lists every problem, or `not_found` for a named file that is not there. */
@@ -71,7 +76,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     problems.push(document.report(["limits", "servers"], { severity: "error", code: "too_many_servers", message }));
   }
   if (problems.length > 0) throw invalidConfig(problems);
-  return { config, file, baseDir, servers, warnings };
+  const files = [...(file === null ? [] : [file]), ...imports.files];
+  return { config, file, baseDir, servers, warnings, files, inCode: options.config !== undefined };
 }
 
 async function readPrimary(options: LoadOptions, home: string): Promise<{ document: Document; file: string | null }> {
@@ -122,7 +128,7 @@ function readToolcribFile(document: Document, value: unknown, baseDir: string): 
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
     problems: [...problems],
-    warnings: [...warnings],
+    warnings: [...warnings, ...httpWarnings(document, output.http)],
   };
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
     Object.entries(entries).map(([id, entry]) => {

@@ -26,7 +26,8 @@ export function validate<Schema extends z.ZodType>(
   node: SchemaNode,
 ): Validation<z.output<Schema>> {
   const { value: cleaned, problems, warnings } = inspect(document, path, value, node);
-  const parsed = schema.safeParse(cleaned);
+  // A schema is used once or a few times: making code for it takes longer than it saves.
+  const parsed = schema.safeParse(cleaned, { jitless: true });
   const described = (parsed.error?.issues ?? []).flatMap((issue) =>
     describeIssue({ document, path, value: cleaned, node }, issue),
   );

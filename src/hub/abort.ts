@@ -1,31 +1,31 @@
-/** Several AbortSignals as one, with listeners that are removed for certain. */
+/** The AbortSignal of one call: ends with the caller's own, or with the session. */
+import type { Session } from "../sessions/session.ts";
 
-export interface LinkedSignal {
+export interface CallSignal {
   readonly signal: AbortSignal;
-  /** Removes the listeners. A long-lived signal that serves many calls must not collect them. */
+  /** Lets go of both. A long-lived signal that serves many calls must not collect listeners. */
   dispose(): void;
 }
 
-/** AbortSignal.any would do, but it keeps a weak entry on each source until garbage collection. */
-export function linkSignals(sources: readonly (AbortSignal | undefined)[]): LinkedSignal {
+/**
+ * AbortSignal.any would do, but it keeps a weak entry on each source until garbage collection. The session keeps a set
+ * instead of being listened to, because removing one of thousands of listeners means looking for it.
+ */
+export function callSignal(callers: AbortSignal | undefined, session: Session): CallSignal {
   const controller = new AbortController();
-  const abort = (event: Event): void => {
-    controller.abort(event.target instanceof AbortSignal ? event.target.reason : undefined);
-  };
-  const linked: AbortSignal[] = [];
-  for (const source of sources) {
-    if (source === undefined) continue;
-    if (source.aborted) {
-      controller.abort(source.reason);
-      break;
-    }
-    source.addEventListener("abort", abort, { once: true });
-    linked.push(source);
+  const { signal } = controller;
+  const abort = (): void => controller.abort(callers?.reason);
+  if (session.closed) controller.abort();
+  else if (callers?.aborted === true) abort();
+  else {
+    session.running.add(controller);
+    callers?.addEventListener("abort", abort, { once: true });
   }
   return {
-    signal: controller.signal,
+    signal,
     dispose() {
-      for (const source of linked) source.removeEventListener("abort", abort);
+      session.running.delete(controller);
+      callers?.removeEventListener("abort", abort);
     },
   };
 }

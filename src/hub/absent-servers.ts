@@ -1,5 +1,6 @@
 /** A name that nobody has may belong to a server that is not up: then it is woken, or its absence is the answer. */
 import { NamePattern } from "../catalog/name-pattern.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
@@ -7,21 +8,28 @@ import type { Policy } from "../policy/decide.ts";
 import type { Session } from "../sessions/session.ts";
 import type { ServerConnection } from "../upstream/server-connection.ts";
 
-interface Candidate {
+interface AbsentServersOptions {
+  readonly config: LoadedConfig;
+  /** The connection that serves under an id now; it may be another one later. */
+  readonly connection: (id: string) => ServerConnection | undefined;
+  readonly policy: Policy;
+}
+
+interface Absent {
   readonly connection: ServerConnection;
-  readonly pattern: NamePattern;
+  readonly state: ServerInfo["state"];
 }
 
 export class AbsentServers {
-  readonly #candidates: readonly Candidate[];
+  readonly #patterns: readonly NamePattern[];
+  readonly #connection: AbsentServersOptions["connection"];
   readonly #policy: Policy;
 
-  constructor(template: string, connections: Iterable<ServerConnection>, policy: Policy) {
+  constructor({ config, connection, policy }: AbsentServersOptions) {
     this.#policy = policy;
-    this.#candidates = Array.from(connections, (connection) => ({
-      connection,
-      pattern: new NamePattern(template, connection.spec.id, connection.spec.toolPrefix),
-    }));
+    this.#connection = connection;
+    const template = config.config.tools.naming;
+    this.#patterns = config.servers.map(({ id, toolPrefix }) => new NamePattern(template, id, toolPrefix));
   }
 
   /** Connects servers that wait to be asked for, and waits for those on their way. False if there are none. */
@@ -46,12 +54,13 @@ export class AbsentServers {
     );
   }
 
-  #absent(session: Session, use: Use): (Candidate & { state: ServerInfo["state"] })[] {
+  #absent(session: Session, use: Use): Absent[] {
     if (use.kind !== "tool" && use.kind !== "prompt") return [];
     const { name, kind } = use;
-    return this.#candidates
-      .filter(({ pattern }) => pattern.couldGive(name))
-      .map((candidate) => ({ ...candidate, state: candidate.connection.info().state }))
+    return this.#patterns
+      .filter((pattern) => pattern.couldGive(name))
+      .flatMap(({ server }) => this.#connection(server) ?? [])
+      .map((connection) => ({ connection, state: connection.info().state }))
       .filter(({ state }) => state !== "ready" && state !== "degraded")
       .filter(({ connection }) => {
         const subject = { kind, publicName: name, originName: name, server: connection.id };

@@ -1,7 +1,6 @@
 /** What stands between a located capability and its run: the decision, the answer of a person, the limits. */
 import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
-import type { Session } from "../sessions/session.ts";
 import { argumentsOf, type CallInProgress, type CallPath, publicNameOf } from "./call-path.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./frozen-copy.ts";
@@ -14,13 +13,23 @@ import type { Target } from "./target.ts";
  * Questions take time, so after each everything is looked up and decided anew: what runs is what was shown.
  */
 export async function admit(path: CallPath, call: CallInProgress, found: Target): Promise<Target> {
+  try {
+    return await admitted(path, call, found);
+  } catch (error) {
+    // It may have had one of several yeses that it needs.
+    path.approvals.giveBack(call.id);
+    throw error;
+  }
+}
+
+async function admitted(path: CallPath, call: CallInProgress, found: Target): Promise<Target> {
   call.use = frozenCopy(call.use);
   const { session, use } = call;
   const name = publicNameOf(use);
   const answered = new Set<string>();
   for (;;) {
     const target = locate(path, session, use);
-    if (target?.capability.fingerprint !== found.capability.fingerprint) throw changedMeanwhile(name);
+    if (target === undefined || !isSameThing(target, found)) throw changedMeanwhile(name);
     const verdicts = path.gate.verdicts(session, target.capability, name);
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw refusal(path, call, target, denial);
@@ -28,7 +37,7 @@ export async function admit(path: CallPath, call: CallInProgress, found: Target)
     const [rule] = open;
     if (rule === undefined) return target;
     answered.add(rule.list);
-    await path.approvals.ask(session, question(path, call, target, rule), call.signal);
+    await path.approvals.ask(session, question(path, call, target, rule), call.signal, call.onAsk);
   }
 }
 
@@ -41,6 +50,7 @@ function question(path: CallPath, { id, session, use }: CallInProgress, { capabi
     kind: use.kind,
     name,
     origin: capability.origin,
+    fingerprint: capability.fingerprint,
     arguments: argumentsOf(use),
     rule,
     rules,
@@ -59,6 +69,11 @@ function refusal(path: CallPath, { session, use }: CallInProgress, { capability 
   });
 }
 
+/** What nobody lists has no fingerprint: whose it is counts as well. */
+function isSameThing({ capability: now }: Target, { capability: before }: Target): boolean {
+  return now.fingerprint === before.fingerprint && now.origin.source === before.origin.source;
+}
+
 function changedMeanwhile(name: string): ToolcribError {
   return new ToolcribError("denied", `${name} changed or went away while the call waited for an answer.`, {
     hint: "Look at what it is now, and call it again.",
@@ -69,11 +84,14 @@ function wordsOf({ list, pattern, where }: Rule): string {
   return list === "allow" ? `it is not in the allow list (${pattern}) of ${where}` : `${list} "${pattern}" in ${where}`;
 }
 
-export function takeSlot(path: CallPath, session: Session, target: Target): { release(): void } {
+const NO_SLOT = { release: (): void => {} };
+
+export function takeSlot(path: CallPath, { id, session }: CallInProgress, target: Target): { release(): void } {
   // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
-  if (isSearchTool(target.capability)) return { release: () => {} };
+  if (isSearchTool(target.capability)) return NO_SLOT;
   const taken = path.limits.take(target.source.id, session.id);
   if (taken.ok) return taken;
+  path.approvals.giveBack(id);
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",

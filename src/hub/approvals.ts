@@ -1,84 +1,164 @@
 /** Calls that wait for a yes, and the yeses that last. */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { AskAnswer, AskCallback, AskRequest } from "../model/ask.ts";
+import { canonicalJson } from "../model/canonical-json.ts";
 import type { Clock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Session } from "../sessions/session.ts";
+import { HeldCalls } from "./held-calls.ts";
 
 export interface ApprovalsOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   /** Answers for sessions that have no callback of their own. */
   readonly onAsk?: AskCallback | undefined;
-  /** Writes an "always" down, so that it outlives the hub. What it throws is a warning, not a no. */
-  readonly remember: (request: AskRequest) => Promise<void>;
+  /** Writes an "always" down, so that it outlives the hub. False if it could not be, which is no no. */
+  readonly remember: (request: AskRequest) => Promise<boolean>;
   readonly onAsked: (request: AskRequest) => void;
   /** `timeout` and what is no answer at all count as no. */
   readonly onAnswered: (request: AskRequest, answer: AskAnswer | "timeout") => void;
 }
 
+/** What is held stays in memory, and somebody has to read it. */
+const MOST_HELD_BYTES = 64 * 1024;
 const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
 
-export type Question = Omit<AskRequest, "id" | "expiresAt" | "session">;
+export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" | "session"> {
+  /** Of the definition: a yes that comes later is none to what the tool has become meanwhile. */
+  readonly fingerprint: string;
+}
 
-interface Pending {
+interface Answered {
+  readonly answer: AskAnswer | "timeout";
+  /** Answered through `answer`, by whoever runs the hub. */
+  readonly byOperator: boolean;
+}
+
+interface Waiting {
   readonly request: AskRequest;
   readonly settle: (answer: unknown) => void;
 }
 
 export class Approvals {
   readonly #options: ApprovalsOptions;
-  readonly #pending = new Map<string, Pending>();
-  /** Names answered with "always"; the config file says so too, but it is read at the next start only. */
-  readonly #always = new Set<string>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #held: HeldCalls;
+  /** Names answered with "always", and whether the config file says so too; it counts when it is next read. */
+  readonly #always = new Map<string, { written: boolean }>();
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
+    this.#held = new HeldCalls({
+      clock: options.clock,
+      // Read when it is needed: the config can change.
+      timeoutMs: () => options.timeoutMs,
+      onDropped: options.onAnswered,
+    });
   }
 
-  /** What is waiting, oldest first. */
+  /** What is waiting or held, oldest first. */
   pending(): AskRequest[] {
-    return [...this.#pending.values()].map(({ request }) => request);
+    const waiting = [...this.#waiting.values()].map(({ request }) => request);
+    return [...waiting, ...this.#held.pending()].toSorted((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt));
   }
 
-  /** Answers a question from outside the session. False if it is not, or no longer, waiting. */
+  /**
+   * Answers a question from outside the session; only for whoever runs the hub, whose "always" holds for everybody.
+   * False if it is not, or no longer, waiting or held.
+   */
   answer(id: string, answer: AskAnswer): boolean {
-    const pending = this.#pending.get(id);
-    pending?.settle(answer);
-    return pending !== undefined;
+    const waiting = this.#waiting.get(id);
+    waiting?.settle(answer);
+    if (waiting !== undefined) return true;
+    const held = this.#held.release(id);
+    if (held === undefined) return false;
+    const { request, session, key, grant } = held;
+    const known = knownAnswer(answer);
+    this.#options.onAnswered(request, known);
+    if (known === "once") this.#held.allow(session, key);
+    // Nobody waits for it to be written down; if it cannot be, the hub warns.
+    else if (known !== "no") void this.#keep(session, grant, request, known === "always" && canLast(request));
+    return true;
   }
 
-  /** Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. */
-  async ask(session: Session, question: Question, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. Where nobody can
+   * be asked and the session knows a command that approves, the question is held and the call is refused.
+   */
+  async ask(session: Session, question: Question, signal: AbortSignal, onAsk?: AskCallback): Promise<void> {
     // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
     // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
     const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
     const grant = `${reason} ${question.name}`;
-    const lasts = question.rule.list === "ask";
-    if (session.granted.has(grant) || (lasts && this.#always.has(question.name))) return;
-    const callback = session.onAsk ?? this.#options.onAsk;
-    if (callback === undefined) throw nobodyToAsk(question);
+    if (session.granted.has(grant) || (canLast(question) && this.#always.has(question.name))) return;
+    const callback = onAsk ?? session.onAsk ?? this.#options.onAsk;
+    if (callback === undefined) refuseTooLarge(session, question);
+    const key = keyOf(question, grant);
+    if (this.#held.passes(session, key, question.callId)) return;
+    if (callback === undefined) throw this.#hold(session, question, grant, key);
 
-    const request = this.#request(session, question);
+    const request = this.#request(session, question, false);
     const answered = this.#wait(request, callback, signal);
     this.#options.onAsked(request);
-    const answer = await answered;
+    const { answer, byOperator } = await answered;
     this.#options.onAnswered(request, answer);
     if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
-    if (answer === "no" || answer === "timeout") throw refused(request);
+    if (answer === "no" || answer === "timeout") throw refused(request, session.owner);
+    if (answer === "once") return this.#held.passed(session, key, question.callId);
     // Only an owner may change what holds for everybody.
-    const mayLast = lasts && (session.owner || callback === this.#options.onAsk);
-    if (answer === "session" || (answer === "always" && !mayLast)) session.granted.add(grant);
-    else if (answer === "always") {
-      this.#always.add(request.name);
-      await this.#options.remember(request);
-    }
+    const mayLast = canLast(request) && (session.decidesForAll || byOperator || callback === this.#options.onAsk);
+    await this.#keep(session, grant, request, answer === "always" && mayLast);
   }
 
-  #request(session: Session, question: Question): AskRequest {
+  /**
+   * A call that a yes for once let through did not run, or ended with a question of the server: the same call passes
+   * without a further yes, for as long as the yes was given for, and in a few rounds at most.
+   */
+  giveBack(callId: string, { hasRun = false }: { readonly hasRun?: boolean } = {}): void {
+    this.#held.giveBack(callId, hasRun);
+  }
+
+  /** The call has run: a yes for once is used up. */
+  spend(callId: string): void {
+    this.#held.spend(callId);
+  }
+
+  async #keep(session: Session, grant: string, request: AskRequest, forEverybody: boolean): Promise<void> {
+    if (!forEverybody) {
+      session.granted.add(grant);
+      return;
+    }
+    const entry = { written: false };
+    this.#always.set(request.name, entry);
+    entry.written = await this.#options.remember(request);
+  }
+
+  /** What the config file says by now. */
+  writtenDown(): string[] {
+    return [...this.#always].flatMap(([name, { written }]) => (written ? [name] : []));
+  }
+
+  /** The file was read after these were written down: from now on it alone says what needs no asking. */
+  leaveToConfig(names: readonly string[]): void {
+    for (const name of names) this.#always.delete(name);
+  }
+
+  #hold(session: Session, question: Question, grant: string, key: string): ToolcribError {
+    const command = session.approveCommand;
+    if (command === undefined || session.closed) return nobodyToAsk(question, session.owner);
+    const known = this.#held.find(session, key)?.request;
+    if (known !== undefined) return onHold(known, command, session.owner);
+    const request = this.#request(session, question, true);
+    this.#held.hold({ request, session, key, grant });
+    this.#options.onAsked(request);
+    return onHold(request, command, session.owner);
+  }
+
+  #request(session: Session, { fingerprint: _fingerprint, ...question }: Question, held: boolean): AskRequest {
     return {
       ...question,
       id: randomUUID(),
+      held,
       session: {
         id: session.id,
         door: session.door,
@@ -90,28 +170,52 @@ export class Approvals {
   }
 
   /** The first of: the callback's answer, an answer from outside, the timeout, the caller giving up. */
-  #wait(request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<AskAnswer | "timeout"> {
+  #wait(request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<Answered> {
     const moot = new AbortController();
-    return new Promise<AskAnswer | "timeout">((resolve) => {
-      const giveUp = (): void => resolve("no");
-      const stopTimer = this.#options.clock.after(this.#options.timeoutMs, () => resolve("timeout"));
-      // Programs without types answer too: only a yes that is one of the known ones is a yes.
-      const settle = (answer: unknown): void => resolve(ANSWERS.find((known) => known === answer) ?? "no");
-      this.#pending.set(request.id, { request, settle });
+    return new Promise<Answered>((resolve) => {
+      const giveUp = (): void => resolve({ answer: "no", byOperator: false });
+      const timeUp = (): void => resolve({ answer: "timeout", byOperator: false });
+      const stopTimer = this.#options.clock.after(this.#options.timeoutMs, timeUp);
+      const settle = (answer: unknown): void => resolve({ answer: knownAnswer(answer), byOperator: true });
+      this.#waiting.set(request.id, { request, settle });
       signal.addEventListener("abort", giveUp, { once: true });
       moot.signal.addEventListener("abort", () => {
         stopTimer();
         signal.removeEventListener("abort", giveUp);
-        this.#pending.delete(request.id);
+        this.#waiting.delete(request.id);
       });
-      new Promise<unknown>((answered) => answered(callback(request, moot.signal))).then(settle, giveUp);
+      new Promise<unknown>((answered) => answered(callback(request, moot.signal))).then(
+        (answer) => resolve({ answer: knownAnswer(answer), byOperator: false }),
+        giveUp,
+      );
     }).finally(() => moot.abort());
   }
 }
 
+/** Programs without types answer too: only a yes that is one of the known ones is a yes. */
+function knownAnswer(answer: unknown): AskAnswer {
+  return ANSWERS.find((known) => known === answer) ?? "no";
+}
+
+/** Only a rule can be given an exception that lasts. */
+function canLast({ rule }: Pick<AskRequest, "rule">): boolean {
+  return rule.list === "ask";
+}
+
+/** The same for calls that differ in nothing that was asked about. */
+function keyOf({ kind, fingerprint, arguments: args }: Question, grant: string): string {
+  return hash("sha256", canonicalJson([grant, kind, fingerprint, args]));
+}
+
 const COMMANDS: Readonly<Record<string, string>> = { tool: "call", prompt: "prompt", resource: "read" };
 
-function nobodyToAsk({ kind, name, rule, reason }: Question): ToolcribError {
+/** Which rule holds a call back, and where it stands, is for the user who runs the hub. */
+function nobodyToAsk({ kind, name, rule, reason }: Question, owner: boolean): ToolcribError {
+  if (!owner) {
+    return new ToolcribError("denied", `${name} needs a yes first. There is nobody to ask.`, {
+      hint: "Ask whoever runs the hub.",
+    });
+  }
   const exception =
     rule.list === "ask" ? ` To allow it for good, add "!${name}" to the ask list in ${rule.where}.` : "";
   return new ToolcribError("denied", `${reason} There is nobody to ask.`, {
@@ -120,12 +224,35 @@ function nobodyToAsk({ kind, name, rule, reason }: Question): ToolcribError {
   });
 }
 
-function refused({ name, rule, expiresAt }: AskRequest): ToolcribError {
+/** Only what could be held otherwise: where nothing is, that is the reason to give. */
+function refuseTooLarge(session: Session, { name, arguments: args, reason }: Question): void {
+  if (session.approveCommand === undefined) return;
+  const bytes = Buffer.byteLength(JSON.stringify([name, args]));
+  if (bytes <= MOST_HELD_BYTES) return;
+  const shown = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME).toWellFormed()}…` : name;
+  const why = session.owner && shown === name ? reason : `${shown} needs a yes first.`;
+  throw new ToolcribError("denied", `${why} With ${bytes} bytes it is too large to be shown for approval.`, {
+    hint: `At most ${MOST_HELD_BYTES} bytes of JSON can wait for approval. Call it with less.`,
+  });
+}
+
+const LONGEST_NAME = 200;
+
+function onHold(
+  { id, name, reason, rule }: AskRequest,
+  command: (id: string) => string,
+  owner: boolean,
+): ToolcribError {
+  return new ToolcribError("denied", `${owner ? reason : `${name} needs a yes first.`} It waits for approval.`, {
+    hint: `Approve it with \`${command(id)}\`, then call again.`,
+    details: { ...(owner ? { rule } : {}), approvalId: id },
+  });
+}
+
+function refused({ name, rule, expiresAt }: AskRequest, owner: boolean): ToolcribError {
   return new ToolcribError(
     "denied",
     `The answer to whether ${name} may be used was no, or none came until ${expiresAt}.`,
-    {
-      details: { rule },
-    },
+    owner ? { details: { rule } } : {},
   );
 }

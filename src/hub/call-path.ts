@@ -1,11 +1,13 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import type { AskCallback } from "../model/ask.ts";
 import type { Clock } from "../model/clock.ts";
 import type { GuardRules, Limits as LimitValues } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
 import type { Finding } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Progress } from "../model/protocol.ts";
-import type { Use } from "../model/source.ts";
+import type { ClientSide } from "../model/session.ts";
+import type { InputRound, Use, UseContext } from "../model/source.ts";
 import type { Limits } from "../policy/limits.ts";
 import type { Session } from "../sessions/session.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
@@ -15,12 +17,24 @@ import type { Gate } from "./gate.ts";
 import type { HookChain } from "./hooks.ts";
 import type { SearchTools } from "./search-tools.ts";
 import type { Target } from "./target.ts";
+import type { UnlistedResources } from "./unlisted-resources.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** `_meta` that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject | undefined;
+  /** Who answers what the source asks; the session's own client if absent. */
+  readonly client?: ClientSide | undefined;
+  readonly onNotice?: UseContext["onNotice"] | undefined;
+  readonly logLevel?: string | undefined;
+  readonly input?: InputRound | undefined;
+  /** Answers if the call needs a yes; the session's own callback, or the hub's, if absent. */
+  readonly onAsk?: AskCallback | undefined;
+  /** Params of the request that only the source can make sense of. */
+  readonly extra?: JsonObject | undefined;
+  /** Keeps a result above `limits.resultBytes` for the session, and gives a short one that says where it can be read. */
+  readonly keepLarge?: boolean | undefined;
   /** Who reads the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent" | undefined;
 }
@@ -31,6 +45,8 @@ export interface CallPath {
   readonly catalog: Catalog;
   /** Servers that are not up, for names that nobody else has. */
   readonly absent: AbsentServers;
+  /** Resources that no server lists. */
+  readonly unlisted: UnlistedResources;
   /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   /** There with `tools.max` only. */
@@ -58,6 +74,7 @@ export interface CallInProgress {
   use: Use;
   readonly startedAt: number;
   readonly signal: AbortSignal;
+  readonly onAsk: AskCallback | undefined;
   target: Target | undefined;
   decision: Decision | undefined;
   resultBytes: number;

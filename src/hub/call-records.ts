@@ -7,7 +7,7 @@ export function startOf(call: CallInProgress): StartRecord {
   const { session, use, target, decision } = call;
   return {
     callId: call.id,
-    time: new Date(call.startedAt).toISOString(),
+    time: isoTime(call.startedAt),
     session: session.id,
     door: session.door,
     role: session.role ?? null,
@@ -30,4 +30,13 @@ export function recordOf(call: CallInProgress, outcome: Outcome, now: number): C
     findings: call.findings.map(({ code, severity }) => ({ code, severity })),
     notes: call.notes,
   };
+}
+
+let lastTime = Number.NaN;
+let lastText = "";
+
+/** A call's records state the same time, and many calls begin in one millisecond. */
+function isoTime(time: number): string {
+  if (time !== lastTime) [lastTime, lastText] = [time, new Date(time).toISOString()];
+  return lastText;
 }

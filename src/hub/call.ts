@@ -8,24 +8,26 @@ import { isJsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { Use, UseContext } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
-import { linkSignals } from "./abort.ts";
+import { callSignal } from "./abort.ts";
 import { admit, takeSlot } from "./admit.ts";
 import { argumentsOf, type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-path.ts";
 import { recordOf, startOf } from "./call-records.ts";
 import { describeCall, narrowUse } from "./hook-call.ts";
 import { locate, locateAbsent } from "./locate.ts";
 import { guardedProgress } from "./progress.ts";
+import { withPublicUris } from "./public-uris.ts";
 import { conclude, examine, failed } from "./result.ts";
 import type { Target } from "./target.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-  const link = linkSignals([options.signal, session.closing]);
+  const link = callSignal(options.signal, session);
   const call: CallInProgress = {
     id: randomUUID(),
     session,
     use,
     startedAt: path.clock.now(),
     signal: link.signal,
+    onAsk: options.onAsk,
     target: undefined,
     decision: undefined,
     resultBytes: 0,
@@ -39,13 +41,15 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     const found = (call.target = locate(path, session, use) ?? (await locateAbsent(path, session, use)));
     call.decision = path.gate.decide(session, found.capability, publicNameOf(use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await admit(path, call, found));
-    const slot = takeSlot(path, session, target);
+    const slot = takeSlot(path, call, target);
     try {
-      const seen = describeCall(call, target);
-      const narrowed = await narrowUse(path, seen, target.use, call.notes);
-      path.audit.begin?.(startOf(call), { arguments: argumentsOf(call.use) });
+      const seen = path.hooks.empty ? undefined : describeCall(call, target);
+      const narrowed = seen === undefined ? target.use : await narrowUse(path, seen, target.use, call.notes);
+      const recorded = path.audit.begin?.(startOf(call), { arguments: argumentsOf(call.use) });
+      if (recorded !== undefined) await recorded;
       const raw = await target.source.run(narrowed, contextOf(path, call, target, options));
-      outcome = conclude(call, await examine(path, call, target, seen, path.maskResult(raw), options.audience));
+      const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
+      outcome = conclude(call, await examine(path, call, target, seen, result, options));
     } finally {
       slot.release();
     }
@@ -63,13 +67,20 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
 
 /** What the source learns of the call. */
 function contextOf(path: CallPath, call: CallInProgress, target: Target, options: CallOptions): UseContext {
-  const { onProgress, meta, audience } = options;
+  const { onProgress, meta, audience, client, onNotice, logLevel, input, extra, keepLarge, onAsk } = options;
   return {
     callId: call.id,
     session: call.session,
+    client: client ?? call.session.client,
     signal: call.signal,
     ...(onProgress && { onProgress: (report) => onProgress(guardedProgress(path, target, audience, report)) }),
     ...(meta && { meta }),
+    ...(onNotice && { onNotice: (method, params) => onNotice(method, path.mask(params)) }),
+    ...(logLevel === undefined ? {} : { logLevel }),
+    ...(input && { input }),
+    ...(extra && { extra }),
+    ...(keepLarge && { keepLarge }),
+    ...(onAsk && { onAsk }),
     ...(audience && { audience }),
   };
 }

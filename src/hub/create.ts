@@ -2,44 +2,39 @@
 import { join, resolve } from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
 import { toolcribHome } from "../config/find-config.ts";
-import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { AskCallback } from "../model/ask.ts";
 import { systemClock, type Clock } from "../model/clock.ts";
-import type { ConfigInput } from "../model/config.ts";
 import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
-import type { AskCallback } from "../model/ask.ts";
-import { ToolClasses } from "../policy/classes.ts";
+import { VERSION } from "../model/version.ts";
 import { Limits } from "../policy/limits.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { Secrets } from "../secrets/secrets.ts";
 import { Session } from "../sessions/session.ts";
 import { AuditLog } from "../telemetry/audit/log.ts";
+import type { AuditSink } from "../telemetry/call-record.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
-import type { ConnectionDeps } from "../upstream/connection-deps.ts";
+import { ALL_OFFERS } from "../upstream/client-offer.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
-import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
-import { serverConnection, type ServerConnection } from "../upstream/server-connection.ts";
-import { VERSION } from "../model/version.ts";
-import { AbsentServers } from "./absent-servers.ts";
-import type { CallPath } from "./call-path.ts";
+import { closeOnSignals } from "../upstream/stdio/live-children.ts";
+import { type ConfigSource, loadFrom } from "./config-source.ts";
 import { DefinitionWatch } from "./definition-watch.ts";
 import type { HubEvents } from "./events.ts";
-import { Gate } from "./gate.ts";
+import { FollowedResources } from "./followed-resources.ts";
+import type { IdleClient } from "./idle-client.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
-import { RESULTS_SOURCE } from "./kept-results-source.ts";
 import { makeApprovals } from "./make-approvals.ts";
 import { MaskedEvents } from "./masked-events.ts";
-import { OfferedTools } from "./offered-tools.ts";
-import { aliases, policyOf } from "./rules.ts";
-import { SEARCH_SOURCE } from "./search-definitions.ts";
-import { SearchTools } from "./search-tools.ts";
-import { ToolSearch } from "./tool-search.ts";
-import { type View, Views } from "./view.ts";
+import { relayCatalog } from "./relay.ts";
+import { type Present, Reloader } from "./reload.ts";
+import { ServerSet } from "./server-set.ts";
+import { type LastingParts, trustOf, wire } from "./wiring.ts";
 
 const DEFAULT_WAIT_MS = 10_000;
 const WARNINGS_KEPT = 200;
@@ -61,7 +56,7 @@ export interface HubOptions {
   readonly signal?: AbortSignal;
   /**
    * How long to wait for servers, in milliseconds; 10,000 by default, false for not at all, true for as long as they
-   * take. Who is late joins when it is ready, and a `catalog` event says so.
+   * take. Who is late joins when it is ready, and a `catalog` event says so. `hub.settled()` waits later.
    */
   readonly wait?: boolean | number;
   /** Which servers to connect: those with `autoConnect` (default), none, or the named ones. */
@@ -70,6 +65,8 @@ export interface HubOptions {
   readonly role?: string;
   /** The door that the hub's own session belongs to. */
   readonly door?: string;
+  /** Declares every client capability to servers, for a hub whose callers bring their own; else what the hub's session has. */
+  readonly offers?: "all";
   /** Log messages that servers are asked for, from this level on; `info` by default. */
   readonly logLevel?: string;
   readonly clock?: Clock;
@@ -87,12 +84,12 @@ export interface HubOptions {
  * @param source A path of a config file in any dialect, a config as an object, one already loaded, or nothing: then it is
  * looked for as the command line does.
  */
-export async function createHub(source?: string | ConfigInput | LoadedConfig, options: HubOptions = {}): Promise<Hub> {
+export async function createHub(source?: ConfigSource, options: HubOptions = {}): Promise<Hub> {
   const env = options.env ?? process.env;
   const clock = options.clock ?? systemClock;
   const home = resolve(options.home ?? toolcribHome(env));
-  const config = await load(source, env, home);
-  const { limits: limitValues, tools: hubRules } = config.config;
+  const place = { env, cwd: process.cwd(), home };
+  const config = await loadFrom(source, place);
 
   const redactor = options.redactor ?? new Redactor();
   const events = new MaskedEvents(redactor);
@@ -102,24 +99,15 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
   const session = hubSession(config, options);
+  const idle: { client: IdleClient | undefined } = { client: undefined };
   const pids = new PidRecords(join(home, "run"));
   for (const orphan of await pids.reapOrphans()) {
     warn(
       `A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`,
     );
   }
-  const connections = makeConnections(config, {
-    clock,
-    env,
-    eras: new FileEraMemory(join(home, "cache", "eras.json")),
-    pids,
-    redactor,
-    secrets: new Secrets({ env, home, clock, redactor, ...config.config.secrets }),
-    oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
-    hubSession: session,
-    logLevel: options.logLevel ?? "info",
-  });
-  const catalog = new Catalog({ naming: hubRules.naming, servers: config.servers });
+  const secrets = new Secrets({ env, home, clock, redactor, ...config.config.secrets });
+  const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const audit = new AuditLog({
     dir: join(home, "audit"),
     maxBytes: config.config.audit.maxBytes,
@@ -128,114 +116,122 @@ export async function createHub(source?: string | ConfigInput | LoadedConfig, op
     clock,
     onProblem: warn,
   });
-  const isTrusted = trustOf(config.servers);
-  const watch = new DefinitionWatch({
+  const definitions = new DefinitionWatch({
     config,
     home,
     clock,
     catalog,
     events,
     audit,
-    isTrusted,
-    onVisibilityChange: () => views.forget(),
+    isTrusted: trustOf(config.servers),
+    onVisibilityChange: () => {
+      present.wiring.views.forget();
+      events.emit("visibility", {});
+    },
   });
-  const policy = policyOf(config);
-  const tagsOf = tagsBySource(config.servers);
-  const gate = new Gate({
-    policy,
-    classes: new ToolClasses(config.config.guard.classes),
-    taint: config.config.guard.taint,
-    tagsOf,
-    aliasOf: aliases(config),
-    isOwnerOnly: (name) => registry.isOwnerOnly(name),
-    objections: watch.objections,
-  });
-  const views = new Views(catalog, gate);
-  const view = (viewer: Session): View => views.of(viewer);
-  const search = new ToolSearch({ catalog, view, tagsOf });
-  const path: CallPath = {
-    clock,
-    catalog,
-    absent: new AbsentServers(hubRules.naming, connections.values(), policy),
-    visibleNames: (caller, kind) => views.names(caller, kind),
-    searchTools:
-      hubRules.max === undefined
-        ? undefined
-        : new SearchTools({ search, view, call: (caller, request) => hub.call(caller, request) }),
-    gate,
-    approvals: makeApprovals(config, { clock, events, audit, onAsk: options.onAsk }),
-    limits: new Limits(clock, limitValues),
-    limitValues,
-    hooks: new HookChain(),
-    guard: config.config.guard,
-    isTrusted,
-    mask: redactor.maskAll,
-    maskResult: config.config.secrets.maskResults ? redactor.maskContent : (result) => result,
-    audit: {
-      begin: (record, sent) => audit.begin(record, sent),
-      withhold: (callId) => audit.withhold(callId),
-      write(record, sent) {
-        events.emit("call", record);
-        audit.write(record, sent);
+  const logLevel = { value: options.logLevel ?? "info" };
+  const servers = new ServerSet({
+    deps: {
+      clock,
+      env,
+      eras: new FileEraMemory(join(home, "cache", "eras.json")),
+      pids,
+      redactor,
+      secrets,
+      oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
+      hubSession: session,
+      idleClient: (server, user) => idle.client?.(server, user),
+      offers: options.offers === "all" ? ALL_OFFERS : session.client.capabilities,
+      clientVersion: VERSION,
+      // Connections that are made later take what holds then.
+      get logLevel() {
+        return logLevel.value;
+      },
+      get graceMs() {
+        return present.wiring.config.config.limits.graceMs;
       },
     },
+    catalog,
+    events,
+    sessions: () => hub.sessions(),
+    onReady: (connection) => {
+      definitions.checkInstructions(connection.id, connection.instructions());
+      followed.renew(connection);
+    },
+    onReplaced: (connection) => {
+      reloader.serverReplaced(connection.id);
+      followed.renew(connection);
+    },
+  });
+  const followed = new FollowedResources({
+    originOf: (viewer, uri) => hub.resourceOrigin(viewer, uri),
+    connection: (id) => servers.get(id),
+    sessions: () => hub.sessions(),
+  });
+  const parts: LastingParts = {
+    clock,
+    redactor,
+    registry,
+    catalog,
+    servers,
+    definitions,
+    approvals: makeApprovals(() => present.wiring.config, { clock, events, audit, onAsk: options.onAsk }),
+    limits: new Limits(clock, config.config.limits),
+    hooks: new HookChain(),
+    audit: auditSink(audit, events),
+    call: (caller, request) => hub.call(caller, request),
+  };
+  const present: Present = { wiring: wire(parts, config) };
+
+  // Listens first, so that a definition is looked at before anybody hears of it.
+  definitions.start();
+  relayCatalog(catalog, events);
+  catalog.addSource(registry.source());
+  for (const spec of config.servers) servers.add(spec);
+
+  const isWanted = (spec: ServerSpec): boolean => isChosen(spec, options.connect);
+  const waitFor = (connecting: Promise<unknown>): Promise<void> => waitAtMost(connecting, options.wait, clock);
+  const reloader = new Reloader({ parts, present, place, events, secrets, plugins, isWanted, waitFor });
+  const connecting = (): Promise<unknown> => {
+    const chosen = servers.list().filter(({ spec }) => isWanted(spec));
+    return Promise.all(chosen.map((connection) => connection.connect()));
   };
 
   const hub = new Hub({
-    config,
-    registry,
+    parts,
+    present,
+    reloader,
     session,
-    catalog,
-    connections,
-    path,
-    views,
-    offered: new OfferedTools({ max: hubRules.max, view, search, shows: (viewer, tool) => gate.shows(viewer, tool) }),
+    followed,
     events,
     warnings,
+    settled: () => settled,
+    setIdleClient(client) {
+      idle.client = client;
+    },
+    setLogLevel(level) {
+      logLevel.value = level;
+      for (const connection of servers.all()) void connection.setLogLevel(level);
+    },
     async release() {
       for (const stop of stops) stop();
-      for (const plugin of plugins) plugin.unregister();
-      await watch.close();
+      reloader.unloadPlugins();
+      await definitions.close();
       audit.close();
       pids.close();
     },
   });
   const stops = [
+    // What was not followed again because it was hidden may be seen now.
+    events.on("visibility", () => servers.list().forEach((connection) => followed.renew(connection))),
     registry.on("warning", ({ message }) => warn(message)),
     closeOnAbort(hub, options.signal),
     // A program that does not listen for signals itself must not leave servers behind when it is told to end.
     closeOnSignals(() => hub.close(), { unlessHandled: true }),
   ];
-
-  watch.start();
-  relayEvents(catalog, connections, events);
-  for (const [server, connection] of connections) {
-    connection.on("state", ({ state }) => {
-      if (state.kind === "ready") watch.checkInstructions(server, connection.instructions?.());
-    });
-  }
-  for (const message of catalog.namingWarnings()) warn(message);
-  catalog.addSource(registry.source());
-  for (const connection of connections.values()) catalog.addSource(connection);
-  const connected = Promise.all(chosen(connections, options.connect).map((connection) => connection.connect()));
-  await waitFor(connected, options.wait ?? DEFAULT_WAIT_MS, clock);
+  const settled = waitFor(connecting());
+  if (options.wait !== false) await settled;
   return hub;
-}
-
-function load(
-  source: string | ConfigInput | LoadedConfig | undefined,
-  env: NodeJS.ProcessEnv,
-  home: string,
-): Promise<LoadedConfig> | LoadedConfig {
-  const common = { env, cwd: process.cwd(), home };
-  if (source === undefined) return loadConfig(common);
-  if (typeof source === "string") return loadConfig({ ...common, file: source });
-  return isLoaded(source) ? source : loadConfig({ ...common, config: source });
-}
-
-/** `servers` as a list of specs is what only a loaded config has. */
-function isLoaded(source: ConfigInput | LoadedConfig): source is LoadedConfig {
-  return "baseDir" in source && "servers" in source;
 }
 
 function hubSession(config: LoadedConfig, options: HubOptions): Session {
@@ -251,37 +247,6 @@ function hubSession(config: LoadedConfig, options: HubOptions): Session {
   });
 }
 
-function makeConnections(
-  config: LoadedConfig,
-  deps: Omit<ConnectionDeps, "offers" | "clientVersion">,
-): Map<string, ServerConnection> {
-  const { roots, onSample, onElicit } = deps.hubSession;
-  const offers = { roots: roots.length > 0, sampling: onSample !== undefined, elicitation: onElicit !== undefined };
-  return new Map(
-    config.servers.map((spec) => [spec.id, serverConnection(spec, { ...deps, offers, clientVersion: VERSION })]),
-  );
-}
-
-/** Everything below the hub speaks in events; this is where they become the hub's own. */
-function relayEvents(
-  catalog: Catalog,
-  connections: ReadonlyMap<string, ServerConnection>,
-  events: Emitter<HubEvents>,
-): void {
-  catalog.on("change", (change) => events.emit("catalog", change));
-  catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));
-  for (const [server, connection] of connections) {
-    connection.on("state", ({ previous }) =>
-      events.emit("server", { info: connection.info(), previous: previous.kind }),
-    );
-    connection.on("log", (event) => events.emit("log", { server, ...event }));
-    connection.on("warning", (message) => events.emit("warning", { server, message }));
-    connection.on("resource-updated", (event) =>
-      events.emit("resource-updated", { server, ...event, uri: catalog.publicUri(server, event.uri) }),
-    );
-  }
-}
-
 /** Warnings begin before anybody can listen, so the last of them are kept. */
 function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"][] {
   const kept: HubEvents["warning"][] = [];
@@ -292,37 +257,31 @@ function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"]
   return kept;
 }
 
-async function waitFor(connected: Promise<unknown>, wait: boolean | number, clock: Clock): Promise<void> {
-  if (wait === false) return;
-  if (wait === true) return void (await connected);
+function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {
+  return {
+    begin: (record, sent) => audit.begin(record, sent),
+    withhold: (callId) => audit.withhold(callId),
+    write(record, sent) {
+      events.emit("call", record);
+      audit.write(record, sent);
+    },
+  };
+}
+
+/** Not to wait at the start is no reason to wait for ever later. */
+async function waitAtMost(connecting: Promise<unknown>, wait: HubOptions["wait"], clock: Clock): Promise<void> {
+  if (wait === true) return void (await connecting);
   let stop = (): void => {};
-  const over = new Promise<void>((resolve) => {
-    stop = clock.after(wait, resolve);
+  const over = new Promise<void>((done) => {
+    stop = clock.after(typeof wait === "number" ? wait : DEFAULT_WAIT_MS, done);
   });
-  await Promise.race([connected, over]);
+  await Promise.race([connecting, over]);
   stop();
 }
 
-function tagsBySource(servers: readonly ServerSpec[]): (source: string) => readonly string[] {
-  const tags = new Map(servers.map((spec) => [spec.id, spec.tags ?? []]));
-  return (source) => tags.get(source) ?? [];
-}
-
-/** In-process tools and the hub's own are the program's; a server is trusted only if its entry says so. */
-function trustOf(servers: readonly ServerSpec[]): (source: string) => boolean {
-  const trusted = servers.filter((spec) => spec.trust === "trusted").map((spec) => spec.id);
-  const sources = new Set(["local", SEARCH_SOURCE, RESULTS_SOURCE, ...trusted]);
-  return (source) => sources.has(source);
-}
-
-function chosen(
-  connections: ReadonlyMap<string, ServerConnection>,
-  connect: HubOptions["connect"] = "auto",
-): ServerConnection[] {
-  const all = [...connections.values()];
-  if (connect === "none") return [];
-  if (connect === "auto") return all.filter((connection) => connection.spec.enabled && connection.spec.autoConnect);
-  return all.filter((connection) => connect.includes(connection.id));
+function isChosen({ id, enabled, autoConnect }: ServerSpec, connect: HubOptions["connect"] = "auto"): boolean {
+  if (connect === "none") return false;
+  return connect === "auto" ? enabled && autoConnect : connect.includes(id);
 }
 
 function closeOnAbort(hub: Hub, signal: AbortSignal | undefined): () => void {

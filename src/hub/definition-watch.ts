@@ -1,11 +1,14 @@
 /** Looks at every definition as it is discovered: is it what it was, and does it read like an attack? */
 import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogChange } from "../catalog/change.ts";
+import { KINDS } from "../catalog/source-view.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { scanInstructions } from "../guard/definitions/scan-definition.ts";
 import { describeShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
+import type { PinMode } from "../guard/pins/verdict.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
-import { isAtLeast } from "../model/finding.ts";
+import { type Finding, isAtLeast } from "../model/finding.ts";
 import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { HubEvents } from "./events.ts";
 import type { Objection } from "./gate.ts";
@@ -15,6 +18,8 @@ import { ScannedDefinitions } from "./scanned-definitions.ts";
 
 /** In a message or a record; the rest is counted. */
 const MOST_NAMED = 20;
+/** Texts whose findings are remembered; with a connection for each user there is one for each. */
+const MOST_TEXTS = 200;
 
 interface DefinitionWatchOptions {
   readonly config: LoadedConfig;
@@ -31,22 +36,22 @@ interface DefinitionWatchOptions {
 export class DefinitionWatch {
   readonly objections: readonly Objection[];
   readonly #options: DefinitionWatchOptions;
-  readonly #pins: Pins;
   readonly #scanned: ScannedDefinitions;
+  readonly #scannedTexts = new Map<string, readonly Finding[]>();
+  #config: LoadedConfig;
+  #isTrusted: (source: string) => boolean;
+  #pins: Pins;
+  /** Pins that were replaced and still write. */
+  #writing: Promise<unknown> = Promise.resolve();
 
   constructor(options: DefinitionWatchOptions) {
     this.#options = options;
-    const { guard } = options.config.config;
-    this.#pins = new Pins({
-      file: pinFileFor(options.config.file, options.home),
-      // A config in code has no file that pins could stand beside; several programs would share one by accident.
-      mode: guard.pins ?? (options.config.file === null ? "off" : "warn"),
-      clock: options.clock,
-      onEvent: (event) => this.#pinned(event),
-    });
+    this.#config = options.config;
+    this.#isTrusted = options.isTrusted;
+    this.#pins = this.#makePins();
     this.#scanned = new ScannedDefinitions({
-      mode: guard.definitions,
-      isTrusted: options.isTrusted,
+      mode: () => this.#config.config.guard.definitions,
+      isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
         const found = findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`);
         this.#report(
@@ -68,20 +73,27 @@ export class DefinitionWatch {
 
   /** From now on every version of the catalog is looked at, before anybody else hears of it. */
   start(): void {
-    const { catalog } = this.#options;
-    catalog.on("change", ({ kinds }) => {
-      const { tools, prompts, resources, templates } = catalog.snapshot();
-      if (kinds.includes("tool")) this.#pins.checkAll(tools);
-      this.#scanned.check([...tools, ...prompts, ...resources, ...templates]);
-    });
+    this.#options.catalog.on("change", ({ kinds }) => this.#look(kinds));
     this.#pins.watch();
+  }
+
+  /** Another config: what is listed is looked at again with its eyes. What was told of is not told again. */
+  configure(config: LoadedConfig, isTrusted: (source: string) => boolean): void {
+    this.#config = config;
+    this.#isTrusted = isTrusted;
+    const before = this.#pins;
+    const { file, mode } = this.#pinOptions();
+    if (file !== before.file || mode !== before.mode) {
+      this.#writing = Promise.all([this.#writing, before.close()]);
+      this.#pins = this.#makePins();
+      this.#pins.watch();
+    }
+    this.#look();
   }
 
   /** A server's advice for its use is read by models too. */
   checkInstructions(server: string, text: string | null | undefined): void {
-    if (text === null || text === undefined || this.#options.isTrusted(server)) return;
-    if (this.#options.config.config.guard.definitions === "ignore") return;
-    const serious = scanInstructions(text).filter(({ severity }) => isAtLeast(severity, "medium"));
+    const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
     const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
     this.#report(
@@ -94,8 +106,48 @@ export class DefinitionWatch {
     );
   }
 
-  close(): Promise<void> {
-    return this.#pins.close();
+  /** Whether a server's advice is kept from clients. */
+  withholdsInstructions(server: string, text: string): boolean {
+    return this.#config.config.guard.definitions === "quarantine" && this.#suspicions(server, text).length > 0;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#writing, this.#pins.close()]);
+  }
+
+  #look(kinds: CatalogChange["kinds"] = KINDS): void {
+    const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
+    if (kinds.includes("tool")) this.#pins.checkAll(tools);
+    this.#scanned.check([...tools, ...prompts, ...resources, ...templates]);
+  }
+
+  #pinOptions(): { readonly file: string; readonly mode: PinMode } {
+    const { file, config } = this.#config;
+    return {
+      file: pinFileFor(file, this.#options.home),
+      // A config in code has no file that pins could stand beside; several programs would share one by accident.
+      mode: config.guard.pins ?? (file === null ? "off" : "warn"),
+    };
+  }
+
+  #makePins(): Pins {
+    return new Pins({
+      ...this.#pinOptions(),
+      clock: this.#options.clock,
+      onEvent: (event) => this.#pinned(event),
+    });
+  }
+
+  #suspicions(server: string, text: string | null | undefined): readonly Finding[] {
+    if (text === null || text === undefined || this.#isTrusted(server)) return [];
+    if (this.#config.config.guard.definitions === "ignore") return [];
+    let serious = this.#scannedTexts.get(text);
+    if (serious === undefined) {
+      serious = scanInstructions(text).filter(({ severity }) => isAtLeast(severity, "medium"));
+      if (this.#scannedTexts.size >= MOST_TEXTS) this.#scannedTexts.clear();
+      this.#scannedTexts.set(text, serious);
+    }
+    return serious;
   }
 
   /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded and not warned of. */

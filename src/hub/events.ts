@@ -1,15 +1,36 @@
 import type { CatalogChange } from "../catalog/change.ts";
 import type { AskAnswer, AskRequest } from "../model/ask.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import type { CallRecord } from "../telemetry/call-record.ts";
+import type { ReloadReport } from "./reload-report.ts";
 
 export interface HubEvents {
   /** A server changed its state. */
   server: { readonly info: ServerInfo; readonly previous: ServerState["kind"] };
   catalog: CatalogChange;
-  /** A server's own log message. `user`: on whose connection, where each user has one; show it to nobody else. */
-  log: { readonly server: string; readonly message: LogMessage; readonly user?: string };
+  /** What sessions may see can be other than before although the catalog did not change: rules or pins did. */
+  visibility: Readonly<Record<string, never>>;
+  /**
+   * A server's own log message. `user`: on whose connection, where each user has one, null for the hub owner's own; show
+   * it to nobody else. `callId`: it belongs to that call, and the caller has got it.
+   */
+  log: {
+    readonly server: string;
+    readonly message: LogMessage;
+    readonly user?: string | null;
+    readonly callId?: string;
+  };
+  /** Any other notification of a server that belongs to no call. */
+  notice: {
+    readonly server: string;
+    readonly method: string;
+    readonly params: JsonObject;
+    readonly user?: string | null;
+  };
+  /** The config was loaded again and holds from now on; `hub.config` is the new one. */
+  reload: { readonly report: ReloadReport };
   /** Something odd that harmed nothing. */
   warning: { readonly server?: string; readonly message: string };
   /** A call waits for somebody's yes. */
@@ -17,6 +38,15 @@ export interface HubEvents {
   answer: { readonly request: AskRequest; readonly answer: AskAnswer | "timeout" };
   /** A call ended. */
   call: CallRecord;
-  /** A resource that some session subscribed to changed; `uri` is the public one. */
-  "resource-updated": { readonly server: string; readonly uri: string; readonly user?: string };
+  /**
+   * A resource that some session subscribed to changed, or a part of one; `uri` is the public one, `originUri` the server's
+   * own, `params` what the server said.
+   */
+  "resource-updated": {
+    readonly server: string;
+    readonly uri: string;
+    readonly originUri: string;
+    readonly params?: JsonObject;
+    readonly user?: string | null;
+  };
 }

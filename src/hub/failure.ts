@@ -24,6 +24,7 @@ export function failed(
   audience: CallOptions["audience"],
 ): Outcome {
   const { id: callId, session, target, use } = call;
+  path.approvals.spend(callId);
   const plain = path.mask(error.toObject());
   const server = target?.capability.origin.source ?? serverNamedBy(plain);
   if (server === undefined) return { ok: false, callId, error: plain };

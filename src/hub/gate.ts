@@ -1,4 +1,5 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
+import { splitMappedUri } from "../catalog/public-uris.ts";
 import type { Capability } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolClasses } from "../policy/classes.ts";
@@ -6,6 +7,7 @@ import type { Explanation, Policy, Subject } from "../policy/decide.ts";
 import type { Matchable } from "../policy/pattern.ts";
 import type { Session } from "../sessions/session.ts";
 import { RESULTS_SOURCE } from "./kept-results-source.ts";
+import { RememberedDecisions } from "./remembered-decisions.ts";
 import { isSearchTool } from "./search-definitions.ts";
 
 /** Says more about a capability than rules do; undefined if it has nothing to say. */
@@ -26,9 +28,16 @@ export interface GateOptions {
 
 export class Gate {
   readonly #options: GateOptions;
+  readonly #openWorld = new WeakMap<Capability, boolean>();
+  readonly #decided = new RememberedDecisions();
 
   constructor(options: GateOptions) {
     this.#options = options;
+  }
+
+  /** False for a session whose role nothing names: it sees nothing. */
+  knowsRoleOf({ role }: Session): boolean {
+    return role === undefined || this.#options.policy.knowsRole(role);
   }
 
   /** Whether the session sees it in lists. What must be asked for is seen. */
@@ -38,12 +47,15 @@ export class Gate {
 
   /** The strictest of what everybody says. */
   decide(session: Session, capability: Capability, uri?: string): Decision {
-    return this.verdicts(session, capability, uri).reduce(strictest);
+    let decision = this.#ruled(session, capability, uri);
+    if (isOwn(capability)) return decision;
+    for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
+    return strictest(decision, this.#taintVerdict(session, capability));
   }
 
   /** What everybody says: rules first, then objections, then taint. A yes to one question is no yes to another. */
   verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
-    const taint = this.#taintVerdict(session, capability);
+    const taint = isOwn(capability) ? undefined : this.#taintVerdict(session, capability);
     return [...this.#standing(session, capability, uri), ...(taint === undefined ? [] : [taint])];
   }
 
@@ -62,7 +74,13 @@ export class Gate {
   /** True if what it returns comes from the open world. */
   isOpenWorld(capability: Capability): boolean {
     // What `toolcrib_call` brings in is laid to the tool that it ran.
-    return !isSearchTool(capability) && this.#options.classes.has(this.#matchable(capability), "openWorld");
+    if (isSearchTool(capability)) return false;
+    let openWorld = this.#openWorld.get(capability);
+    if (openWorld === undefined) {
+      openWorld = this.#options.classes.has(this.#matchable(capability), "openWorld");
+      this.#openWorld.set(capability, openWorld);
+    }
+    return openWorld;
   }
 
   /** @param uri What is read, where the capability is a template that it fits: rules on either hold. */
@@ -72,8 +90,7 @@ export class Gate {
     return {
       kind: capability.kind,
       publicName: capability.name,
-      alias:
-        capability.kind === "template" ? uri : this.#options.aliasOf(capability.origin.source, capability.origin.name),
+      aliases: this.#aliases(capability, uri),
       originName: capability.origin.name,
       server: local ? null : capability.origin.source,
       annotations: isTool ? capability.definition.annotations : undefined,
@@ -82,13 +99,44 @@ export class Gate {
     };
   }
 
+  /** A rule on a URI holds however the server's name is put before it. */
+  #aliases({ kind, name, origin }: Capability, uri: string | undefined): string[] {
+    switch (kind) {
+      case "template":
+        return uri === undefined ? [] : [uri, ...inServersWords(uri)];
+      case "resource":
+        return inServersWords(name);
+      default: {
+        const alias = this.#options.aliasOf(origin.source, origin.name);
+        return alias === undefined ? [] : [alias];
+      }
+    }
+  }
+
   #standing(session: Session, capability: Capability, uri?: string): Decision[] {
-    // A session's own kept results are nobody else's, and were decided on when they were made.
-    if (capability.origin.source === RESULTS_SOURCE) return [{ verdict: "allow", rule: null }];
-    if (isSearchTool(capability)) return [this.#searchVerdict(session, capability)];
-    const byRules = this.#options.policy.decide(this.subject(capability, uri), session);
+    const byRules = this.#ruled(session, capability, uri);
+    if (isOwn(capability)) return [byRules];
     const objections = this.#options.objections.map((objects) => objects(capability));
     return [byRules, ...objections.filter((decision) => decision !== undefined)];
+  }
+
+  /** What the rules say, which stays the same for as long as the capability and the session's rules do. */
+  #ruled(session: Session, capability: Capability, uri?: string): Decision {
+    // A session's own kept results are nobody else's, and were decided on when they were made.
+    if (capability.origin.source === RESULTS_SOURCE) return ALLOWED;
+    // There are as many URIs to a template as anybody likes.
+    if (capability.kind === "template" && uri !== undefined) return this.#byRules(session, capability, uri);
+    // And as many names for roles that there are not.
+    if (!this.knowsRoleOf(session)) return this.#byRules(session, capability);
+    // Whether a tool is its owner's only can change while its definition does not.
+    const { origin, kind } = capability;
+    const ownerOnly = kind === "tool" && origin.source === "local" && this.#options.isOwnerOnly(origin.name);
+    return this.#decided.of(capability, session, ownerOnly, () => this.#byRules(session, capability));
+  }
+
+  #byRules(session: Session, capability: Capability, uri?: string): Decision {
+    if (isSearchTool(capability)) return this.#searchVerdict(session, capability);
+    return this.#options.policy.decide(this.subject(capability, uri), session);
   }
 
   /**
@@ -105,7 +153,6 @@ export class Gate {
   #taintVerdict(session: Session, capability: Capability): Decision | undefined {
     const { taint: mode, classes } = this.#options;
     if (mode === "off" || session.taint === null || capability.kind !== "tool") return undefined;
-    if (isSearchTool(capability)) return undefined;
     const subject = this.#matchable(capability);
     const risk = (["destructive", "sendsOut"] as const).find((name) => classes.has(subject, name));
     if (risk === undefined) return undefined;
@@ -114,13 +161,24 @@ export class Gate {
   }
 
   #matchable(capability: Capability): Matchable {
-    const { kind, publicName, alias, originName, annotations, tags } = this.subject(capability);
-    return { kind, names: [publicName, originName, ...(alias === undefined ? [] : [alias])], annotations, tags };
+    const { kind, publicName, aliases = [], originName, annotations, tags } = this.subject(capability);
+    return { kind, names: [publicName, originName, ...aliases], annotations, tags };
   }
 }
 
+function inServersWords(uri: string): string[] {
+  const mapped = splitMappedUri(uri);
+  return mapped === undefined ? [] : [mapped.uri];
+}
+
+const ALLOWED: Decision = Object.freeze({ verdict: "allow", rule: null });
 const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
 
-function strictest(first: Decision, second: Decision): Decision {
-  return STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
+function strictest(first: Decision, second: Decision | undefined): Decision {
+  return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
+}
+
+/** The hub's own: nothing to pin, and nothing that they could bring in by themselves. */
+function isOwn(capability: Capability): boolean {
+  return capability.origin.source === RESULTS_SOURCE || isSearchTool(capability);
 }

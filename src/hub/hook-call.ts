@@ -26,7 +26,6 @@ export async function narrowUse(
   use: Use,
   notes: Record<string, unknown>,
 ): Promise<Use> {
-  if (path.hooks.empty) return use;
   const args = await path.hooks.before(seen, notes);
   if (use.kind === "tool") return { ...use, arguments: args };
   // Hooks only leave arguments out, so the values of a prompt are still the strings they were.

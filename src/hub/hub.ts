@@ -1,9 +1,8 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
-import type { Catalog } from "../catalog/catalog.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { AskAnswer, AskRequest } from "../model/ask.ts";
-import type { ToolCapability } from "../model/capability.ts";
+import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -19,13 +18,19 @@ import type { ToolRegistry } from "../tools/registry.ts";
 import type { ServerConnection } from "../upstream/server-connection.ts";
 import { agentTools } from "./agent-tools.ts";
 import { runCall } from "./call.ts";
-import type { CallOptions, CallPath } from "./call-path.ts";
+import type { CallOptions } from "./call-path.ts";
+import type { ConfigSource } from "./config-source.ts";
 import type { HubEvents } from "./events.ts";
+import type { FollowedResources } from "./followed-resources.ts";
+import { followConfig } from "./follow-config.ts";
 import type { Hooks } from "./hooks.ts";
-import { notFound } from "./locate.ts";
-import type { OfferedTools } from "./offered-tools.ts";
+import type { IdleClient } from "./idle-client.ts";
+import { locate, notFound } from "./locate.ts";
+import type { Present, Reloader } from "./reload.ts";
+import type { ReloadReport } from "./reload-report.ts";
 import { CALL_TOOL, isSearchTool } from "./search-definitions.ts";
-import type { View, Views } from "./view.ts";
+import type { View } from "./view.ts";
+import type { LastingParts, Wiring } from "./wiring.ts";
 
 export interface CallRequest extends CallOptions {
   readonly name: string;
@@ -58,58 +63,82 @@ export interface ToolsOptions {
   readonly query?: string;
 }
 
-/** What `createHub` has wired. */
-export interface HubParts {
-  readonly config: LoadedConfig;
-  readonly registry: ToolRegistry;
+/** What `createHub` has made. */
+export interface HubOwn {
+  readonly parts: LastingParts;
+  readonly present: Present;
+  readonly reloader: Reloader;
   readonly session: Session;
-  readonly catalog: Catalog;
-  readonly connections: ReadonlyMap<string, ServerConnection>;
-  readonly path: CallPath;
-  readonly views: Views;
-  readonly offered: OfferedTools;
+  readonly followed: FollowedResources;
   readonly events: Emitter<HubEvents>;
   readonly warnings: readonly HubEvents["warning"][];
+  readonly settled: () => Promise<void>;
+  readonly setLogLevel: (level: string) => void;
+  readonly setIdleClient: (client: IdleClient) => void;
   /** Runs after everything is closed. */
   readonly release: () => Promise<void>;
 }
 
+export interface ServerInstructions {
+  /** The id of the server. */
+  readonly server: string;
+  /** Its name for people. */
+  readonly name: string;
+  readonly text: string;
+}
+
 export class Hub {
-  readonly config: LoadedConfig;
   readonly registry: ToolRegistry;
   /** The session of the program that made the hub. */
   readonly session: Session;
-  readonly #parts: HubParts;
+  readonly #own: HubOwn;
+  readonly #parts: LastingParts;
   readonly #sessions = new Set<Session>();
+  readonly #following = new Set<() => void>();
   #closed: Promise<void> | undefined;
 
-  constructor(parts: HubParts) {
-    this.#parts = parts;
-    this.config = parts.config;
-    this.registry = parts.registry;
-    this.session = parts.session;
+  constructor(own: HubOwn) {
+    this.#own = own;
+    this.#parts = own.parts;
+    this.registry = own.parts.registry;
+    this.session = own.session;
+  }
+
+  /** The one that holds now; another one after a reload. */
+  get config(): LoadedConfig {
+    return this.#wiring.config;
   }
 
   on<Name extends keyof HubEvents>(name: Name, listener: (event: HubEvents[Name]) => void): () => void {
-    return this.#parts.events.on(name, listener);
+    return this.#own.events.on(name, listener);
   }
 
   /** The last warnings, those from before `createHub` resolved included. The config's own are in `config.warnings`. */
   warnings(): readonly HubEvents["warning"][] {
-    return [...this.#parts.warnings];
+    return [...this.#own.warnings];
+  }
+
+  /** Resolves when the servers that connect by themselves were ready or had failed once, or took too long. */
+  settled(): Promise<void> {
+    return this.#own.settled();
+  }
+
+  /** Those that are open, the hub's own first. */
+  sessions(): readonly Session[] {
+    return [this.session, ...this.#sessions];
   }
 
   openSession(options: SessionOptions = {}): Session {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
-    const parts = this.#parts;
+    const { limits, servers } = this.#parts;
     const session = new Session(options, (closed) => {
       this.#sessions.delete(closed);
-      parts.path.limits.forget(closed.id);
+      limits.forget(closed.id);
       this.registry.forgetContext(closed.id);
-      for (const connection of parts.connections.values()) connection.endSession(closed.id);
+      for (const connection of servers.all()) connection.endSession(closed.id);
     });
     this.#sessions.add(session);
-    for (const connection of parts.connections.values()) connection.startSession?.(session);
+    for (const connection of servers.list()) connection.startSession?.(session);
     return session;
   }
 
@@ -134,17 +163,28 @@ export class Hub {
     return this.#run(session, use, options);
   }
 
-  subscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
-    return this.#run(session, { kind: "subscribe", uri }, options);
+  async subscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
+    const outcome = await this.#run(session, { kind: "subscribe", uri }, options);
+    if (outcome.ok) this.#own.followed.add(session, uri);
+    return outcome;
   }
 
   unsubscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
+    this.#own.followed.delete(session, uri);
     return this.#run(session, { kind: "unsubscribe", uri }, options);
   }
 
-  /** What a session may see. The same object until the catalog changes. */
+  /** Who has a resource, listed or not, that the session may see, and what its URI is there. */
+  resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
+    const { path } = this.#wiring;
+    const target = locate(path, session, { kind: "resource", uri });
+    if (target?.use.kind !== "resource" || !path.gate.shows(session, target.capability, uri)) return undefined;
+    return { source: target.source.id, name: target.use.uri };
+  }
+
+  /** What a session may see. The same object until the catalog changes, or a `visibility` event. */
   view(session: Session): View {
-    return this.#parts.views.of(session);
+    return this.#wiring.views.of(session);
   }
 
   /**
@@ -152,7 +192,7 @@ export class Hub {
    * Those left out can still be called by name.
    */
   offered(session: Session, options: { readonly query?: string } = {}): readonly ToolCapability[] {
-    return this.#parts.offered.of(session, options.query);
+    return this.#wiring.offered.of(session, options.query);
   }
 
   /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */
@@ -167,11 +207,11 @@ export class Hub {
       provider: options.for ?? "raw",
       session,
       inlineBytes: this.config.config.limits.inlineBytes,
-      serverName: (id) => this.#parts.connections.get(id)?.spec.name ?? id,
+      serverName: (id) => this.#parts.servers.get(id)?.spec.name ?? id,
       call: (caller, request) => this.call(caller, request),
       toolBehind: (tool, args) => this.#toolBehind(session, tool, args),
       onUnusable: (tool, reason) =>
-        this.#parts.events.emit("warning", {
+        this.#own.events.emit("warning", {
           server: tool.origin.source,
           message: `The tool ${tool.name} is left out: ${reason}`,
         }),
@@ -180,7 +220,8 @@ export class Hub {
 
   /** Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. */
   explain(session: Session, name: string): Explanation | undefined {
-    const { catalog, path } = this.#parts;
+    const { path } = this.#wiring;
+    const { catalog } = path;
     const capability =
       path.searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
       catalog.find(name) ??
@@ -192,18 +233,18 @@ export class Hub {
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
   missing(session: Session, toolName: string): ToolcribError {
     const use: Use = { kind: "tool", name: toolName, arguments: {} };
-    const { absent, visibleNames } = this.#parts.path;
+    const { absent, visibleNames } = this.#wiring.path;
     return absent.explain(session, use) ?? notFound(use, visibleNames(session, "tool"));
   }
 
   /** Calls that wait for a yes. */
   asked(): AskRequest[] {
-    return this.#parts.path.approvals.pending();
+    return this.#parts.approvals.pending();
   }
 
   /** Answers a waiting call. False if it no longer waits. */
   answer(id: string, answer: AskAnswer): boolean {
-    return this.#parts.path.approvals.answer(id, answer);
+    return this.#parts.approvals.answer(id, answer);
   }
 
   quarantined(): readonly Quarantined[] {
@@ -211,7 +252,7 @@ export class Hub {
   }
 
   servers(): ServerInfo[] {
-    return [...this.#parts.connections.values()].map((connection) => connection.info());
+    return this.#parts.servers.list().map((connection) => connection.info());
   }
 
   /**
@@ -233,13 +274,69 @@ export class Hub {
 
   /** Reads the lists of one server again, or of all. */
   async refresh(id?: string): Promise<void> {
-    const connections = id === undefined ? [...this.#parts.connections.values()] : [this.#connection(id)];
+    const connections = id === undefined ? this.#parts.servers.list() : [this.#connection(id)];
     await Promise.all(connections.map((connection) => connection.refresh()));
   }
 
   /** Adds hooks to the call path; the returned function takes them out. */
   use(hooks: Hooks): () => void {
-    return this.#parts.path.hooks.use(hooks);
+    return this.#parts.hooks.use(hooks);
+  }
+
+  /**
+   * Loads the config again, from where it came or from elsewhere, and takes over what changed: other servers are not
+   * touched, calls under way finish with what they began with. Rejects, and changes nothing, if it does not load.
+   */
+  reload(source?: ConfigSource): Promise<ReloadReport> {
+    return this.#own.reloader.reload(source);
+  }
+
+  /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
+  watch(): () => void {
+    const { reloader, events } = this.#own;
+    const stop = followConfig(
+      {
+        config: () => this.config,
+        onReload: (listener) => events.on("reload", listener),
+        reloadIfChanged: () => reloader.reloadIfChanged(),
+        warn: (message) => events.emit("warning", { message }),
+      },
+      { clock: this.#parts.clock },
+    );
+    this.#following.add(stop);
+    return () => {
+      this.#following.delete(stop);
+      stop();
+    };
+  }
+
+  /** Who answers servers that ask without a call under way; the hub's own callbacks where it names nobody. */
+  setIdleClient(client: IdleClient): void {
+    this.#own.setIdleClient(client);
+  }
+
+  /** Asks every server, also those that come later, for log messages from this level on. */
+  setLogLevel(level: string): void {
+    this.#own.setLogLevel(level);
+  }
+
+  /** Tells servers that the roots of a client changed; those of the modern era ask each time. */
+  rootsChanged(): void {
+    for (const connection of this.#parts.servers.list()) void connection.rootsChanged();
+  }
+
+  /** The servers' own advice on how to use them, of those of which the session sees anything, in the config's order. */
+  instructions(session: Session): ServerInstructions[] {
+    const { tools, resources, templates, prompts } = this.view(session);
+    const seen = new Set([...tools, ...resources, ...templates, ...prompts].map(({ origin }) => origin.source));
+    return this.#parts.servers.list().flatMap((connection) => {
+      const { id, spec } = connection;
+      // Where each user has a connection, what was said to the hub's owner is not for a session without a user.
+      const isTheirs = spec.isolation !== "user" || session.user !== undefined || session === this.session;
+      const text = seen.has(id) && isTheirs ? connection.instructions(session.user) : null;
+      if (text === null || text === "" || this.#parts.definitions.withholdsInstructions(id, text)) return [];
+      return [{ server: id, name: spec.name ?? id, text }];
+    });
   }
 
   /** Ends every session, call, server and child process. Safe to call twice. */
@@ -253,11 +350,17 @@ export class Hub {
   }
 
   async #close(): Promise<void> {
-    for (const session of [this.session, ...this.#sessions]) session.close();
-    await Promise.all([...this.#parts.connections.values()].map((connection) => connection.close()));
+    for (const stop of this.#following) stop();
+    this.#own.reloader.stop();
+    for (const session of this.sessions()) session.close();
+    await this.#parts.servers.close();
     this.#parts.catalog.close();
-    await this.#parts.release();
-    this.#parts.events.clear();
+    await this.#own.release();
+    this.#own.events.clear();
+  }
+
+  get #wiring(): Wiring {
+    return this.#own.present.wiring;
   }
 
   /** Results of `toolcrib_call` are results of the tool that it ran, and as untrusted. */
@@ -267,13 +370,18 @@ export class Hub {
   }
 
   #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-    return runCall(this.#parts.path, session, use, options);
+    return runCall(this.#wiring.path, session, use, options);
   }
 
   #connection(id: string): ServerConnection {
-    const connection = this.#parts.connections.get(id);
+    const { servers } = this.#parts;
+    const connection = servers.get(id);
     if (connection !== undefined) return connection;
-    const known = [...this.#parts.connections.keys()].join(", ") || "none";
+    const known =
+      servers
+        .list()
+        .map((each) => each.id)
+        .join(", ") || "none";
     throw new ToolcribError("not_found", `There is no server "${id}".`, { hint: `Known servers: ${known}.` });
   }
 }

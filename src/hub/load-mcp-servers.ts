@@ -1,4 +1,5 @@
 /** The one-liner for agent loops that keep a ToolRegistry: MCP servers in, tools in the registry, kept in step. */
+import { isDeepStrictEqual } from "node:util";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { PromptCapability, ResourceCapability } from "../model/capability.ts";
 import type { ConfigInput } from "../model/config.ts";
@@ -78,13 +79,21 @@ export async function loadMCPServers(
   };
 
   mirror();
-  const stop = hub.on("catalog", (change) => {
-    if (!change.kinds.includes("tool")) return;
-    const current = mirror();
-    onToolsChanged?.(current);
-  });
+  const stops = [
+    hub.on("catalog", (change) => {
+      if (!change.kinds.includes("tool")) return;
+      const current = mirror();
+      onToolsChanged?.(current);
+    }),
+    // Other rules may show or hide tools although no server changed.
+    hub.on("visibility", () => {
+      const before = [...mirrored.values()];
+      const current = mirror();
+      if (!isDeepStrictEqual(before, [...mirrored.values()])) onToolsChanged?.(current);
+    }),
+  ];
   const close = async (): Promise<void> => {
-    stop();
+    for (const stop of stops) stop();
     await hub.close();
     for (const { remove } of mirrored.values()) remove();
     mirrored.clear();

@@ -10,11 +10,13 @@ import type { AbsentServers } from "./absent-servers.ts";
 import { keptResultsTarget } from "./kept-results-source.ts";
 import type { SearchTools } from "./search-tools.ts";
 import type { Target } from "./target.ts";
+import type { UnlistedResources } from "./unlisted-resources.ts";
 
 interface Lookup {
   readonly catalog: Catalog;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly absent: AbsentServers;
+  readonly unlisted: UnlistedResources;
   readonly searchTools?: SearchTools | undefined;
 }
 
@@ -23,7 +25,7 @@ export function locate(lookup: Lookup, session: Session, use: Use): Target | und
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
   const own = lookup.searchTools?.target(session, use);
   if (own !== undefined) return own;
-  const found = find(lookup.catalog, use);
+  const found = find(lookup, session, use);
   const source = found && lookup.catalog.source(found.capability.origin.source);
   return found && source && { capability: found.capability, source, use: found.use };
 }
@@ -35,7 +37,11 @@ export async function locateAbsent(lookup: Lookup, session: Session, use: Use): 
   throw lookup.absent.explain(session, use) ?? notFound(use, lookup.visibleNames(session, use.kind));
 }
 
-function find(catalog: Catalog, use: Use): { capability: Capability; use: Use } | undefined {
+function find(
+  { catalog, unlisted }: Lookup,
+  session: Session,
+  use: Use,
+): { capability: Capability; use: Use } | undefined {
   switch (use.kind) {
     case "tool": {
       const capability = catalog.find(use.name);
@@ -48,17 +54,17 @@ function find(catalog: Catalog, use: Use): { capability: Capability; use: Use } 
     case "resource":
     case "subscribe":
     case "unsubscribe": {
-      const found = catalog.findResource(use.uri);
+      const found = catalog.findResource(use.uri) ?? unlisted.find(session, use.uri);
       return found && { capability: found.capability, use: { ...use, uri: found.uri } };
     }
     case "completion": {
-      if (use.ref.type === "ref/prompt") {
-        const capability = catalog.findPrompt(use.ref.name);
-        return capability && { capability, use: { ...use, ref: { type: "ref/prompt", name: capability.origin.name } } };
+      const { ref } = use;
+      if (ref.type === "ref/prompt") {
+        const capability = catalog.findPrompt(ref.name);
+        return capability && { capability, use: { ...use, ref: { ...ref, name: capability.origin.name } } };
       }
-      const { uri } = use.ref;
-      const capability = catalog.snapshot().templates.find((template) => template.name === uri);
-      return capability && { capability, use: { ...use, ref: { type: "ref/resource", uri: capability.origin.name } } };
+      const capability = catalog.snapshot().templates.find((template) => template.name === ref.uri);
+      return capability && { capability, use: { ...use, ref: { ...ref, uri: capability.origin.name } } };
     }
   }
 }

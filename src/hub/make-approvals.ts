@@ -15,17 +15,26 @@ interface Parts {
   readonly onAsk: AskCallback | undefined;
 }
 
-/** Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit. */
-export function makeApprovals(config: LoadedConfig, { clock, events, audit, onAsk }: Parts): Approvals {
+/**
+ * Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit.
+ * @param config The one that holds now: it may change while questions are open.
+ */
+export function makeApprovals(config: () => LoadedConfig, { clock, events, audit, onAsk }: Parts): Approvals {
   return new Approvals({
     clock,
-    timeoutMs: config.config.tools.askTimeout,
+    get timeoutMs() {
+      return config().config.tools.askTimeout;
+    },
     onAsk,
     remember: async (request) => {
-      await rememberAnswer(config, request).catch((error: unknown) => {
+      try {
+        await rememberAnswer(config(), request);
+        return true;
+      } catch (error) {
         const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
         events.emit("warning", { message });
-      });
+        return false;
+      }
     },
     onAsked: (request) => events.emit("ask", request),
     onAnswered: (request, answer) => {

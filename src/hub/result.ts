@@ -1,6 +1,7 @@
 /** What becomes of a source's result on its way out: the guard, hooks, taint, and the Outcome. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { inspectResult } from "../guard/inspect-result.ts";
+import { inspectResult, type Untrusted } from "../guard/inspect-result.ts";
+import { markOf } from "../guard/untrusted-mark.ts";
 import { readableText } from "../guard/wrap/model-content.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
@@ -8,34 +9,70 @@ import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, Result } from "../model/protocol.ts";
 import type { CallInProgress, CallOptions, CallPath } from "./call-path.ts";
 import type { HookCall } from "./hooks.ts";
+import { RESULTS_SOURCE } from "./kept-results-source.ts";
+import { keepLargeResult, LARGEST_KEPT } from "./large-result.ts";
 import { taint } from "./taint.ts";
 import type { Target } from "./target.ts";
 import { untrustedOrigin } from "./untrusted-origin.ts";
 
 export { failed } from "./failure.ts";
 
-/** The result as it may be handed out. Throws `too_large` or `blocked` for one that may not. */
+/**
+ * The result as it may be handed out. Throws `too_large` or `blocked` for one that may not. With `keepLarge` a tool's large
+ * result becomes a short one and is kept; resources and prompts have no form for that and stay `too_large`.
+ */
 export async function examine(
   path: CallPath,
   call: CallInProgress,
   target: Target,
-  seen: HookCall,
+  /** As hooks see it; undefined where there are none. */
+  seen: HookCall | undefined,
   raw: Result,
-  audience: CallOptions["audience"],
+  options: Pick<CallOptions, "audience" | "keepLarge">,
 ): Promise<Result> {
-  const { source: server, name: tool } = target.capability.origin;
-  const untrusted = untrustedOrigin(path, { server, tool }, audience);
-  const inspection = await inspectResult(raw, { resultBytes: path.limitValues.resultBytes, untrusted }, nextTurn);
+  const isQuestion = raw["resultType"] === "input_required";
+  // The rounds of one call need one yes.
+  if (isQuestion) path.approvals.giveBack(call.id, { hasRun: true });
+  else path.approvals.spend(call.id);
+
+  const limit = path.limitValues.resultBytes;
+  const mayKeep = options.keepLarge === true && call.use.kind === "tool" && !isQuestion;
+  const resultBytes = isKept(target) ? Infinity : mayKeep ? Math.max(limit, LARGEST_KEPT) : limit;
+  const untrusted = untrustedOf(path, target, raw, options.audience);
+  const inspection = await inspectResult(raw, { resultBytes, untrusted }, nextTurn);
   call.findings = inspection.findings;
   if (inspection.verdict === "rejected") {
     const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
     const details = findings.length === 0 ? undefined : { findings };
     throw new ToolcribError(inspection.code, inspection.message, { hint: inspection.hint, details });
   }
-  call.resultBytes = inspection.bytes;
+  const bytes = (call.resultBytes = inspection.bytes);
   taint(path, call, target);
   const passed = inspection.verdict === "changed" ? inspection.result : raw;
-  return path.hooks.empty ? passed : annotated(await path.hooks.after(seen, passed, call.notes), call.notes);
+  // Hooks look at the whole, so that nothing is kept that they withhold.
+  const result = seen === undefined ? passed : annotated(await path.hooks.after(seen, passed, call.notes), call.notes);
+  if (!mayKeep || bytes <= limit) return result;
+  const { name, definition } = target.capability;
+  const promisesStructure = "outputSchema" in definition && definition["outputSchema"] !== undefined;
+  return keepLargeResult({ session: call.session, callId: call.id, name, result, bytes, limit, promisesStructure });
+}
+
+function isKept({ source }: Target): boolean {
+  return source.id === RESULTS_SOURCE;
+}
+
+/** What was kept has been inspected, but perhaps for a program; an agent gets it with boundaries. */
+function untrustedOf(
+  path: CallPath,
+  target: Target,
+  raw: Result,
+  audience: CallOptions["audience"],
+): Untrusted | undefined {
+  const { source: server, name: tool } = target.capability.origin;
+  if (!isKept(target)) return untrustedOrigin(path, { server, tool }, audience);
+  const mark = markOf(raw);
+  if (mark === undefined || mark.wrapped || audience !== "agent") return undefined;
+  return untrustedOrigin(path, mark, audience);
 }
 
 function annotated(result: Result, notes: Readonly<Record<string, unknown>>): Result {

@@ -23,6 +23,8 @@ export function policyOf({ config, file, servers }: LoadedConfig): Policy {
       replaced: replacedRules(servers, spec, whereOf),
       rules: spec.tools,
       roles: spec.roles,
+      tags: spec.tags,
+      replaces: spec.replaces,
       replacedFor: replacedFor.get(spec.id),
     },
   ]);

@@ -8,7 +8,8 @@ import type { Decision } from "../model/decision.ts";
 import { isAtLeast } from "../model/finding.ts";
 
 interface ScannedDefinitionsOptions {
-  readonly mode: GuardRules["definitions"];
+  /** Asked each time: the config may change. */
+  readonly mode: () => GuardRules["definitions"];
   readonly isTrusted: (source: string) => boolean;
   readonly onSuspicious: (capability: Capability, findings: readonly DefinitionFinding[]) => void;
   /** Those that were not told of before, whatever their severity. */
@@ -28,7 +29,7 @@ export class ScannedDefinitions {
 
   /** To be called with everything that is listed, whenever that changes. */
   check(capabilities: readonly Capability[]): void {
-    if (this.#options.mode === "ignore") return;
+    if (this.#options.mode() === "ignore") return;
     for (const capability of capabilities) {
       const findings = this.#scan(capability);
       if (findings.length > 0)
@@ -49,7 +50,7 @@ export class ScannedDefinitions {
   }
 
   objectionTo(capability: Capability): Decision | undefined {
-    if (this.#options.mode !== "quarantine") return undefined;
+    if (this.#options.mode() !== "quarantine") return undefined;
     const [worst] = this.#scan(capability);
     if (worst === undefined) return undefined;
     const where = `its own definition (${worst.path}); guard.definitions is quarantine`;

@@ -32,8 +32,13 @@ interface InnerCall {
   readonly arguments: JsonObject;
   readonly signal: UseContext["signal"];
   readonly onProgress: UseContext["onProgress"];
+  readonly onNotice: UseContext["onNotice"];
+  readonly logLevel: UseContext["logLevel"];
   readonly meta: UseContext["meta"];
   readonly audience: UseContext["audience"];
+  readonly keepLarge: UseContext["keepLarge"];
+  readonly client: UseContext["client"];
+  readonly onAsk: UseContext["onAsk"];
 }
 
 const MAX_LINE = 160;
@@ -101,8 +106,20 @@ export class SearchTools {
         hint: `Call ${name} itself.`,
       });
     }
-    const { signal, onProgress, meta, audience } = context;
-    const outcome = await this.#options.call(session, { name, arguments: args, signal, onProgress, meta, audience });
+    const { signal, onProgress, onNotice, logLevel, meta, audience, keepLarge, client, onAsk } = context;
+    const outcome = await this.#options.call(session, {
+      name,
+      arguments: args,
+      signal,
+      onProgress,
+      onNotice,
+      logLevel,
+      meta,
+      audience,
+      keepLarge,
+      client,
+      onAsk,
+    });
     if (outcome.ok) return outcome.result;
     const { error, result } = outcome;
     if (result !== undefined) return result;

@@ -8,8 +8,9 @@ import type {
   TemplateCapability,
   ToolCapability,
 } from "../model/capability.ts";
+import { RecentMap } from "../model/recent-map.ts";
 import type { Use } from "../model/source.ts";
-import type { ToolRules } from "../model/tool-rules.ts";
+import type { SessionRules } from "../model/tool-rules.ts";
 import type { Session } from "../sessions/session.ts";
 import type { Gate } from "./gate.ts";
 
@@ -21,13 +22,22 @@ export interface View {
   readonly prompts: readonly PromptCapability[];
 }
 
+/** What clients choose by themselves must not fill the memory; a view that went is made again when it is asked for. */
+const MOST_OF_ROLES = 64;
+const MOST_NARROWED = 64;
+
 export class Views {
   readonly #catalog: Catalog;
   readonly #gate: Gate;
   #snapshot: Snapshot | undefined;
-  #views = new Map<string, View>();
-  /** Sessions with rules of their own; sessions of one door usually share one object of rules. */
-  #narrowed = new WeakMap<ToolRules, Map<string, View>>();
+  /** For roles that nothing names, however many are invented. */
+  #nothing: View | undefined;
+  readonly #ofRoles = new RecentMap<string, View>(MOST_OF_ROLES);
+  /** Apart, so that no choice of parts drives out the views that roles have by the config. */
+  readonly #narrowed = new RecentMap<string, View>(MOST_NARROWED);
+  /** By the object of rules, so doors share one object between sessions that are narrowed in the same way. */
+  readonly #rulesIds = new WeakMap<SessionRules, number>();
+  #lastRulesId = 0;
 
   constructor(catalog: Catalog, gate: Gate) {
     this.#catalog = catalog;
@@ -40,8 +50,14 @@ export class Views {
       this.forget();
       this.#snapshot = snapshot;
     }
-    const views = this.#viewsFor(session.rules);
-    const key = `${session.owner ? "owner" : "guest"}${session.role === undefined ? "" : `:${session.role}`}`;
+    if (!this.#gate.knowsRoleOf(session)) {
+      this.#nothing ??= { version: snapshot.version, tools: [], resources: [], templates: [], prompts: [] };
+      return this.#nothing;
+    }
+    const { rules, role, owner } = session;
+    const views = rules === undefined ? this.#ofRoles : this.#narrowed;
+    const who = `${owner ? "owner" : "guest"}${role === undefined ? "" : `:${role}`}`;
+    const key = rules === undefined ? who : `${this.#idOf(rules)} ${who}`;
     let view = views.get(key);
     if (view === undefined) {
       const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
@@ -59,15 +75,15 @@ export class Views {
 
   /** For when what may be seen changed and the catalog did not, as after the approval of a pin. */
   forget(): void {
-    this.#views = new Map();
-    this.#narrowed = new WeakMap();
+    this.#nothing = undefined;
+    this.#ofRoles.clear();
+    this.#narrowed.clear();
   }
 
-  #viewsFor(rules: ToolRules | undefined): Map<string, View> {
-    if (rules === undefined) return this.#views;
-    let views = this.#narrowed.get(rules);
-    if (views === undefined) this.#narrowed.set(rules, (views = new Map()));
-    return views;
+  #idOf(rules: SessionRules): number {
+    let id = this.#rulesIds.get(rules);
+    if (id === undefined) this.#rulesIds.set(rules, (id = ++this.#lastRulesId));
+    return id;
   }
 
   names(session: Session, kind: Use["kind"]): readonly string[] {

@@ -5,8 +5,8 @@ export const WINDOW_MS = 60_000;
  * cost. Grows only as far as it is used.
  */
 export class CallWindow {
-  readonly #limit: number;
-  readonly #times: number[] = [];
+  #limit: number;
+  #times: number[] = [];
   /** Where the oldest time stands once the ring is full. */
   #oldest = 0;
   #newest = Number.NEGATIVE_INFINITY;
@@ -30,6 +30,14 @@ export class CallWindow {
     }
     this.#times[this.#oldest] = now;
     this.#oldest = (this.#oldest + 1) % this.#limit;
+  }
+
+  /** Another limit; the calls made so far still count. */
+  resize(limit: number): void {
+    const inOrder = [...this.#times.slice(this.#oldest), ...this.#times.slice(0, this.#oldest)];
+    this.#times = inOrder.slice(-limit);
+    this.#oldest = 0;
+    this.#limit = limit;
   }
 
   get quietSince(): number {

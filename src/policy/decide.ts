@@ -2,7 +2,7 @@
 import type { Capability } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
-import type { ToolRules } from "../model/tool-rules.ts";
+import type { SessionRules, ToolRules } from "../model/tool-rules.ts";
 import type { Matchable } from "./pattern.ts";
 import { RuleList } from "./rule-list.ts";
 
@@ -10,6 +10,9 @@ export interface ServerPolicy {
   readonly rules?: ToolRules | undefined;
   /** Roles that may see the server; all if absent. */
   readonly roles?: readonly string[] | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** For a role's own server: the id of the server whose place it takes. */
+  readonly replaces?: string | undefined;
   /** Roles that have a server of their own in its place. */
   readonly replacedFor?: readonly string[] | undefined;
   /** For a role's own server: the rules of the server that it replaces, which hold on. */
@@ -40,14 +43,15 @@ export interface Subject {
   /** Public name, or public URI of a resource or template. */
   readonly publicName: string;
   /**
-   * Another name that rules hold for: of a tool at a role's own server its name at the server that is replaced, of a
-   * template the URI that is read through it.
+   * Other names that rules hold for: of a tool at a role's own server its name at the server that is replaced, of a
+   * template the URI that is read through it, of a URI that names its server the server's own.
    */
-  readonly alias?: string | undefined;
+  readonly aliases?: readonly string[] | undefined;
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
   readonly annotations?: ToolAnnotations | undefined;
+  /** Those of its server if absent. */
   readonly tags?: readonly string[] | undefined;
   readonly ownerOnly?: boolean | undefined;
 }
@@ -57,7 +61,7 @@ export interface Who {
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
   /** Rules of the session itself; they narrow what is left. */
-  readonly rules?: ToolRules | undefined;
+  readonly rules?: SessionRules | undefined;
 }
 
 /** One level's say, for `policy explain`. */
@@ -72,6 +76,8 @@ export interface Explanation {
   readonly decision: Decision;
   readonly steps: readonly Step[];
 }
+
+const THIS_SESSION = "this session";
 
 interface Compiled<P> {
   readonly policy: P;
@@ -89,7 +95,7 @@ export class Policy {
   readonly #servers = new Map<string, Compiled<ServerPolicy>>();
   readonly #roles = new Map<string, Compiled<RolePolicy>>();
   readonly #knownRoles: ReadonlySet<string>;
-  readonly #sessionRules = new WeakMap<ToolRules, RuleList>();
+  readonly #sessionRules = new WeakMap<SessionRules, RuleList>();
   readonly #replacedRules = new WeakMap<ToolRules, RuleList>();
 
   constructor(options: PolicyOptions) {
@@ -103,6 +109,11 @@ export class Policy {
     }
     const named = [...options.servers.values()].flatMap(({ roles = [] }) => roles);
     this.#knownRoles = new Set([...this.#roles.keys(), ...named]);
+  }
+
+  /** Whether anything names the role. To one that nothing names everything is denied. */
+  knowsRole(name: string): boolean {
+    return this.#knownRoles.has(name);
   }
 
   decide(subject: Subject, who: Who): Decision {
@@ -124,8 +135,8 @@ export class Policy {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
     const session = who.rules === undefined ? undefined : this.#compileSession(who.rules);
-    const { kind, annotations, tags } = subject;
-    const publicNames = subject.alias === undefined ? [subject.publicName] : [subject.publicName, subject.alias];
+    const { kind, annotations, tags = server?.policy.tags } = subject;
+    const publicNames = [subject.publicName, ...(subject.aliases ?? [])];
     const byPublicName: Matchable = { kind, names: publicNames, annotations, tags };
     // A server's rules may also use the names that the server itself gives.
     const byEitherName: Matchable = { kind, names: [subject.originName, ...publicNames], annotations, tags };
@@ -138,7 +149,7 @@ export class Policy {
     if (replaced !== undefined)
       steps.push(levelStep("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
     if (role !== undefined) steps.push(levelStep("role", role.policy.where, role.rules, byPublicName, isTool));
-    if (session !== undefined) steps.push(levelStep("session", "this session", session, byPublicName, isTool));
+    if (session !== undefined) steps.push(levelStep("session", THIS_SESSION, session, byPublicName, isTool));
     return steps;
   }
 
@@ -170,6 +181,7 @@ export class Policy {
     if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
       yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
     }
+    if (who.rules !== undefined) yield* partDenials(subject, who.rules, server);
   }
 
   #compiled({ rules, where }: { readonly rules: ToolRules; readonly where: string }): RuleList {
@@ -181,13 +193,32 @@ export class Policy {
     return compiled;
   }
 
-  #compileSession(rules: ToolRules): RuleList {
+  #compileSession(rules: SessionRules): RuleList {
     let compiled = this.#sessionRules.get(rules);
     if (compiled === undefined) {
-      compiled = new RuleList("session", rules, "this session");
+      compiled = new RuleList("session", rules, THIS_SESSION);
       this.#sessionRules.set(rules, compiled);
     }
     return compiled;
+  }
+}
+
+/** What lies outside the part of the hub that the session asked for. */
+function* partDenials(
+  { server: id, tags: given }: Subject,
+  { servers, tags }: SessionRules,
+  server: ServerPolicy | undefined,
+): Generator<Step> {
+  if (servers !== undefined) {
+    const isMeant =
+      servers.includes(id ?? "local") || (server?.replaces !== undefined && servers.includes(server.replaces));
+    if (!isMeant) yield denial({ level: "session", list: "servers", pattern: servers.join(", "), where: THIS_SESSION });
+  }
+  if (tags !== undefined) {
+    const has = given ?? server?.tags ?? [];
+    if (!tags.some((tag) => has.includes(tag))) {
+      yield denial({ level: "session", list: "tags", pattern: tags.join(", "), where: THIS_SESSION });
+    }
   }
 }
 

@@ -21,7 +21,7 @@ const SWEEP_ABOVE = 1024;
 
 export class Limits {
   readonly #clock: Clock;
-  readonly #options: LimitsOptions;
+  #options: LimitsOptions;
   readonly #servers = new Map<string, CallWindow>();
   readonly #sessions = new Map<string, CallWindow>();
   readonly #underWay = new Map<string, number>();
@@ -32,6 +32,16 @@ export class Limits {
   constructor(clock: Clock, options: LimitsOptions) {
     this.#clock = clock;
     this.#options = options;
+  }
+
+  /** Other limits from now on; what was counted so far still counts. */
+  configure(options: LimitsOptions): void {
+    const isSame = options.callsPerMinute === this.#options.callsPerMinute;
+    this.#options = options;
+    if (isSame) return;
+    for (const windows of [this.#servers, this.#sessions]) {
+      for (const window of windows.values()) window.resize(options.callsPerMinute);
+    }
   }
 
   /** Counts a call against its server and its session, or refuses it; a refused call counts against nothing. */

@@ -1,39 +1,96 @@
-/** Whole texts of results that were too long to hand to a model, readable until the session needs the room. */
+/** Whole results that were too long to hand out, readable until the session, or the process, needs the room. */
+import type { JsonObject } from "../model/json.ts";
 import type { ReadResourceResult } from "../model/protocol.ts";
 
 const PREFIX = "toolcrib://results/";
-const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+const MOST_OF_SESSION = 64 * 1024 * 1024;
+const MOST = 256 * 1024 * 1024;
 
-export class KeptResults {
-  readonly #texts = new Map<string, string>();
+export interface KeptAs {
+  /** Of the text; plain by default. */
+  readonly mimeType?: string;
+  /** What a read gives as `_meta`, such as the mark of untrusted content. */
+  readonly meta?: JsonObject | undefined;
+}
+
+interface Kept extends KeptAs {
+  readonly text: string;
+  readonly bytes: number;
+  readonly forget: () => void;
+}
+
+/** The room that the kept results of several sessions share. Oldest texts make room for new ones. */
+export class ResultRoom {
+  readonly #maxBytes: number;
+  readonly #kept = new Set<Kept>();
   #bytes = 0;
 
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(kept: Kept): void {
+    this.#kept.add(kept);
+    this.#bytes += kept.bytes;
+    for (const oldest of this.#kept) {
+      if (this.#bytes <= this.#maxBytes || oldest === kept) break;
+      oldest.forget();
+    }
+  }
+
+  remove(kept: Kept): void {
+    if (this.#kept.delete(kept)) this.#bytes -= kept.bytes;
+  }
+}
+
+/** Memory is the process's, whichever hub a session belongs to. */
+const processRoom = new ResultRoom(MOST);
+
+export class KeptResults {
+  readonly #room: ResultRoom;
+  readonly #kept = new Map<string, Kept>();
+  #bytes = 0;
+
+  constructor(room: ResultRoom = processRoom) {
+    this.#room = room;
+  }
+
   /** Keeps a text and returns the URI under which this session can read it. Oldest texts make room for new ones. */
-  keep(id: string, text: string): string {
+  keep(id: string, text: string, as: KeptAs = {}): string {
     const uri = `${PREFIX}${id}`;
     this.#forget(uri);
-    this.#texts.set(uri, text);
-    this.#bytes += text.length;
-    for (const oldest of this.#texts.keys()) {
-      if (this.#bytes <= MAX_TOTAL_BYTES || oldest === uri) break;
+    const kept: Kept = { ...as, text, bytes: Buffer.byteLength(text), forget: () => this.#forget(uri) };
+    this.#kept.set(uri, kept);
+    this.#bytes += kept.bytes;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= MOST_OF_SESSION || oldest === uri) break;
       this.#forget(oldest);
     }
+    this.#room.add(kept);
     return uri;
   }
 
   read(uri: string): ReadResourceResult | undefined {
-    const text = this.#texts.get(uri);
-    return text === undefined ? undefined : { contents: [{ uri, mimeType: "text/plain", text }] };
+    const kept = this.#kept.get(uri);
+    if (kept === undefined) return undefined;
+    const { text, mimeType = "text/plain", meta } = kept;
+    return { contents: [{ uri, mimeType, text }], ...(meta === undefined ? {} : { _meta: meta }) };
   }
 
   clear(): void {
-    this.#texts.clear();
-    this.#bytes = 0;
+    for (const uri of [...this.#kept.keys()]) this.#forget(uri);
   }
 
   #forget(uri: string): void {
-    this.#bytes -= this.#texts.get(uri)?.length ?? 0;
-    this.#texts.delete(uri);
+    const kept = this.#kept.get(uri);
+    if (kept === undefined) return;
+    this.#kept.delete(uri);
+    this.#bytes -= kept.bytes;
+    this.#room.remove(kept);
   }
 
   static owns(uri: string): boolean {

@@ -4,9 +4,10 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { AskCallback } from "../model/ask.ts";
 import type { Root } from "../model/protocol.ts";
-import type { ElicitationCallback, SamplingCallback, SessionContext } from "../model/session.ts";
-import type { ToolRules } from "../model/tool-rules.ts";
+import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/session.ts";
+import type { SessionRules } from "../model/tool-rules.ts";
 import { KeptResults } from "./kept-results.ts";
+import { ResourceLinks } from "./resource-links.ts";
 
 export interface SessionOptions {
   /** The door that opens it; for audit and messages. */
@@ -17,14 +18,26 @@ export interface SessionOptions {
   readonly user?: string;
   /** True for the user who runs the hub. Sessions opened in-process are, unless they name a user or say otherwise. */
   readonly owner?: boolean;
-  /** Narrows what is left after the rules of hub, server and role. */
-  readonly rules?: ToolRules;
+  /** Whether an answer "always" from this session's client holds for everybody; true for owners if absent. */
+  readonly decidesForAll?: boolean;
+  /**
+   * Narrows what is left after the rules of hub, server and role. Views and decisions are remembered for the object itself:
+   * a door shares one frozen object between all sessions that are narrowed in the same way, and never changes it.
+   */
+  readonly rules?: SessionRules;
   /** Offered to servers as a root. */
   readonly workspaceDir?: string;
   readonly onSample?: SamplingCallback;
   readonly onElicit?: ElicitationCallback;
   /** Answers for calls that an `ask` rule holds back. Without it they are denied. */
   readonly onAsk?: AskCallback;
+  /**
+   * The command that says yes to a held call. With it, a call that needs a yes where nobody can be asked is refused with
+   * this command in its hint, and the same call goes through once somebody has approved it.
+   */
+  readonly approveCommand?: (approvalId: string) => string;
+  /** Those of another session of the same client: what one was given links to, both can read. */
+  readonly links?: ResourceLinks;
 }
 
 /** The call that brought untrusted open-world content into a session. */
@@ -39,29 +52,44 @@ export class Session implements SessionContext {
   readonly id = randomUUID();
   readonly door: string;
   readonly owner: boolean;
+  readonly decidesForAll: boolean;
   declare readonly role?: string;
   declare readonly user?: string;
-  declare readonly rules?: ToolRules;
+  declare readonly rules?: SessionRules;
   declare readonly workspaceDir?: string;
   declare readonly onSample?: SamplingCallback;
   declare readonly onElicit?: ElicitationCallback;
   declare readonly onAsk?: AskCallback;
+  declare readonly approveCommand?: (approvalId: string) => string;
   readonly roots: readonly Root[];
+  readonly client: ClientSide;
   readonly results = new KeptResults();
+  /** Links that it was given to resources that nobody lists. */
+  readonly links: ResourceLinks = new ResourceLinks();
   /** What was answered with "session": the list that asked, and the public name. */
   readonly granted = new Set<string>();
+  /** The calls under way; they end with it. */
+  readonly running = new Set<AbortController>();
   #taint: Taint | null = null;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
 
   constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}) {
-    const { door = "library", owner = options.user === undefined, workspaceDir, ...given } = options;
+    const {
+      door = "library",
+      owner = options.user === undefined,
+      workspaceDir,
+      decidesForAll = owner,
+      ...given
+    } = options;
     this.door = door;
     this.owner = owner;
+    this.decidesForAll = decidesForAll;
     // Only what was given becomes a property: callers tell absent from undefined.
     Object.assign(this, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
     if (workspaceDir !== undefined) this.workspaceDir = resolve(workspaceDir);
     this.roots = this.workspaceDir === undefined ? [] : [rootOf(this.workspaceDir)];
+    this.client = clientOf(this.id, this.roots, options);
     this.#onClose = onClose;
     // One listener for each call under way, however many there are.
     setMaxListeners(0, this.#closed.signal);
@@ -88,6 +116,7 @@ export class Session implements SessionContext {
   close(): void {
     if (this.closed) return;
     this.#closed.abort();
+    for (const call of this.running) call.abort();
     this.results.clear();
     this.#onClose(this);
   }
@@ -95,6 +124,21 @@ export class Session implements SessionContext {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+/** Only what can be answered is declared, so that servers can choose another way. */
+function clientOf(key: string, roots: readonly Root[], { onSample, onElicit }: SessionOptions): ClientSide {
+  return {
+    key,
+    capabilities: {
+      ...(roots.length > 0 ? { roots: { listChanged: true } } : {}),
+      ...(onSample ? { sampling: {} } : {}),
+      ...(onElicit ? { elicitation: { form: {} } } : {}),
+    },
+    ...(roots.length > 0 ? { listRoots: async () => ({ roots: [...roots] }) } : {}),
+    ...(onSample ? { sample: onSample } : {}),
+    ...(onElicit ? { elicit: onElicit } : {}),
+  };
 }
 
 function rootOf(dir: string): Root {

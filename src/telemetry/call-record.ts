@@ -35,10 +35,10 @@ export interface SentArguments {
   readonly arguments: unknown;
 }
 
-/** Takes every record. Must not throw and must not wait: it runs at the beginning and at the end of each call. */
+/** Takes every record. Must not throw or reject: it runs at the beginning and at the end of each call. */
 export interface AuditSink {
-  /** Right before a call reaches its source. On the disk's way when it returns. */
-  begin?(record: StartRecord, sent?: SentArguments): void;
+  /** Right before a call reaches its source, which waits until the record is on the disk's way. */
+  begin?(record: StartRecord, sent?: SentArguments): Promise<void> | undefined;
   /** A call that began will have no record, because somebody with the right to do so keeps it back. */
   withhold?(callId: string): void;
   write(record: CallRecord, sent?: SentArguments): void;

@@ -1,9 +1,8 @@
 /** Compiles JSON Schemas to validators with ajv, once per schema object, in the dialect that the schema declares. */
-import { Ajv } from "ajv";
-import { Ajv2019 } from "ajv/dist/2019.js";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import type { Options, ValidateFunction } from "ajv";
-import addFormats from "ajv-formats";
+import { createRequire } from "node:module";
+import type { Ajv, Options, ValidateFunction } from "ajv";
+import type { Ajv2019 } from "ajv/dist/2019.js";
+import type { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../model/json.ts";
 
 type AnyAjv = Ajv | Ajv2019 | Ajv2020;
@@ -17,6 +16,12 @@ const OPTIONS: Options = {
   allErrors: true,
   verbose: true,
 };
+
+/**
+ * Most hubs have no tools of their own to check arguments for, and ajv takes 3 MB and 40 ms: it is loaded for the first one.
+ * By require, as registering a tool is no asynchronous thing.
+ */
+const require = createRequire(import.meta.url);
 
 const shared = new Map<Dialect, AnyAjv>();
 const compiled = new WeakMap<JsonObject, ValidateFunction>();
@@ -54,8 +59,18 @@ function sharedAjv(dialect: Dialect): AnyAjv {
 }
 
 function createAjv(dialect: Dialect): AnyAjv {
+  const { Ajv, Ajv2019, Ajv2020, addFormats } = loadAjv();
   const ajv =
     dialect === "2020-12" ? new Ajv2020(OPTIONS) : dialect === "2019-09" ? new Ajv2019(OPTIONS) : new Ajv(OPTIONS);
-  addFormats.default(ajv);
+  addFormats(ajv);
   return ajv;
+}
+
+/** What `require` gives is untyped; the casts name the types of the very same modules. */
+function loadAjv() {
+  const { Ajv } = require("ajv") as typeof import("ajv");
+  const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
+  const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+  const { default: addFormats } = require("ajv-formats") as typeof import("ajv-formats").default;
+  return { Ajv, Ajv2019, Ajv2020, addFormats };
 }

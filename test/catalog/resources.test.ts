@@ -71,6 +71,74 @@ describe("public URIs", () => {
       "toolcrib://servers/a/TOOLCRIB://servers/b/x",
     ]);
     expect(catalog.findResource("toolcrib://results/1")).toBeUndefined();
+    expect(catalog.publicUri("a", "toolcrib://results/2")).toBe("toolcrib://servers/a/toolcrib://results/2");
+  });
+});
+
+describe("[gate-03] URIs that their server does not list", () => {
+  const two = (): Catalog => {
+    const catalog = new Catalog({ servers: [{ id: "a" }, { id: "b @1" }] });
+    catalog.setSources([
+      new FakeSource("a", { ...resources("x://listed"), ...templates("t://{id}", "u://{+any}") }),
+      new FakeSource("b @1", { ...resources("u://only-b"), ...templates("u://deep/{id}", "v://{id}") }),
+      new FakeSource("local", tools("t"), "local"),
+    ]);
+    return catalog;
+  };
+
+  it.each([
+    ["b @1", "free://1", "free://1"],
+    ["b @1", "x://listed", "toolcrib://servers/b%20%401/x://listed"],
+    ["b @1", "t://1", "toolcrib://servers/b%20%401/t://1"],
+    ["b @1", "v://1", "v://1"],
+    ["b @1", "u://other", "toolcrib://servers/b%20%401/u://other"],
+    ["a", "u://other", "u://other"],
+    ["a", "v://1", "toolcrib://servers/a/v://1"],
+    // Its own template fits, but the other server's would be asked.
+    ["a", "u://deep/1", "toolcrib://servers/a/u://deep/1"],
+    ["a", "u://only-b", "toolcrib://servers/a/u://only-b"],
+    ["a", "ToolCrib:x", "toolcrib://servers/a/ToolCrib:x"],
+  ])("of %s: %s is public as %s, which leads back to it", (source, uri, expected) => {
+    const catalog = two();
+    expect(catalog.publicUri(source, uri)).toBe(expected);
+    const route = catalog.findResource(expected);
+    if (expected === uri && route === undefined) expect(uri).toBe("free://1");
+    else expect(route).toMatchObject({ source, uri });
+  });
+
+  it("have a route in the form that names the server, with what rules need", () => {
+    expect(two().findResource("toolcrib://servers/b%20%401/free://1")).toEqual({
+      source: "b @1",
+      uri: "free://1",
+      capability: {
+        kind: "resource",
+        name: "toolcrib://servers/b%20%401/free://1",
+        origin: { source: "b @1", name: "free://1" },
+        definition: { uri: "free://1", name: "free://1" },
+        fingerprint: "",
+      },
+    });
+  });
+
+  it("take what is listed under its own name", () => {
+    const capability = { kind: "resource", name: "x://listed", fingerprint: expect.stringMatching(/./) };
+    expect(two().findResource("toolcrib://servers/a/x://listed")).toMatchObject({ uri: "x://listed", capability });
+  });
+
+  it.each([
+    "free://1",
+    "toolcrib://servers/c/free://1",
+    "toolcrib://servers/local/free://1",
+    "toolcrib://servers/b @1/free://1",
+    "toolcrib://servers/%61/free://1",
+    "toolcrib://servers/%zz/free://1",
+    "toolcrib://servers//free://1",
+    "toolcrib://servers/a",
+    "TOOLCRIB://servers/a/free://1",
+    // The public form of this one is t://1.
+    "toolcrib://servers/a/t://1",
+  ])("%s leads nowhere", (uri) => {
+    expect(two().findResource(uri)).toBeUndefined();
   });
 });
 

@@ -32,6 +32,21 @@ describe("imports", () => {
     ]);
   });
 
+  it("[gate-07a] are named with the files that the config was made of, there or not", async () => {
+    const place = new Workplace();
+    place.write("there.json", { mcpServers: {} });
+    const file = place.write("toolcrib.json", { import: ["there.json", "missing.json", "there.json"] });
+    const loaded = await place.load({ file });
+    const etc = join(place.home, "etc/mcp-servers.json");
+    expect(loaded.files).toEqual([file, join(place.dir, "there.json"), join(place.dir, "missing.json"), etc]);
+    expect(loaded.inCode).toBe(false);
+    expect(await place.load({ config: { import: ["there.json"] } })).toMatchObject({
+      files: [join(place.dir, "there.json")],
+      inCode: true,
+    });
+    expect(await place.load()).toMatchObject({ inCode: false });
+  });
+
   it("[spine-05c] reads the home's etc/mcp-servers.json without any config file", async () => {
     const place = new Workplace();
     place.write("home/etc/mcp-servers.json", { servers: [{ id: "c", transport: { type: "stdio", command: "x" } }] });

@@ -232,7 +232,6 @@ describe("keys that are not built", () => {
     const config = {
       mcpServers: { a: entry },
       skills: {},
-      http: {},
       agent: {},
       store: "postgres://x",
       sandbox: "docker",
@@ -247,7 +246,6 @@ describe("keys that are not built", () => {
       "mcpServers.a.sandbox",
       "mcpServers.a.replicas",
       "skills",
-      "http",
       "agent",
       "store",
       "sandbox",

@@ -211,6 +211,7 @@ describe("[guard-18a] the audit of calls and answers", () => {
       use: { kind: "tool", name: "files__send", arguments: { to: "bob" } },
       startedAt: 0,
       signal: new AbortController().signal,
+      onAsk: undefined,
       target: undefined,
       decision: { verdict: "ask", rule },
       resultBytes: 0,

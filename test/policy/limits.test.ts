@@ -100,6 +100,39 @@ describe("concurrency", () => {
   });
 });
 
+describe("[gate-07a] other limits", () => {
+  it("hold at once, and what was counted before still counts", () => {
+    const { limits, time } = setUp(5, 2);
+    for (let call = 0; call < 4; call += 1) {
+      const taken = limits.take("a", "s");
+      if (taken.ok) taken.release();
+      time.now += 1000;
+    }
+    limits.configure({ callsPerMinute: 3, concurrency: 2 });
+    expect(limits.take("a", "other")).toMatchObject({ ok: false, retryAfterMs: 57_000 });
+    limits.configure({ callsPerMinute: 4, concurrency: 2 });
+    expect(limits.take("a", "other").ok).toBe(true);
+    expect(limits.take("a", "other").ok).toBe(false);
+    limits.configure({ callsPerMinute: 100, concurrency: 1 });
+    expect(limits.take("a", "other")).toMatchObject({
+      ok: false,
+      what: expect.stringContaining("under way") as string,
+    });
+    expect(limits.take("b", "other").ok).toBe(true);
+  });
+
+  it("keep a full ring in order", () => {
+    const { limits, time } = setUp(3);
+    for (let call = 0; call < 5; call += 1) {
+      expect(limits.take("a", `s${call}`).ok).toBe(true);
+      time.now += 30_000;
+    }
+    // Of the last three calls, 90 s, 60 s and 30 s ago, only the last is within a minute.
+    limits.configure({ callsPerMinute: 1, concurrency: 1000 });
+    expect(limits.take("a", "t")).toMatchObject({ ok: false, retryAfterMs: 30_000 });
+  });
+});
+
 describe("memory", () => {
   it("forgets sessions that ended", () => {
     const { limits } = setUp(1);

@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { KeptResults } from "../../src/sessions/kept-results.ts";
+import { KeptResults, ResultRoom } from "../../src/sessions/kept-results.ts";
 import { Session } from "../../src/sessions/session.ts";
 
 describe("Session", () => {
@@ -59,5 +59,31 @@ describe("KeptResults", () => {
     results.keep("1", "old");
     const uri = results.keep("1", "new");
     expect(results.read(uri)?.contents[0]?.text).toBe("new");
+  });
+
+  it("gives back what it was told of a text with each read", () => {
+    const results = new KeptResults();
+    const uri = results.keep("1", "{}", { mimeType: "application/json", meta: { mark: 1 } });
+    expect(results.read(uri)).toEqual({
+      contents: [{ uri, mimeType: "application/json", text: "{}" }],
+      _meta: { mark: 1 },
+    });
+  });
+
+  it("[gate-06b] shares its room with other sessions: the oldest text of all goes first", () => {
+    const room = new ResultRoom(10);
+    const [first, second] = [new KeptResults(room), new KeptResults(room)];
+    const oldest = first.keep("1", "aaaa");
+    const next = second.keep("2", "bbbb");
+    const newest = first.keep("3", "cccc");
+    expect(first.read(oldest)).toBeUndefined();
+    expect(second.read(next)).toBeDefined();
+    expect(first.read(newest)).toBeDefined();
+    expect(room.bytes).toBe(8);
+    const huge = second.keep("4", "é".repeat(20));
+    expect([first.read(newest), second.read(next)]).toEqual([undefined, undefined]);
+    expect(second.read(huge)).toBeDefined();
+    second.clear();
+    expect(room.bytes).toBe(0);
   });
 });

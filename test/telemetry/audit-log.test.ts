@@ -29,6 +29,29 @@ describe("[guard-18a] a record per call and per decision", () => {
     expect(readFileSync(join(place.dir, place.files()[0] ?? ""), "utf8")).not.toContain('"path"');
   });
 
+  it("[gate-13a] tells the end of a call as it is told, also where it differs from the beginning", async () => {
+    const place = new AuditPlace();
+    const log = place.log({ redact: (text) => text.replace("hush", "[masked]") });
+    const begun = startRecord({ name: "hush", role: "bot" });
+    const ends = [
+      callRecord({ ...begun }),
+      callRecord({ ...begun, name: "other", decision: "deny", user: "ada", origin: { source: "x", name: "hush" } }),
+    ];
+    for (const end of ends) {
+      void log.begin(begun, { arguments: { a: 1 } });
+      log.write(end, { arguments: { a: 2 } });
+    }
+    log.close();
+    const lines = place.lines().flatMap((line) => {
+      const { seq: _seq, prev: _prev, hash: _hash, ...record } = JSON.parse(line) as Record<string, unknown>;
+      return record["type"] === "call" ? [record] : [];
+    });
+    const { name: _name, origin: _origin, notes: _notes, ...same } = ends[0] ?? callRecord();
+    expect(lines[0]).toMatchObject({ ...same, name: "[masked]", argumentBytes: 7 });
+    expect(lines[1]).toMatchObject({ name: "other", decision: "deny", user: "ada", origin: { name: "[masked]" } });
+    expect(lines[0]?.["argumentsHash"]).toBe(lines[1]?.["argumentsHash"]);
+  });
+
   it("keeps decisions and events as records of their own", async () => {
     const place = new AuditPlace();
     const log = place.log();
@@ -42,11 +65,23 @@ describe("[guard-18a] a record per call and per decision", () => {
     expect(records[1]).toMatchObject({ type: "event", event: "pin.approved", details: { before: "a" } });
   });
 
-  it("writes that a call began before begin returns, and shows it only where the end is missing", async () => {
+  it("[gate-13a] writes the beginnings of calls that begin together at once, before any of them goes on", async () => {
+    const place = new AuditPlace();
+    const log = place.log();
+    void log.begin(startRecord());
+    const together = [startRecord(), startRecord(), startRecord()].map((record) => log.begin(record));
+    expect(place.lines()).toHaveLength(2);
+    await together[0];
+    expect(place.lines()).toHaveLength(5);
+    expect(new Set(together).size).toBe(1);
+    log.close();
+  });
+
+  it("writes that a call began before begin lets it go on, and shows it only where the end is missing", async () => {
     const place = new AuditPlace();
     const log = place.log();
     const [ended, hanging, kept] = [startRecord(), startRecord({ user: "ada" }), startRecord()];
-    for (const each of [ended, hanging, kept]) log.begin(each, { arguments: { path: "x" } });
+    for (const each of [ended, hanging, kept]) await log.begin(each, { arguments: { path: "x" } });
     expect(place.lines().map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
       "header",
       "start",
@@ -244,6 +279,41 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     expect(place.problems).toHaveLength(1);
     expect(await place.names()).toEqual(["kept1", "kept2"]);
     expect(verifyAudit(place.dir).chains[0]?.problems).toMatchObject([{ what: "removed", severity: "error" }]);
+  });
+
+  it("[gate-13a] writes again what went into a removed file since it was last looked at", async () => {
+    const place = new AuditPlace();
+    const clock = new FakeClock();
+    const log = place.log({ clock });
+    numbered(log, "gone", 2);
+    log.flush();
+    rmSync(join(place.dir, place.files()[0] ?? ""));
+    void log.begin(startRecord({ name: "began" }));
+    numbered(log, "ended", 1);
+    await settle();
+    expect(place.files()).toEqual([]);
+    await clock.advance(1000);
+    expect(await place.names()).toEqual(["ended1", "began"]);
+    numbered(log, "later", 1);
+    log.close();
+    expect(await place.names()).toEqual(["ended1", "later1", "began"]);
+    expect(place.problems).toHaveLength(1);
+    const { problems, records } = verifyAudit(place.dir).chains[0] ?? {};
+    expect(problems).toMatchObject([{ what: "removed", severity: "error" }]);
+    // With the header and the end.
+    expect(records).toBe(5);
+  });
+
+  it("[gate-13a] looks by itself where much is written in one turn", () => {
+    const place = new AuditPlace();
+    const log = place.log({ clock: new FakeClock() });
+    void log.begin(startRecord());
+    rmSync(join(place.dir, place.files()[0] ?? ""));
+    for (let n = 0; n < 3000; n++) void log.begin(startRecord());
+    log.flush();
+    expect(place.files()).toHaveLength(1);
+    log.close();
+    expect(place.problems).toHaveLength(1);
   });
 });
 

@@ -59,7 +59,7 @@ describe("[guard-18c] reading", () => {
     const log = place.log({ maxBytes: 8192, clock });
     const tail = new AuditTail(place.dir, []);
     const start = startRecord({ name: "slow", time: at(0) });
-    log.begin(start);
+    void log.begin(start);
     numbered(log, "n", 20);
     log.write(callRecord({ callId: start.callId, name: "slow", time: at(0), durationMs: 1000 }));
     log.close();

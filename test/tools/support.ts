@@ -15,11 +15,13 @@ export function tool(name: string, overrides: Partial<Tool> = {}): Tool {
 }
 
 export function session(overrides: Partial<SessionContext> = {}): SessionContext {
-  return { id: "s1", door: "library", owner: true, roots: [], ...overrides };
+  return { id: "s1", door: "library", owner: true, client: { key: "s1", capabilities: {} }, ...overrides };
 }
 
 export function useContext(overrides: Partial<UseContext> = {}): UseContext {
-  return { callId: "call-1", session: session(), signal: new AbortController().signal, ...overrides };
+  const whose = overrides.session ?? session();
+  const { signal } = new AbortController();
+  return { callId: "call-1", session: whose, client: whose.client, signal, ...overrides };
 }
 
 export function use(name: string, args: JsonObject = {}) {

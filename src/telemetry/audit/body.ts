@@ -19,27 +19,71 @@ export interface BodyOptions {
 }
 
 /** What is kept of the arguments of a call: size and hash, and the text if the config wants it. */
-export interface KeptArguments {
+interface KeptArguments {
   readonly argumentBytes?: number | null;
   readonly argumentsHash?: string | null;
   readonly arguments?: string;
 }
 
-export function startBody(record: StartRecord, kept: KeptArguments, { redact }: BodyOptions): string {
-  return JSON.stringify({ type: "start", ...subjectOf(record, redact), ...kept });
+/** What was made of a call when it began; most of it stands in its last record again. */
+export interface BegunCall {
+  readonly record: StartRecord;
+  /** The members of `subjectOf` as JSON, without the braces. */
+  readonly subject: string;
+  readonly kept: KeptArguments;
 }
 
-export function callBody(record: CallRecord, kept: KeptArguments, { redact }: BodyOptions): string {
-  return JSON.stringify({
-    type: "call",
-    ...subjectOf(record, redact),
+export function begunCall(record: StartRecord, sent: SentArguments | undefined, options: BodyOptions): BegunCall {
+  return { record, subject: subjectText(record, options), kept: keptArguments(sent, options) };
+}
+
+export function startBody({ subject, kept }: BegunCall): string {
+  return joined("start", subject, JSON.stringify(kept));
+}
+
+/** @param begun Of the same call, if it began: what went to the tool then, whatever became of the arguments meanwhile. */
+export function callBody(
+  record: CallRecord,
+  sent: SentArguments | undefined,
+  begun: BegunCall | undefined,
+  options: BodyOptions,
+): string {
+  const subject =
+    begun !== undefined && isSameSubject(begun.record, record) ? begun.subject : subjectText(record, options);
+  const rest = JSON.stringify({
     outcome: record.outcome,
     durationMs: record.durationMs,
-    ...kept,
+    ...(begun?.kept ?? keptArguments(sent, options)),
     resultBytes: record.resultBytes,
     findings: (record.findings ?? []).slice(0, FINDINGS).map(({ code, severity }) => ({ code, severity })),
-    ...notesOf("notes", record.notes, redact),
+    ...notesOf("notes", record.notes, options.redact),
   });
+  return joined("call", subject, rest);
+}
+
+/** @param rest The JSON of an object, perhaps an empty one. */
+function joined(type: "start" | "call", subject: string, rest: string): string {
+  return `{"type":"${type}",${subject}${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
+}
+
+function isSameSubject(a: StartRecord, b: StartRecord): boolean {
+  return (
+    a.time === b.time &&
+    a.callId === b.callId &&
+    a.session === b.session &&
+    a.role === b.role &&
+    a.user === b.user &&
+    a.door === b.door &&
+    a.kind === b.kind &&
+    a.name === b.name &&
+    a.origin === b.origin &&
+    a.decision === b.decision &&
+    a.rule === b.rule
+  );
+}
+
+function subjectText(record: StartRecord, { redact }: BodyOptions): string {
+  return JSON.stringify(subjectOf(record, redact)).slice(1, -1);
 }
 
 export function decisionBody(record: DecisionRecord, { redact }: BodyOptions): string {
@@ -83,10 +127,7 @@ function subjectOf(record: StartRecord, redact: (text: string) => string): objec
   };
 }
 
-export function keptArguments(
-  sent: SentArguments | undefined,
-  { salt, keepArguments, redact }: BodyOptions,
-): KeptArguments {
+function keptArguments(sent: SentArguments | undefined, { salt, keepArguments, redact }: BodyOptions): KeptArguments {
   if (sent === undefined) return {};
   let text: string;
   try {

@@ -2,19 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
-import {
-  type BodyOptions,
-  callBody,
-  decisionBody,
-  eventBody,
-  type KeptArguments,
-  keptArguments,
-  startBody,
-} from "./body.ts";
+import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
 import { fileName, hasRested, listFiles } from "./files.ts";
 import { HeadKeeper } from "./head-keeper.ts";
 import { sealLine } from "./line.ts";
@@ -31,9 +23,12 @@ const FILES_PER_LOG = 8;
 const MAX_FILES = 10_000;
 /** Waiting records while the disk takes nothing; the oldest go first. */
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
-/** Calls under way whose arguments are not hashed a second time when they end. */
+/** Calls under way of which nothing is masked or hashed a second time when they end. */
 const MOST_BEGUN = 1000;
 const RETRY_MS = 5000;
+/** How often, and after how much, it is looked whether the file is still in its place. A look costs as much as a write. */
+const LOOK_MS = 100;
+const LOOK_AFTER_LENGTH = 256 * 1024;
 const SEEN_FILES = 8;
 /** More would make a line that is too long. */
 const PRUNED_PER_RECORD = 200;
@@ -67,7 +62,7 @@ export class AuditLog implements AuditSink {
   readonly #onProblem: (message: string) => void;
   readonly #forgetExit: () => void;
   readonly #heads: HeadKeeper;
-  readonly #begun = new Map<string, KeptArguments>();
+  readonly #begun = new Map<string, BegunCall>();
   #file: OpenFile | undefined;
   #recordsInFile = 0;
   #part = 0;
@@ -76,7 +71,14 @@ export class AuditLog implements AuditSink {
   #lastStart = -1;
   #pending: string[] = [];
   #pendingLength = 0;
+  /** What was written since the file was last seen in its place, and how far the chain was then. */
+  #unseen: string[] = [];
+  #unseenLength = 0;
+  #seen: { readonly seq: number; readonly prev: string | null } = { seq: 0, prev: null };
+  #cancelLook: (() => void) | undefined;
   #timer: NodeJS.Immediate | undefined;
+  /** Calls that wait for their begin to be written. */
+  #begins: PromiseWithResolvers<void> | undefined;
   #failing = false;
   #retryAt = 0;
   #cancelRetry = (): void => {};
@@ -113,19 +115,30 @@ export class AuditLog implements AuditSink {
     return this.#lost;
   }
 
-  /** Written at once: what is called next may be what kills this process. */
-  begin(record: StartRecord, sent?: SentArguments): void {
+  /**
+   * Written before the caller goes on: what is called next may be what kills this process. Calls that begin in the same
+   * turn of the event loop, as they do under load, share one write; the promise resolves after it.
+   */
+  begin(record: StartRecord, sent?: SentArguments): Promise<void> | undefined {
+    const isAlone = this.#begun.size === 0;
     this.#add(() => {
-      const kept = keptArguments(sent, this.#body);
-      if (this.#begun.size < MOST_BEGUN) this.#begun.set(record.callId, kept);
-      return startBody(record, kept, this.#body);
+      const begun = begunCall(record, sent, this.#body);
+      if (this.#begun.size < MOST_BEGUN) this.#begun.set(record.callId, begun);
+      return startBody(begun);
     });
-    this.flush();
+    if (isAlone || this.#closed) {
+      this.#flush();
+      return undefined;
+    }
+    this.#flushSoon();
+    this.#begins ??= Promise.withResolvers<void>();
+    return this.#begins.promise;
   }
 
   write(record: CallRecord, sent?: SentArguments): void {
-    this.#add(() => callBody(record, this.#begun.get(record.callId) ?? keptArguments(sent, this.#body), this.#body));
+    this.#add(() => callBody(record, sent, this.#begun.get(record.callId), this.#body));
     this.#begun.delete(record.callId);
+    this.#flushSoon();
   }
 
   withhold(callId: string): void {
@@ -135,16 +148,31 @@ export class AuditLog implements AuditSink {
 
   decision(record: DecisionRecord): void {
     this.#add(() => decisionBody(record, this.#body));
+    this.#flushSoon();
   }
 
   event(record: EventRecord): void {
     this.#add(() => eventBody(record, this.#body));
+    this.#flushSoon();
   }
 
   /** Writes what waits, now. Otherwise it is written at the end of the turn of the event loop in which it came. */
   flush(): void {
+    this.#flush();
+    this.#look();
+    this.#flush();
+  }
+
+  #flush(): void {
     if (this.#timer !== undefined) clearImmediate(this.#timer);
     this.#timer = undefined;
+    this.#writeOut();
+    // Whatever became of the write, calls do not wait for the disk to be mended.
+    this.#begins?.resolve();
+    this.#begins = undefined;
+  }
+
+  #writeOut(): void {
     if (this.#pending.length === 0 || (this.#failing && this.#clock.now() < this.#retryAt)) return;
     try {
       if (this.#lostUntold > 0) this.#tellLost();
@@ -161,10 +189,12 @@ export class AuditLog implements AuditSink {
     if (this.#closed) return;
     this.#retryAt = 0;
     this.#closing = true;
-    this.flush();
+    this.#look();
+    this.#flush();
     this.#closed = true;
     this.#heads.stop();
     this.#cancelRetry();
+    this.#cancelLook?.();
     this.#forgetExit();
     this.#drop(this.#pending.length);
     try {
@@ -196,12 +226,16 @@ export class AuditLog implements AuditSink {
     this.#pending.push(body);
     this.#pendingLength += body.length;
     if (this.#pendingLength > MAX_PENDING_BYTES) {
-      this.flush();
+      this.#flush();
       while (this.#pendingLength > MAX_PENDING_BYTES) this.#drop(1);
     }
+  }
+
+  #flushSoon(): void {
+    if (this.#closed) return;
     this.#timer ??= setImmediate(() => {
       this.#timer = undefined;
-      this.flush();
+      this.#flush();
     });
   }
 
@@ -219,23 +253,49 @@ export class AuditLog implements AuditSink {
         [seq, prev, count] = [seq + 1, sealed.hash, count + 1];
       }
       if (count === 0) {
-        this.#rotate(file);
+        this.#look();
+        if (this.#file === file) this.#rotate(file);
         continue;
       }
       file.append(text);
       this.#seq = seq;
       this.#prev = prev;
       this.#recordsInFile += count;
-      for (const body of this.#pending.splice(0, count)) this.#pendingLength -= body.length;
+      this.#written(this.#pending.splice(0, count));
     }
   }
 
-  #openFile(): OpenFile {
+  #written(bodies: readonly string[]): void {
+    for (const body of bodies) {
+      this.#pendingLength -= body.length;
+      this.#unseenLength += body.length;
+      this.#unseen.push(body);
+    }
+    if (this.#closing) return;
+    if (this.#unseenLength > LOOK_AFTER_LENGTH) return this.#look();
+    this.#cancelLook ??= this.#clock.after(LOOK_MS, () => {
+      this.#cancelLook = undefined;
+      this.#look();
+      this.#flush();
+    });
+  }
+
+  /** If the file is gone, what was written to it since the last look waits again, and will begin a new one. */
+  #look(): void {
     if (this.#file?.isRemoved === true) {
       this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
       this.#file.close();
       this.#file = undefined;
+      this.#pending.unshift(...this.#unseen);
+      this.#pendingLength += this.#unseenLength;
+      ({ seq: this.#seq, prev: this.#prev } = this.#seen);
     }
+    this.#unseen = [];
+    this.#unseenLength = 0;
+    this.#seen = { seq: this.#seq, prev: this.#prev };
+  }
+
+  #openFile(): OpenFile {
     if (this.#file !== undefined) return this.#file;
     // Two files of one chain never share a name, also when the clock stands or goes back.
     const start = Math.max(this.#clock.now(), this.#lastStart + 1);
@@ -264,6 +324,7 @@ export class AuditLog implements AuditSink {
     }
     this.#part += 1;
     this.#prune(file);
+    this.#look();
     return file;
   }
 
@@ -277,7 +338,7 @@ export class AuditLog implements AuditSink {
   #prune(file: OpenFile): void {
     try {
       const bounds = { maxBytes: this.#maxBytes, maxFiles: this.#maxFiles, reserve: this.#fileBytes, now: Date.now() };
-      const victims = filesToPrune(listFiles(this.#dir), basename(file.path), bounds);
+      const victims = filesToPrune(listFiles(this.#dir), file.name, bounds);
       for (let from = 0; from < victims.length; from += PRUNED_PER_RECORD) {
         const some = victims.slice(from, from + PRUNED_PER_RECORD);
         this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
@@ -298,7 +359,7 @@ export class AuditLog implements AuditSink {
 
   #moveHead(): void {
     if (this.#file === undefined || this.#prev === null) return;
-    this.#heads.moved({ file: basename(this.#file.path), seq: this.#seq - 1, hash: this.#prev, closed: this.#closed });
+    this.#heads.moved({ file: this.#file.name, seq: this.#seq - 1, hash: this.#prev, closed: this.#closed });
   }
 
   /** They are written anew with our own alone, so this record is all that is left to show it. */
@@ -327,7 +388,7 @@ export class AuditLog implements AuditSink {
   #fail(error: unknown): void {
     this.#retryAt = this.#clock.now() + RETRY_MS;
     this.#cancelRetry();
-    if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, () => this.flush());
+    if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, () => this.#flush());
     if (this.#failing) return;
     this.#failing = true;
     this.#onProblem(`Audit records cannot be written to ${this.#dir}: ${reasonOf(error)}. Calls go on without them.`);

@@ -1,9 +1,10 @@
 /** A file that this process appends to. */
 import { chmodSync, closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
 export class OpenFile {
   readonly path: string;
+  readonly name: string;
   readonly #fd: number;
   #size = 0;
 
@@ -14,6 +15,7 @@ export class OpenFile {
     // A folder that was there before may be open to others.
     chmodSync(dir, 0o700);
     this.path = path;
+    this.name = basename(path);
     this.#fd = openSync(path, "ax", 0o600);
   }
 
@@ -23,7 +25,12 @@ export class OpenFile {
 
   /** True once somebody removed it: what is written from then on would be lost. */
   get isRemoved(): boolean {
-    return fstatSync(this.#fd).nlink === 0;
+    try {
+      return fstatSync(this.#fd).nlink === 0;
+    } catch {
+      // A file system of another machine knows nothing any more of a file that was removed there.
+      return true;
+    }
   }
 
   /** Writes all of it or nothing, and throws if nothing. */

@@ -1,0 +1,54 @@
+/**
+ * The zod schemas of the config as JSON Schema. That takes 20 ms and gives the same at every start, so the build does it once
+ * and puts the result in the place of this module.
+ */
+import { z } from "zod";
+import { ConfigSchema } from "../model/config.ts";
+import { ServerEntrySchema } from "../model/server-spec.ts";
+
+/** The part of JSON Schema that the config schema uses. */
+export interface SchemaNode {
+  type?: string;
+  description?: string;
+  default?: unknown;
+  properties?: Record<string, SchemaNode>;
+  required?: string[];
+  additionalProperties?: boolean | SchemaNode;
+  propertyNames?: SchemaNode;
+  items?: SchemaNode;
+  anyOf?: SchemaNode[];
+  oneOf?: SchemaNode[];
+  const?: unknown;
+  enum?: unknown[];
+  pattern?: string;
+  minLength?: number;
+  minimum?: number;
+  exclusiveMinimum?: number;
+  maximum?: number;
+  /** Set by `notBuilt()`: what this version cannot do yet. */
+  notBuilt?: string;
+}
+
+export interface SchemaNodes {
+  readonly config: SchemaNode;
+  /** Of one entry under `mcpServers`. */
+  readonly entry: SchemaNode;
+}
+
+export function schemaNodes(): SchemaNodes {
+  return { config: nodeOf(ConfigSchema), entry: nodeOf(ServerEntrySchema) };
+}
+
+function nodeOf(schema: z.ZodType): SchemaNode {
+  // What zod emits for the schemas in src/model is covered by SchemaNode; a test walks the whole of it.
+  return z.toJSONSchema(schema, {
+    io: "input",
+    override: ({ jsonSchema }) => tidy(jsonSchema as SchemaNode),
+  }) as SchemaNode;
+}
+
+/** Bounds that every JSON number and key has anyway are noise for a reader. */
+function tidy(node: SchemaNode): void {
+  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+  if (node.propertyNames !== undefined && node.propertyNames.pattern === undefined) delete node.propertyNames;
+}

@@ -1,0 +1,41 @@
+import { isDeepStrictEqual } from "node:util";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { asToolcribError } from "../model/errors.ts";
+import { watchConfig, type WatchOptions } from "./config-watch.ts";
+
+interface Followed {
+  readonly config: () => LoadedConfig;
+  readonly onReload: (listener: () => void) => () => void;
+  /** Reloads if the files say something else than what holds; another comment is nothing else. */
+  readonly reloadIfChanged: () => Promise<void>;
+  readonly warn: (message: string) => void;
+}
+
+/** Keeps a hub in step with its files until the returned function is called. A config given in code has none. */
+export function followConfig(hub: Followed, options: WatchOptions = {}): () => void {
+  let watched: readonly string[] = [];
+  let stopWatching = (): void => {};
+  const attempt = (): void => {
+    hub.reloadIfChanged().catch((thrown: unknown) => {
+      const { message, hint } = asToolcribError(thrown);
+      const more = hint === undefined ? "" : ` ${hint}`;
+      hub.warn(`The changed config is not taken over, the one before holds on: ${message}${more}`);
+    });
+  };
+  const watchFiles = (): void => {
+    const { files, inCode } = hub.config();
+    const wanted = inCode ? [] : files;
+    if (isDeepStrictEqual(wanted, watched)) return;
+    stopWatching();
+    watched = wanted;
+    stopWatching = watchConfig(wanted, attempt, options);
+    // What changed after the files were read, and before they were watched.
+    attempt();
+  };
+  const stopListening = hub.onReload(watchFiles);
+  watchFiles();
+  return () => {
+    stopListening();
+    stopWatching();
+  };
+}

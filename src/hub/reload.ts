@@ -1,0 +1,175 @@
+/** Takes over another config while the hub runs: the difference is applied, and nothing else is touched. */
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { Emitter } from "../model/emitter.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import type { Secrets } from "../secrets/secrets.ts";
+import { loadPlugins, type PluginHandle } from "../tools/plugins.ts";
+import { type ConfigPlace, type ConfigSource, loadAgain, loadFrom } from "./config-source.ts";
+import type { HubEvents } from "./events.ts";
+import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
+import { type LastingParts, type Wiring, wire } from "./wiring.ts";
+
+/** The wiring that holds now: replaced as a whole, never changed. */
+export interface Present {
+  wiring: Wiring;
+}
+
+export interface ReloaderOptions {
+  readonly parts: LastingParts;
+  readonly present: Present;
+  readonly place: ConfigPlace;
+  readonly events: Emitter<HubEvents>;
+  readonly secrets: Secrets;
+  readonly plugins: readonly PluginHandle[];
+  /** Whether a server is to be connected without being asked for. */
+  readonly isWanted: (spec: ServerSpec) => boolean;
+  /** Resolves when these are over, or have taken long enough. */
+  readonly waitFor: (connecting: Promise<unknown>) => Promise<void>;
+}
+
+interface Applied {
+  readonly report: ReloadReport;
+  readonly connecting: Promise<unknown>;
+}
+
+export class Reloader {
+  readonly #options: ReloaderOptions;
+  #plugins: readonly PluginHandle[];
+  #toldNames: ReadonlySet<string> = new Set();
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options;
+    this.#plugins = options.plugins;
+    this.#tellOddNames();
+  }
+
+  /**
+   * Loads the config again, from the same place if no other is given. Resolves when the servers that are new or other are
+   * ready, have failed, or take too long; the rest holds before. A config that does not load changes nothing.
+   */
+  async reload(source?: ConfigSource): Promise<ReloadReport> {
+    const { report, connecting } = await this.#inTurn(async () => {
+      const answers = this.#options.parts.approvals.writtenDown();
+      return this.#apply(await this.#load(source), answers);
+    });
+    await this.#options.waitFor(connecting);
+    return report;
+  }
+
+  /** The same from the same place, if that says anything else than what holds. */
+  async reloadIfChanged(): Promise<void> {
+    await this.#inTurn(async () => {
+      const { approvals } = this.#options.parts;
+      const answers = approvals.writtenDown();
+      const config = await this.#load();
+      if (!isSameConfig(config, this.#options.present.wiring.config)) await this.#apply(config, answers);
+    });
+  }
+
+  /** Another connection serves under an id: whether it is trusted follows from its own spec. */
+  serverReplaced(id: string): void {
+    const { present, parts, events } = this.#options;
+    const { config, path } = present.wiring;
+    const spec = config.servers.find((each) => each.id === id);
+    if (spec === undefined || path.isTrusted(id) === (spec.trust === "trusted")) return;
+    this.#put(wire(parts, config));
+    events.emit("visibility", {});
+  }
+
+  /** From now on every reload is refused, also one that is under way. */
+  stop(): void {
+    this.#closed = true;
+  }
+
+  unloadPlugins(): void {
+    for (const plugin of this.#plugins) plugin.unregister();
+  }
+
+  #load(source?: ConfigSource): Promise<LoadedConfig> {
+    const { place, present } = this.#options;
+    return source === undefined ? loadAgain(present.wiring.config, place) : loadFrom(source, place);
+  }
+
+  /** Reloads run one after another, but do not wait for the servers of the one before. */
+  #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
+    const done = this.#last.then(() => {
+      this.#refuseIfClosed();
+      return task();
+    });
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#closed) throw new ToolcribError("server_unavailable", "The hub is closed.");
+  }
+
+  /** @param answers Those that were written down before the config was read. */
+  async #apply(config: LoadedConfig, answers: readonly string[]): Promise<Applied> {
+    const { parts, present, events, secrets, isWanted } = this.#options;
+    const { approvals, catalog, servers, limits } = parts;
+    // All that can fail comes first.
+    const newPlugins = await this.#loadPlugins(config);
+    if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
+    this.#refuseIfClosed();
+
+    const before = present.wiring.config;
+    const report = reportOf(before, config, servers.wanted());
+    const specs = new Map(config.servers.map((spec) => [spec.id, spec]));
+    const specsOf = (ids: readonly string[]): ServerSpec[] => ids.flatMap((id) => specs.get(id) ?? []);
+
+    // From here to the end without a pause: nobody sees half of it.
+    this.#changePlugins(config, newPlugins);
+    if (!isDeepStrictEqual(before.config.secrets, config.config.secrets)) secrets.configure(config.config.secrets);
+    limits.configure(config.config.limits);
+    approvals.leaveToConfig(answers);
+    catalog.configure({ naming: config.config.tools.naming, servers: config.servers });
+    for (const id of report.removed) servers.remove(id);
+    const added = specsOf(report.added).map((spec) => servers.add(spec));
+    const changes = specsOf(report.changed).map((spec) => servers.change(spec, isWanted(spec)));
+    servers.arrange(config.servers.map(({ id }) => id));
+    this.#put(wire(parts, config));
+
+    this.#tellOddNames();
+    events.emit("reload", { report });
+    if (changesVisibility(before, config)) events.emit("visibility", {});
+    const wanted = added.filter(({ spec }) => isWanted(spec)).map((connection) => () => servers.connect(connection));
+    return { report, connecting: Promise.all([...changes, ...wanted].map((connect) => connect())) };
+  }
+
+  #put(wiring: Wiring): void {
+    const { present, parts } = this.#options;
+    present.wiring = wiring;
+    parts.definitions.configure(wiring.config, wiring.path.isTrusted);
+  }
+
+  #loadPlugins({ config, baseDir }: LoadedConfig): Promise<PluginHandle[]> {
+    const known = new Set(this.#plugins.map(({ file }) => file));
+    return loadPlugins(
+      config.plugins.filter((path) => !known.has(resolve(baseDir, path))),
+      { baseDir, registry: this.#options.parts.registry, warn: (message) => this.#warn(message) },
+    );
+  }
+
+  #changePlugins({ config, baseDir }: LoadedConfig, added: readonly PluginHandle[]): void {
+    const named = new Set(config.plugins.map((path) => resolve(baseDir, path)));
+    const { kept = [], gone = [] } = Object.groupBy(this.#plugins, ({ file }) => (named.has(file) ? "kept" : "gone"));
+    this.#plugins = [...kept, ...added];
+    for (const plugin of gone) plugin.unregister();
+  }
+
+  #tellOddNames(): void {
+    const messages = this.#options.parts.catalog.namingWarnings();
+    for (const message of messages) if (!this.#toldNames.has(message)) this.#warn(message);
+    this.#toldNames = new Set(messages);
+  }
+
+  #warn(message: string): void {
+    this.#options.events.emit("warning", { message });
+  }
+}

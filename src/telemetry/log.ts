@@ -1,0 +1,68 @@
+/**
+ * The log of a running hub, one line for each thing worth knowing. Not pino: a hub at rest has to stay small, and all that
+ * is wanted is a level, two formats and masked secrets.
+ */
+import { type Clock, systemClock } from "../model/clock.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogThreshold = (typeof LOG_LEVELS)[number];
+export const LOG_FORMATS = ["pretty", "json"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+type Level = Exclude<LogThreshold, "silent">;
+
+interface LogOptions {
+  readonly write: (line: string) => void;
+  readonly format: LogFormat;
+  readonly level: LogThreshold;
+  /** Masks secrets in the finished line. */
+  readonly mask: (line: string) => string;
+  readonly clock?: Clock;
+}
+
+export class Log {
+  readonly #options: LogOptions;
+
+  constructor(options: LogOptions) {
+    this.#options = options;
+  }
+
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void {
+    this.#log("debug", message, fields);
+  }
+
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void {
+    this.#log("info", message, fields);
+  }
+
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void {
+    this.#log("warn", message, fields);
+  }
+
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void {
+    this.#log("error", message, fields);
+  }
+
+  #log(level: Level, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    const { level: threshold, format, write, mask, clock = systemClock } = this.#options;
+    if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return;
+    const time = new Date(clock.now()).toISOString();
+    const line =
+      format === "json"
+        ? JSON.stringify({ time, level, message, ...fields })
+        : `${time.slice(11, 19)} ${level.padEnd(5)} ${oneLine(message)}${rendered(fields)}`;
+    write(`${mask(line)}\n`);
+  }
+}
+
+/** Servers word messages too: a line break of theirs must not look like a line of the log. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
+}
+
+function rendered(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => ` ${key}=${typeof value === "string" ? oneLine(value) : JSON.stringify(value)}`)
+    .join("");
+}
