@@ -1,0 +1,103 @@
+/** Tokens that are known beforehand. Only their digests are kept. */
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { type Caller, identityOf } from "../../model/caller.ts";
+import { asToolcribError } from "../../model/errors.ts";
+import type { TokenSettings } from "../../model/http-config.ts";
+import { ALL_SCOPES, withImplied } from "./scopes.ts";
+
+interface KnownToken {
+  readonly digest: Buffer;
+  readonly caller: Caller;
+}
+
+/** Keys of callers are derived with it: one that appears in a log gives no hold for guessing the token. */
+const KEY_SECRET = randomBytes(32);
+const SHORT = 16;
+
+export class BearerTokens {
+  readonly #known: readonly KnownToken[];
+
+  constructor(known: readonly KnownToken[]) {
+    this.#known = known;
+  }
+
+  /** Compares with every token, always, so that the time taken says nothing of which one was nearly right. */
+  find(presented: string): Caller | undefined {
+    const digest = digestOf(presented);
+    let found: Caller | undefined;
+    for (const known of this.#known) {
+      if (timingSafeEqual(known.digest, digest)) found ??= known.caller;
+    }
+    return found;
+  }
+
+  /** Whether a token still gives exactly these rights. */
+  has(caller: Caller): boolean {
+    return this.#known.some((known) => identityOf(known.caller) === identityOf(caller));
+  }
+}
+
+export interface TokenSources {
+  readonly tokens: readonly TokenSettings[];
+  /** The hub's own, for the user who runs it. */
+  readonly adminToken: string;
+  readonly resolve: (text: string) => Promise<string>;
+  /** Gets every value, so that none is ever shown. */
+  readonly conceal: (value: string) => void;
+  readonly warn: (message: string) => void;
+}
+
+/** A token that cannot be had lets nobody in; the others are not touched. */
+export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
+  const { tokens, adminToken, conceal, warn } = sources;
+  conceal(adminToken);
+  const known: KnownToken[] = [
+    { digest: digestOf(adminToken), caller: { key: "hub", owner: true, scopes: ALL_SCOPES } },
+  ];
+  const values = await Promise.all(
+    tokens.map(({ token }, index) => valueOf(token, `http.auth.tokens[${index}]`, sources)),
+  );
+  const seen = new Set<string>();
+  for (const [index, settings] of tokens.entries()) {
+    const value = values[index];
+    if (value === undefined) continue;
+    if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as one before it, which counts.`);
+    seen.add(value);
+    known.push({ digest: digestOf(value), caller: callerOf(value, settings) });
+  }
+  return new BearerTokens(known);
+}
+
+async function valueOf(text: string, where: string, sources: TokenSources): Promise<string | undefined> {
+  const { resolve, conceal, warn } = sources;
+  let value: string;
+  try {
+    value = await resolve(text);
+  } catch (error) {
+    // The message names the reference and never a value.
+    warn(`${where} lets nobody in: ${asToolcribError(error).message}`);
+    return undefined;
+  }
+  if (!/^[\x21-\x7e]+$/.test(value)) {
+    warn(`${where} lets nobody in: it is empty, or holds characters that no header can carry.`);
+    return undefined;
+  }
+  conceal(value);
+  if (value.length < SHORT) warn(`${where} has fewer than ${SHORT} characters and can be guessed.`);
+  return value;
+}
+
+function callerOf(value: string, { user, role, scopes }: TokenSettings): Caller {
+  const all = withImplied(scopes);
+  return {
+    key: `token:${createHmac("sha256", KEY_SECRET).update(value).digest("hex").slice(0, 24)}`,
+    ...(user === undefined ? {} : { user }),
+    ...(role === undefined ? {} : { role }),
+    owner: all.has("admin"),
+    scopes: all,
+  };
+}
+
+function digestOf(token: string): Buffer {
+  return hash("sha256", token, "buffer");
+}

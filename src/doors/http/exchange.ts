@@ -1,0 +1,88 @@
+/** One request and its answer, as a route gets it: checked, and with its sender known. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Caller, Scope } from "../../model/caller.ts";
+import { readBody } from "./body.ts";
+import type { Target } from "./target.ts";
+
+export interface HttpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Decoded and checked; without a slash at its end. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+  /** Rejects with ToolcribError: `too_large`, or `cancelled` if the client went away. */
+  readBody(): Promise<Buffer>;
+  /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
+  refuseScope(scope: Scope): void;
+}
+
+export interface HttpRoute {
+  /** `/mcp` takes `/mcp/…` too; the longest path that fits counts. */
+  readonly path: string;
+  readonly access: Scope | "public";
+  /** What it throws or rejects with is answered as an error, if nothing was answered yet. */
+  handle(exchange: HttpExchange): void | Promise<void>;
+}
+
+interface ExchangeParts {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly target: Target;
+  readonly caller: Caller;
+  readonly bodyBytes: number;
+  readonly refuseScope: (scope: Scope) => void;
+}
+
+export class Exchange implements HttpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly caller: Caller;
+  readonly refuseScope: (scope: Scope) => void;
+  readonly #search: string;
+  readonly #bodyBytes: number;
+  #query: URLSearchParams | undefined;
+
+  constructor({ request, response, target, caller, bodyBytes, refuseScope }: ExchangeParts) {
+    this.request = request;
+    this.response = response;
+    this.path = target.path;
+    this.caller = caller;
+    this.refuseScope = refuseScope;
+    this.#search = target.search;
+    this.#bodyBytes = bodyBytes;
+  }
+
+  /** Made when it is first asked for: most requests have none. */
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.#search));
+  }
+
+  readBody(): Promise<Buffer> {
+    return readBody(this.request, this.#bodyBytes);
+  }
+}
+
+export class RouteTable {
+  /** Longest first. */
+  readonly #routes: readonly HttpRoute[];
+
+  constructor(routes: readonly HttpRoute[]) {
+    this.#routes = routes.toSorted((a, b) => b.path.length - a.path.length);
+  }
+
+  find(path: string): HttpRoute | undefined {
+    return this.#routes.find((route) => covers(route.path, path));
+  }
+
+  /** Paths that want credentials. */
+  guarded(): string[] {
+    return this.#routes.flatMap(({ path, access }) => (access === "public" ? [] : [path]));
+  }
+}
+
+/** The root stands for itself only. */
+function covers(own: string, path: string): boolean {
+  return path === own || (own !== "/" && path.startsWith(own) && path.charCodeAt(own.length) === 0x2f);
+}

@@ -1,0 +1,272 @@
+/** The one HTTP listener that all HTTP doors share. */
+import { randomBytes } from "node:crypto";
+import type { Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { type Clock, systemClock } from "../../model/clock.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { HttpConfig } from "../../model/http-config.ts";
+import { refuseBadRequests } from "./bad-requests.ts";
+import { type Entrance, type EntranceParts, makeEntrance } from "./entrance.ts";
+import { type HttpRoute, RouteTable } from "./exchange.ts";
+import { hostInUrl, isWildcard } from "./hosts.ts";
+import { writeHubFile } from "./hub-file.ts";
+import { ownRoutes } from "./own-routes.ts";
+import { RequestPath } from "./request-path.ts";
+
+// Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
+const { createServer } = process.getBuiltinModule("node:http");
+
+export interface ListenerOptions {
+  readonly http: HttpConfig;
+  /** `limits.callsPerMinute` of the hub. */
+  readonly callsPerMinute: number;
+  readonly routes: readonly HttpRoute[];
+  /** Resolves the references of a text. */
+  readonly resolve: (text: string) => Promise<string>;
+  /** Learns every token, and takes them out of messages. */
+  readonly redactor: { addCredential(value: string): void; mask(text: string): string };
+  readonly warn: (message: string) => void;
+  /** Whether the hub has what it needs; always if absent. */
+  readonly ready?: () => boolean;
+  /** What `GET /` says. */
+  readonly index?: () => string;
+  readonly clock?: Clock;
+  /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
+  readonly home?: string;
+}
+
+export interface HttpListener {
+  /** Where this machine reaches it, without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /** Takes no new connection and is no longer ready. Requests on open connections still go on. */
+  stopAccepting(): void;
+  /** Tokens, names, origins and limits hold from the next request on. What needs a restart is warned about. */
+  reconfigure(http: HttpConfig, callsPerMinute?: number): Promise<void>;
+  /** Ends what is left. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** Longer than proxies keep theirs, so that it is never us who hang up on a request that is on its way. */
+const KEEP_ALIVE_MS = 75_000;
+/** A peer that vanished without a word is noticed by the operating system, also on a stream with nothing to say. */
+const PROBE_AFTER_MS = 30_000;
+
+/** Rejects with ToolcribError: `invalid_config` for an address that would stand open, `conflict` for one in use. */
+export async function openListener(options: ListenerOptions): Promise<HttpListener> {
+  const listener = new Listener(options);
+  await listener.open();
+  return listener;
+}
+
+/** How often it is looked whether the credentials behind open streams have ended. */
+const CREDENTIALS_MS = 15_000;
+
+class Listener implements HttpListener {
+  readonly #options: ListenerOptions;
+  readonly #adminToken = randomBytes(32).toString("base64url");
+  readonly #underWay = new Map<Duplex, ServerResponse>();
+  readonly #parts: EntranceParts;
+  readonly #routes: RouteTable;
+  #server: Server | undefined;
+  #path: RequestPath | undefined;
+  #callsPerMinute: number;
+  #port = 0;
+  #accepting = true;
+  #changes = 0;
+  #stopWatch: () => void = () => {};
+  #removeFile = async (): Promise<void> => {};
+  /** Resolves when nothing listens and no connection is left. */
+  #ended: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.#callsPerMinute = options.callsPerMinute;
+    const guarded = new RouteTable(options.routes);
+    this.#routes = new RouteTable([
+      ...ownRoutes({
+        ready: () => this.#accepting && (options.ready?.() ?? true),
+        index: options.index,
+        entrance: () => this.#entrance(),
+        isGuarded: (path) => (guarded.find(path)?.access ?? "public") !== "public",
+      }),
+      ...options.routes,
+    ]);
+    this.#parts = {
+      adminToken: this.#adminToken,
+      clock: options.clock ?? systemClock,
+      resolve: options.resolve,
+      conceal: (value) => options.redactor.addCredential(value),
+      warn: (message) => options.warn(options.redactor.mask(message)),
+      guardedPaths: guarded.guarded(),
+      port: () => this.#port,
+    };
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    const { host } = this.#options.http;
+    if (!isWildcard(host)) return `http://${hostInUrl(host)}:${this.#port}`;
+    return `http://${host.includes(":") ? "[::1]" : "127.0.0.1"}:${this.#port}`;
+  }
+
+  async open(): Promise<void> {
+    const { http } = this.#options;
+    const { clock, warn } = this.#parts;
+    const entrance = await makeEntrance(http, this.#callsPerMinute, this.#parts);
+    const mask = (text: string): string => this.#options.redactor.mask(text);
+    const path = new RequestPath({ entrance, routes: this.#routes, clock, mask, warn });
+    this.#path = path;
+    const server = this.#makeServer(path, http);
+    this.#server = server;
+    this.#port = await listen(server, http);
+    this.#ended = new Promise((resolve) => server.once("close", resolve));
+    server.on("error", (error) => warn(`The HTTP listener: ${error.message}`));
+    await this.#writeFile(http);
+    this.#watchCredentials();
+  }
+
+  stopAccepting(): void {
+    this.#accepting = false;
+    if (this.#server?.listening === true) this.#server.close();
+  }
+
+  async reconfigure(http: HttpConfig, callsPerMinute = this.#callsPerMinute): Promise<void> {
+    const { http: first } = this.#options;
+    // The address stays what it was, and so does what it asks of auth.
+    const { host, port } = first;
+    const change = ++this.#changes;
+    const entrance = await makeEntrance({ ...http, host, port }, callsPerMinute, this.#parts);
+    // Looking tokens up takes time; an older config must not come after a newer one.
+    if (change !== this.#changes || this.#closed !== undefined) return;
+    this.#callsPerMinute = callsPerMinute;
+    if (this.#path !== undefined) this.#path.entrance = entrance;
+    this.#cutStrangers();
+    if (this.#server !== undefined) bound(this.#server, http.limits);
+    const fixed = [
+      http.host === host ? [] : ["http.host"],
+      http.port === port ? [] : ["http.port"],
+      http.limits.headerBytes === first.limits.headerBytes ? [] : ["http.limits.headerBytes"],
+    ].flat();
+    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} holds after a restart.`);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#accepting = false;
+    this.#stopWatch();
+    if (this.#server?.listening === true) this.#server.close();
+    this.#server?.closeAllConnections();
+    await this.#ended;
+    await this.#removeFile();
+  }
+
+  /** Streams last longer than credentials: whoever would not be let in now is cut off. */
+  #cutStrangers(): void {
+    for (const response of this.#underWay.values())
+      if (this.#path?.isForStranger(response) === true) response.destroy();
+  }
+
+  #watchCredentials(): void {
+    this.#stopWatch = this.#parts.clock.after(CREDENTIALS_MS, () => {
+      this.#cutStrangers();
+      this.#watchCredentials();
+    });
+  }
+
+  #entrance(): Entrance {
+    if (this.#path === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
+    return this.#path.entrance;
+  }
+
+  #makeServer(path: RequestPath, { limits }: HttpConfig): Server {
+    const underWay = this.#underWay;
+    const server = createServer(
+      {
+        maxHeaderSize: limits.headerBytes,
+        connectionsCheckingInterval: Math.min(5_000, Math.max(100, limits.requestTimeoutMs / 4)),
+        keepAlive: true,
+        keepAliveInitialDelay: PROBE_AFTER_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+      },
+      (request, response) => {
+        const { socket } = request;
+        underWay.set(socket, response);
+        response.once("close", () => {
+          if (underWay.get(socket) === response) underWay.delete(socket);
+        });
+        path.take(request, response);
+      },
+    );
+    // Above the count Node drops headers in silence; their size is bounded anyway.
+    server.maxHeadersCount = 0;
+    bound(server, limits);
+    refuseBadRequests(server, underWay);
+    return server;
+  }
+
+  async #writeFile({ publicUrl }: HttpConfig): Promise<void> {
+    const { home } = this.#options;
+    if (home === undefined) return;
+    try {
+      this.#removeFile = await writeHubFile(home, {
+        url: this.url,
+        ...(publicUrl === undefined ? {} : { publicUrl }),
+        pid: process.pid,
+        token: this.#adminToken,
+      });
+    } catch (error) {
+      const reason = asToolcribError(error).message;
+      this.#parts.warn(
+        `\`toolcrib approve\` will not find this hub: its file in ${home} cannot be written (${reason}).`,
+      );
+    }
+  }
+}
+
+function bound(server: Server, { requestTimeoutMs, connections }: HttpConfig["limits"]): void {
+  server.maxConnections = connections;
+  server.requestTimeout = requestTimeoutMs;
+  server.headersTimeout = requestTimeoutMs;
+  server.timeout = requestTimeoutMs;
+}
+
+async function listen(server: Server, { host, port }: HttpConfig): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
+    server.listen({ host: host.replace(/^\[|\]$/g, ""), port }, resolve);
+  });
+  server.removeAllListeners("error");
+  const address = server.address();
+  // A listener on a host and port has an address with a port.
+  return typeof address === "object" && address !== null ? address.port : port;
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): ToolcribError {
+  const where = `${hostInUrl(host)}:${port}`;
+  switch (error.code) {
+    case "EADDRINUSE":
+      return new ToolcribError("conflict", `${where} is in use by another program.`, {
+        hint: "Is a hub running already? http.port sets another port, 0 any that is free.",
+        cause: error,
+      });
+    case "EACCES":
+      return new ToolcribError("invalid_config", `This user may not listen at ${where}.`, {
+        hint: "Ports under 1024 need more rights. http.port sets another.",
+        cause: error,
+      });
+    default:
+      return new ToolcribError("invalid_config", `Cannot listen at ${where} (${error.code ?? error.message}).`, {
+        hint: "http.host must be an address of this machine.",
+        cause: error,
+      });
+  }
+}

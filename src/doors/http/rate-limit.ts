@@ -1,0 +1,69 @@
+/** Requests per minute, for each of many keys, at one number per key. */
+import { isIPv6 } from "node:net";
+import type { Clock } from "../../model/clock.ts";
+
+const MINUTE_MS = 60_000;
+/** Above this many keys those that are owed nothing are dropped, then the oldest. */
+const MOST_KEYS = 20_000;
+
+/**
+ * A bucket that holds a minute's worth and fills steadily. Kept as the time at which it would be full again, so that an
+ * unused key needs no entry at all.
+ */
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #fullAt = new Map<string, number>();
+  #perMinute: number;
+
+  constructor(clock: Clock, perMinute: number) {
+    this.#clock = clock;
+    this.#perMinute = perMinute;
+  }
+
+  /** A changed rate begins with full buckets: what is owed was counted in another measure. */
+  set perMinute(value: number) {
+    if (value !== this.#perMinute) this.#fullAt.clear();
+    this.#perMinute = value;
+  }
+
+  /** 0 if the request may go on, otherwise the milliseconds to wait. A refused request counts for nothing. */
+  take(key: string): number {
+    const now = this.#clock.now();
+    const each = MINUTE_MS / this.#perMinute;
+    // The clock of the wall may be set back; nobody is to wait longer than the bucket takes to fill.
+    const owed = Math.min(Math.max(0, (this.#fullAt.get(key) ?? now) - now), MINUTE_MS);
+    const wait = owed + each - MINUTE_MS;
+    // What is left of rounding must not cost a request.
+    if (wait > 1e-6) return wait;
+    if (this.#fullAt.size >= MOST_KEYS && !this.#fullAt.has(key)) this.#makeRoom(now);
+    this.#fullAt.set(key, now + owed + each);
+    return 0;
+  }
+
+  get keys(): number {
+    return this.#fullAt.size;
+  }
+
+  #makeRoom(now: number): void {
+    for (const [key, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(key);
+    // A tenth at once, so that the sweep is rare even when every key is owed something.
+    let excess = this.#fullAt.size - MOST_KEYS * 0.9;
+    for (const key of this.#fullAt.keys()) {
+      if (excess-- <= 0) break;
+      this.#fullAt.delete(key);
+    }
+  }
+}
+
+/** What counts as one address: IPv6 hands out whole networks, so there it is the first half. */
+export function addressKey(address: string | undefined): string {
+  if (address === undefined) return "unknown";
+  if (address.startsWith("::ffff:")) return address.slice("::ffff:".length);
+  if (!isIPv6(address)) return address;
+  const [head = "", tail] = (address.split("%", 1)[0] ?? "").split("::", 2);
+  const groups = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length);
+  const all = [...groups, ...Array<string>(zeros).fill("0"), ...after];
+  return `${all.slice(0, 4).join(":")}::/64`;
+}

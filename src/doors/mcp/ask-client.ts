@@ -1,0 +1,67 @@
+/** A call that needs a yes, as a question to the client's user. */
+import type { AskAnswer, AskCallback, AskRequest } from "../../model/ask.ts";
+import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ClientSide } from "../../model/session.ts";
+
+/** Of each value; every key shows, so that nothing can hide behind a long neighbour. */
+const LONGEST_VALUE = 200;
+/** More than anybody reads in a form: such a call is not asked about here. */
+const MOST_SHOWN = 4000;
+
+/**
+ * Undefined if the client cannot show its user a form.
+ * @param forAll Whether its user may answer for everybody.
+ */
+export function askThrough(client: ClientSide, forAll: boolean): AskCallback | undefined {
+  const { elicit } = client;
+  if (elicit === undefined || !canShowForms(client.capabilities)) return undefined;
+  return async (request, signal) => {
+    const shown = shownArguments(request.arguments);
+    if (shown === undefined) return "no";
+    return answerOf(await elicit(question(request, shown, forAll), { server: "toolcrib", signal }));
+  };
+}
+
+/** The arguments as a person can read them: hidden characters made visible, long values cut. Undefined if they are too many. */
+function shownArguments(args: Readonly<JsonObject>): string | undefined {
+  const lines = Object.entries(args).map(([key, value]) => {
+    const text = showHidden(JSON.stringify(value) ?? "null");
+    const left = text.length - LONGEST_VALUE;
+    const cut = left > 0 ? `${text.slice(0, LONGEST_VALUE)}… (${left} more characters)` : text;
+    return `  ${showHidden(JSON.stringify(key))}: ${cut}`;
+  });
+  const shown = lines.join("\n");
+  return shown.length > MOST_SHOWN ? undefined : shown;
+}
+
+/** An empty declaration means forms, as it did before there was anything else. */
+export function canShowForms(capabilities: Readonly<JsonObject>): boolean {
+  const { elicitation } = capabilities;
+  return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
+}
+
+function question({ name, origin }: AskRequest, shown: string, forAll: boolean): JsonObject {
+  const choices: Record<string, string> = {
+    once: "Allow once",
+    session: "Allow for this session",
+    ...(forAll ? { always: "Always allow" } : {}),
+    no: "Do not allow",
+  };
+  // The oldest form of a choice with titles: every client that knows forms knows it.
+  const answer = { type: "string", title: "Answer", enum: Object.keys(choices), enumNames: Object.values(choices) };
+  return {
+    message: `Allow ${name} of the server "${origin.source}"${shown === "" ? "" : ` with\n${shown}\n`}?`,
+    requestedSchema: {
+      type: "object",
+      properties: { answer },
+      required: ["answer"],
+    },
+  };
+}
+
+function answerOf(result: JsonObject): AskAnswer {
+  if (result["action"] !== "accept" || !isJsonObject(result["content"])) return "no";
+  // The hub takes only answers that it knows for a yes.
+  return result["content"]["answer"] as AskAnswer;
+}

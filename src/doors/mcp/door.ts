@@ -1,0 +1,182 @@
+/** The MCP door: what all its clients share, whatever transport and era they come in. */
+import type { Hub } from "../../hub/hub.ts";
+import type { View } from "../../hub/view.ts";
+import { type Clock, systemClock } from "../../model/clock.ts";
+import type { ToolDefinition } from "../../model/protocol.ts";
+import type { RpcRequest } from "../../model/rpc.ts";
+import type { SessionRules } from "../../model/tool-rules.ts";
+import type { SessionOptions } from "../../sessions/session.ts";
+import type { ClientSide } from "../../model/session.ts";
+import { CallCount } from "./call-count.ts";
+import { CanonicalScopes } from "./canonical-scope.ts";
+import type { DoorParts } from "./door-parts.ts";
+import type { Encoded, Outlet } from "./encoded.ts";
+import { LegacySession } from "./legacy-session.ts";
+import { DEFAULT_LEVEL, isAtLeastLevel, type LogLevel, mostTalkative } from "./log-levels.ts";
+import { ModernRequests } from "./modern-requests.ts";
+import type { Origin, ViewScope } from "./origin.ts";
+import { PrincipalSessions } from "./principal-sessions.ts";
+import { Listeners } from "./listeners.ts";
+
+export interface McpDoorOptions {
+  readonly hub: Hub;
+  /** The command that says yes to a held call. Without it a call that needs a yes is only denied. */
+  readonly approveCommand?: (id: string) => string;
+  readonly clock?: Clock;
+}
+
+const SOON_MS = 3000;
+/** How long servers stay as talkative as a request without a session wanted them. */
+const WANTED_LEVEL_MS = 10 * 60_000;
+
+export class McpDoor implements DoorParts {
+  readonly hub: Hub;
+  readonly calls = new CallCount();
+  readonly listeners: Listeners;
+  readonly #options: McpDoorOptions;
+  readonly #principals: PrincipalSessions;
+  readonly #modern: ModernRequests;
+  readonly #legacy = new Set<LegacySession>();
+  readonly #rules = new WeakMap<ViewScope, SessionRules>();
+  readonly #clock: Clock;
+  #level: LogLevel = DEFAULT_LEVEL;
+  /** What requests without a session have wanted of late. */
+  #wanted: { readonly level: LogLevel; readonly forget: () => void } | undefined;
+  #settled = false;
+
+  constructor(options: McpDoorOptions) {
+    const clock = (this.#clock = options.clock ?? systemClock);
+    this.hub = options.hub;
+    this.#options = options;
+    this.listeners = new Listeners(options.hub);
+    this.#principals = new PrincipalSessions(
+      clock,
+      (origin) => this.hub.openSession(this.sessionOptions(origin)),
+      new CanonicalScopes(() => this.hub.config),
+    );
+    this.hub.setIdleClient((server, user) => this.#idleClient(server, user));
+    this.#modern = new ModernRequests(this, this.#principals, clock);
+  }
+
+  /** Calls under way. */
+  get busy(): number {
+    return this.calls.size;
+  }
+
+  whenIdle(): Promise<void> {
+    return this.calls.whenIdle();
+  }
+
+  /** A legacy client's session; `outlet` takes what belongs to no request. */
+  openSession(origin: Origin, outlet: Outlet): LegacySession {
+    const session = new LegacySession(this, origin, outlet, () => this.#legacy.delete(session));
+    this.#legacy.add(session);
+    return session;
+  }
+
+  /** Answers one request of the modern era. Null if the client gave it up. */
+  modern(request: RpcRequest, origin: Origin, outlet: Outlet, signal: AbortSignal): Promise<Encoded | null> {
+    return this.#modern.answer(request, origin, outlet, signal);
+  }
+
+  toolDefinition(origin: Origin, name: string): ToolDefinition | undefined {
+    return toolsByName(this.hub.view(this.#principals.of(origin))).get(name);
+  }
+
+  sessionOptions({ caller, scope }: Origin): SessionOptions {
+    const role = caller.role ?? scope.role;
+    const rules = this.#rulesOf(scope);
+    const { approveCommand } = this.#options;
+    return {
+      door: "mcp",
+      owner: caller.owner,
+      // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
+      decidesForAll: caller.scopes.has("admin"),
+      ...(caller.user === undefined ? {} : { user: caller.user }),
+      ...(role === undefined ? {} : { role }),
+      ...(rules === undefined ? {} : { rules }),
+      ...(approveCommand === undefined ? {} : { approveCommand }),
+    };
+  }
+
+  /** Servers are asked for what the most talkative client wants. */
+  levelsChanged(): void {
+    const wanted = [...this.#legacy].flatMap(({ level }) => level ?? []);
+    const level = mostTalkative([DEFAULT_LEVEL, this.#wanted?.level ?? DEFAULT_LEVEL, ...wanted]) ?? DEFAULT_LEVEL;
+    if (level === this.#level) return;
+    this.#level = level;
+    this.hub.setLogLevel(level);
+  }
+
+  /** Only legacy servers have to be told, and the level that they were told holds for everybody. */
+  wantsLevel(level: LogLevel): void {
+    if (isAtLeastLevel(level, this.#wanted?.level ?? DEFAULT_LEVEL)) return;
+    this.#wanted?.forget();
+    const forget = this.#clock.after(WANTED_LEVEL_MS, () => {
+      this.#wanted = undefined;
+      this.levelsChanged();
+    });
+    this.#wanted = { level, forget };
+    this.levelsChanged();
+  }
+
+  /** Servers that look at roots hear that there are others now. */
+  clientsChanged(): void {
+    this.hub.rootsChanged();
+  }
+
+  /**
+   * With several clients nobody can tell which of them a server means that asks without a call. And an only client is
+   * asked only what it may know of: it is the hub's own user, or the user whose connection it is, and sees the server.
+   */
+  #idleClient(server: string, user: string | undefined): ClientSide | undefined {
+    if (this.#principals.size > 0) return undefined;
+    const sessions = [...this.#legacy].filter(({ isReady }) => isReady);
+    const [only] = sessions;
+    return sessions.length === 1 && only?.maySpeakFor(server, user) === true ? only.ownClient() : undefined;
+  }
+
+  async soonSettled(): Promise<void> {
+    if (this.#settled) return;
+    let stop = (): void => {};
+    const soon = new Promise<void>((resolve) => {
+      stop = this.#clock.after(SOON_MS, resolve);
+    });
+    await Promise.race([this.hub.settled(), soon]);
+    stop();
+    this.#settled = true;
+  }
+
+  /** Ends every session and stream; calls under way are cancelled. */
+  close(): void {
+    this.#wanted?.forget();
+    for (const session of [...this.#legacy]) session.close();
+    this.hub.setIdleClient(() => undefined);
+    this.#modern.close();
+    this.#principals.close();
+    this.listeners.close();
+  }
+
+  /** One object of rules for each scope: views are kept by it. */
+  #rulesOf(scope: ViewScope): SessionRules | undefined {
+    const { servers, tags } = scope;
+    if (servers === undefined && tags === undefined) return undefined;
+    let rules = this.#rules.get(scope);
+    if (rules === undefined) {
+      rules = Object.freeze({ ...(servers === undefined ? {} : { servers }), ...(tags === undefined ? {} : { tags }) });
+      this.#rules.set(scope, rules);
+    }
+    return rules;
+  }
+}
+
+const byName = new WeakMap<View, ReadonlyMap<string, ToolDefinition>>();
+
+function toolsByName(view: View): ReadonlyMap<string, ToolDefinition> {
+  let tools = byName.get(view);
+  if (tools === undefined) {
+    tools = new Map(view.tools.map(({ name, definition }) => [name, definition]));
+    byName.set(view, tools);
+  }
+  return tools;
+}

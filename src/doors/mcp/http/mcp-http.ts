@@ -1,0 +1,262 @@
+/**
+ * MCP over HTTP, both eras at one address: `/mcp` for Streamable HTTP, `/sse` and `/messages` for its predecessor. Works on
+ * raw exchanges of `node:http`, because each call passes here.
+ */
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../model/clock.ts";
+import { asToolcribError } from "../../../model/errors.ts";
+import { MODERN_VERSION } from "../../../model/protocol.ts";
+import { INVALID_REQUEST, PARSE_ERROR, type RequestId } from "../../../model/rpc.ts";
+import { received } from "../messages.ts";
+import type { ViewScope } from "../origin.ts";
+import { acceptsOf, isJson } from "./accepts.ts";
+import { isModern } from "./era.ts";
+import { answerNothing, type McpExchange, refuse, refuseToolcrib } from "./exchange.ts";
+import { sessionFor, VERSION_HEADER } from "./find-session.ts";
+import { headerOf } from "./header-value.ts";
+import { postBatch, postLegacy } from "./legacy-post.ts";
+import { postModern } from "./modern-post.ts";
+import { OpenStreams } from "./open-streams.ts";
+import { SessionTable } from "./session-table.ts";
+import { SseConnection } from "./sse-connection.ts";
+import { openSse, postToSse } from "./sse-transport.ts";
+import type { Engine, Transport } from "./transport.ts";
+import { ViewScopes } from "./view-scopes.ts";
+
+export type { McpExchange } from "./exchange.ts";
+
+export interface McpHttpLimits {
+  readonly maxSessions: number;
+  readonly maxStreams: number;
+  readonly sessionIdleMs: number;
+}
+
+export interface McpHttpOptions extends McpHttpLimits {
+  readonly door: Engine;
+  readonly clock: Clock;
+  /** `/mcp` */
+  readonly basePath: string;
+  /** `/sse` */
+  readonly ssePath: string;
+  /** `/messages` */
+  readonly messagesPath: string;
+  /** How often a quiet stream gets a comment. */
+  readonly heartbeatMs?: number;
+  /** How long a call goes on for a legacy client whose resumable stream was cut. */
+  readonly resumeGraceMs?: number;
+  readonly warn: (message: string) => void;
+}
+
+const HEARTBEAT_MS = 15_000;
+const RESUME_GRACE_MS = 10_000;
+
+export class McpHttp {
+  readonly #options: McpHttpOptions;
+  readonly #scopes = new ViewScopes();
+  readonly #transport: Transport & { isClosing: boolean };
+  /** What was said to be full already, so that it is said once. */
+  readonly #full = new Set<string>();
+
+  constructor(options: McpHttpOptions) {
+    const { door, clock, maxStreams, heartbeatMs = HEARTBEAT_MS, resumeGraceMs = RESUME_GRACE_MS } = options;
+    this.#options = options;
+    this.#transport = {
+      door,
+      clock,
+      resumeGraceMs,
+      sessions: new SessionTable(clock, options),
+      streams: new OpenStreams(clock, heartbeatMs, maxStreams),
+      isClosing: false,
+      refuseFull: (response, id, what) => this.#refuseFull(response, id, what),
+      refuseClosing,
+    };
+  }
+
+  get sessions(): number {
+    return this.#transport.sessions.size;
+  }
+
+  get streams(): number {
+    return this.#transport.streams.size;
+  }
+
+  /** Takes effect for what comes; nothing that is open is ended. */
+  reconfigure(limits: McpHttpLimits): void {
+    this.#transport.sessions.setLimits(limits);
+    this.#transport.streams.setMax(limits.maxStreams);
+    this.#full.clear();
+  }
+
+  async handleMcp(exchange: McpExchange): Promise<void> {
+    const scope = this.#scopeOf(exchange, this.#options.basePath);
+    if (scope === undefined) return;
+    switch (exchange.request.method) {
+      case "POST":
+        return this.#post(exchange, scope);
+      case "GET":
+        return this.#get(exchange, scope);
+      case "DELETE":
+        return this.#delete(exchange, scope);
+      default:
+        return refuseMethod(exchange, "GET, POST, DELETE");
+    }
+  }
+
+  async handleSse(exchange: McpExchange): Promise<void> {
+    if (exchange.request.method !== "GET") return refuseMethod(exchange, "GET");
+    const scope = this.#scopeOf(exchange, this.#options.ssePath);
+    if (scope !== undefined) openSse(this.#transport, exchange, scope, this.#options.messagesPath);
+  }
+
+  async handleMessages(exchange: McpExchange): Promise<void> {
+    if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
+    const body = await readJson(exchange);
+    if (body === undefined) return;
+    const posted = received(body.value);
+    if (!posted.isBatch && posted.message.kind === "invalid") return refuseMessage(exchange, posted.message.id);
+    postToSse(this.#transport, exchange, posted);
+  }
+
+  /**
+   * No new sessions and requests from now on. Requests under way may finish within `graceMs`; then the door is closed, which
+   * ends what only listens, and every stream is told and ended.
+   */
+  async close(graceMs: number): Promise<void> {
+    const { clock, sessions, streams } = this.#transport;
+    this.#transport.isClosing = true;
+    let cancel: () => void = () => {};
+    const late = new Promise<void>((resolve) => (cancel = clock.after(graceMs, resolve)));
+    await Promise.race([streams.whenPaid(), late]);
+    cancel();
+    this.#options.door.close();
+    // What the door answers to those that listened is still to be written.
+    await new Promise((resolve) => setImmediate(resolve));
+    streams.endAll("the gateway is shutting down");
+    sessions.endAll();
+  }
+
+  async #post(exchange: McpExchange, scope: ViewScope): Promise<void> {
+    const { request, response } = exchange;
+    const accepts = acceptsOf(request.headers.accept);
+    if (accepts === undefined) {
+      const message = "Accept must allow application/json and text/event-stream.";
+      return refuse(response, 406, null, { code: INVALID_REQUEST, message });
+    }
+    const body = await readJson(exchange);
+    if (body === undefined) return;
+    const all = received(body.value);
+    const version = headerOf(request.headers[VERSION_HEADER]);
+    if (all.isBatch) {
+      if (version !== MODERN_VERSION) {
+        return postBatch(this.#transport, exchange, accepts, scope, all.batch);
+      }
+      const message = "This protocol version has no batches.";
+      return refuse(response, 400, null, { code: INVALID_REQUEST, message });
+    }
+    const posted = all.message;
+    switch (posted.kind) {
+      case "invalid":
+        return refuseMessage(exchange, posted.id);
+      case "response":
+        if (version !== MODERN_VERSION) return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        return refuseMessage(exchange, null);
+      case "notification":
+        // No notification means anything over HTTP in the modern era: a request is cancelled by closing its connection.
+        if (isModern(posted.message, version)) return answerNothing(response, 202);
+        return postLegacy(this.#transport, exchange, accepts, scope, posted);
+      case "request":
+        if (isModern(posted.message, version)) {
+          return postModern(this.#transport, exchange, accepts, scope, posted.message);
+        }
+        return postLegacy(this.#transport, exchange, accepts, scope, posted);
+    }
+  }
+
+  #get(exchange: McpExchange, scope: ViewScope): void {
+    const { request, response } = exchange;
+    if (headerOf(request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
+    if (acceptsOf(request.headers.accept)?.stream !== true) {
+      const message = "Accept must allow text/event-stream.";
+      return refuse(response, 406, null, { code: INVALID_REQUEST, message });
+    }
+    const session = sessionFor(this.#transport, exchange, scope, null);
+    if (session === undefined) return;
+    if (!exchange.caller.scopes.has("read")) return exchange.refuseScope("read");
+    const { streams, isClosing } = this.#transport;
+    const lastEventId = headerOf(request.headers["last-event-id"]);
+    if (isClosing && lastEventId === undefined) return refuseClosing(response, null);
+    if (streams.isFull) return this.#refuseFull(response, null, "streams");
+    const isKnown = session.listen(lastEventId, () => {
+      const connection = new SseConnection(response);
+      streams.add(connection);
+      return connection;
+    });
+    if (isKnown) return;
+    const message = "Last-Event-ID names no event of this session that could be resumed from.";
+    refuse(response, 400, null, { code: INVALID_REQUEST, message });
+  }
+
+  #delete(exchange: McpExchange, scope: ViewScope): void {
+    if (headerOf(exchange.request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
+    const session = sessionFor(this.#transport, exchange, scope, null);
+    if (session === undefined) return;
+    this.#transport.sessions.end(session);
+    answerNothing(exchange.response, 204);
+  }
+
+  #scopeOf({ path, query, caller, response }: McpExchange, base: string): ViewScope | undefined {
+    const choice = this.#scopes.choose(base, path, query, caller);
+    if (choice.ok) return choice.scope;
+    if (choice.reason === "no such path") {
+      refuseToolcrib(response, null, { code: "not_found", message: `There is nothing at ${path}.` });
+    } else {
+      const message = "The credentials are bound to another role than the address names.";
+      refuseToolcrib(response, null, { code: "denied", message, hint: `Use ${base} without a role.` });
+    }
+    return undefined;
+  }
+
+  #refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams"): void {
+    if (!this.#full.has(what)) {
+      this.#full.add(what);
+      this.#options.warn(`No more ${what}: the limit is reached, and new ones are refused.`);
+    }
+    refuseToolcrib(response, id, { code: "rate_limited", message: `Too many ${what} are open.` }, 503);
+  }
+}
+
+function refuseClosing(response: ServerResponse, id: RequestId | null): void {
+  refuseToolcrib(response, id, { code: "server_unavailable", message: "The gateway is shutting down." });
+}
+
+function refuseMethod({ response, request }: McpExchange, allow: string): void {
+  const message = `${request.method ?? "This method"} is not allowed here.`;
+  refuse(response, 405, null, { code: INVALID_REQUEST, message }, { Allow: allow });
+}
+
+function refuseMessage({ response }: McpExchange, id: RequestId | null): void {
+  refuse(response, 400, id, { code: INVALID_REQUEST, message: "The body is no JSON-RPC 2.0 message of a client." });
+}
+
+/** The parsed body, or undefined if there is none and that has been answered. */
+async function readJson(exchange: McpExchange): Promise<{ readonly value: unknown } | undefined> {
+  const { request, response } = exchange;
+  if (!isJson(request.headers["content-type"])) {
+    refuse(response, 415, null, { code: INVALID_REQUEST, message: "Content-Type must be application/json." });
+    return undefined;
+  }
+  let body: Buffer;
+  try {
+    body = await exchange.readBody();
+  } catch (error) {
+    refuseToolcrib(response, null, asToolcribError(error).toObject());
+    return undefined;
+  }
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return { value };
+  } catch {
+    refuse(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is no JSON." });
+    return undefined;
+  }
+}

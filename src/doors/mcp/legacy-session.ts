@@ -1,0 +1,284 @@
+/** One client of the legacy era: initialised once, then requests in both directions until it ends. */
+import { asToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import {
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  type RequestId,
+  type RpcNotification,
+  type RpcRequest,
+  type RpcResponse,
+} from "../../model/rpc.ts";
+import type { ClientSide, ServerRequestContext } from "../../model/session.ts";
+import type { Session } from "../../sessions/session.ts";
+import { askThrough } from "./ask-client.ts";
+import { ClientRequests } from "./client-requests.ts";
+import type { DoorParts } from "./door-parts.ts";
+import type { Origin } from "./origin.ts";
+import { encodeError, encodeNotification, encodeResult, encodeToolcribError } from "./encode.ts";
+import type { Encoded, Outlet } from "./encoded.ts";
+import { type Listener, type ListKind, sourcesOf } from "./listeners.ts";
+import { asLogLevel, DEFAULT_LEVEL, isAtLeastLevel, type LogLevel } from "./log-levels.ts";
+import { invalidParams, textParam } from "./params.ts";
+import { answer, type Incoming, sharedMethod } from "./requests.ts";
+import { WatchedOutlet } from "./watched-outlet.ts";
+import { instructionsFor, negotiated, passedOnCapabilities, SERVER_INFO, serverCapabilities } from "./welcome.ts";
+
+export class LegacySession {
+  readonly #door: DoorParts;
+  readonly #origin: Origin;
+  readonly #outlet: Outlet;
+  readonly #onClose: () => void;
+  readonly #running = new Map<RequestId, AbortController>();
+  readonly #asked = new ClientRequests();
+  readonly #followed = new Set<string>();
+  #capabilities: JsonObject = {};
+  /** Set from the first `initialize` on; resolves when it is answered. */
+  #initializing: Promise<unknown> | undefined;
+  #session: Session | undefined;
+  #ownClient: ClientSide | undefined;
+  #stopListening: () => void = () => {};
+  /** The client has said that it is initialized. */
+  #isReady = false;
+  #closed = false;
+  /** The least level of log messages that the client asked for, if it did. */
+  level: LogLevel | undefined;
+  /** The negotiated version; undefined before `initialize` was answered. */
+  version: string | undefined;
+
+  constructor(door: DoorParts, origin: Origin, outlet: Outlet, onClose: () => void) {
+    this.#door = door;
+    this.#origin = origin;
+    this.#outlet = outlet;
+    this.#onClose = onClose;
+  }
+
+  /** Answers one request. Null if it was cancelled: then there is no answer. `outlet` takes what comes before it. */
+  async request(message: RpcRequest, outlet: Outlet): Promise<Encoded | null> {
+    const { id, method } = message;
+    const params = isJsonObject(message.params) ? message.params : {};
+    if (method === "ping") return encodeResult(id, {});
+    if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
+    if (method === "initialize") return this.#initialize(id, params);
+    // Clients may send on before the handshake is answered.
+    await this.#initializing;
+    const session = this.#session;
+    if (session === undefined) {
+      return encodeError(id, { code: INVALID_REQUEST, message: `Send initialize before ${method}.` });
+    }
+    if (this.#running.has(id)) {
+      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is under way already.` });
+    }
+    return this.#run(session, id, method, params, outlet);
+  }
+
+  notify({ method, params = {} }: RpcNotification): void {
+    switch (method) {
+      case "notifications/initialized":
+        void this.#initializing?.then(() => this.#initialized());
+        return;
+      case "notifications/cancelled": {
+        const id = params["requestId"];
+        if (typeof id === "string" || typeof id === "number") this.abandon(id);
+        return;
+      }
+      case "notifications/roots/list_changed":
+        this.#door.hub.rootsChanged();
+        return;
+      default:
+        // Others are of no use to anybody here: no server could be told which of its requests they are about.
+        return;
+    }
+  }
+
+  /** The client's answer to a request of ours. */
+  answer(message: RpcResponse): void {
+    this.#asked.answer(message);
+  }
+
+  /** Nobody can get the answer to this request any more: it is cancelled upstream. */
+  abandon(id: RequestId): void {
+    this.#running.get(id)?.abort();
+  }
+
+  get isReady(): boolean {
+    return this.#isReady && !this.#closed;
+  }
+
+  /** Whether the client may hear what this server asks outside of any call. */
+  maySpeakFor(server: string, user: string | undefined): boolean {
+    const session = this.#session;
+    if (session === undefined || (user === undefined ? !session.owner : session.user !== user)) return false;
+    return sourcesOf(this.#door.hub.view(session)).has(server);
+  }
+
+  /** The client as such, for what a server asks outside of any call. */
+  ownClient(): ClientSide {
+    return (this.#ownClient ??= this.#client(this.#outlet));
+  }
+
+  get #hasRoots(): boolean {
+    return isJsonObject(this.#capabilities["roots"]);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#stopListening();
+    for (const controller of this.#running.values()) controller.abort();
+    this.#asked.close();
+    this.#session?.close();
+    this.#onClose();
+    if (this.#isReady && this.#hasRoots) this.#door.clientsChanged();
+    if (this.level !== undefined) this.#door.levelsChanged();
+  }
+
+  #initialize(id: RequestId, params: JsonObject): Promise<Encoded> | Encoded {
+    if (this.#initializing !== undefined) {
+      return encodeError(id, { code: INVALID_REQUEST, message: "The session is initialized already." });
+    }
+    const answered = this.#begin(id, params);
+    this.#initializing = answered;
+    return answered;
+  }
+
+  /** Never rejects. */
+  async #begin(id: RequestId, params: JsonObject): Promise<Encoded> {
+    try {
+      const { hub } = this.#door;
+      // The instructions of servers belong into the answer.
+      await this.#door.soonSettled();
+      if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
+      this.#capabilities = passedOnCapabilities(params["capabilities"]);
+      const session = (this.#session = hub.openSession(this.#door.sessionOptions(this.#origin)));
+      this.version = negotiated(params["protocolVersion"]);
+      const instructions = instructionsFor(hub, session);
+      return encodeResult(id, {
+        protocolVersion: this.version,
+        capabilities: serverCapabilities(hub, session),
+        serverInfo: SERVER_INFO,
+        ...(instructions === undefined ? {} : { instructions }),
+      });
+    } catch (error) {
+      return encodeToolcribError(id, asToolcribError(error).toObject());
+    }
+  }
+
+  /** From here on the client may be told of things that it did not ask for. */
+  #initialized(): void {
+    const session = this.#session;
+    if (session === undefined || this.#closed) return;
+    this.#stopListening();
+    this.#stopListening = this.#door.listeners.add(this.#listener(session));
+    this.#isReady = true;
+    if (this.#hasRoots) this.#door.clientsChanged();
+  }
+
+  async #run(
+    session: Session,
+    id: RequestId,
+    method: string,
+    params: JsonObject,
+    given: Outlet,
+  ): Promise<Encoded | null> {
+    const outlet = new WatchedOutlet(given);
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    this.#door.calls.begin();
+    const { signal } = controller;
+    const client = this.#client(outlet);
+    const onAsk = askThrough(client, session.decidesForAll);
+    const incoming: Incoming = {
+      id,
+      method,
+      params,
+      era: "legacy",
+      session,
+      client,
+      onAsk,
+      outlet,
+      signal,
+      onNotice: (name, noticed) => this.#tell(outlet, name, noticed),
+    };
+    try {
+      const encoded = await (sharedMethod(method)?.(this.#door.hub, incoming) ?? this.#own(incoming));
+      await outlet.settle();
+      return signal.aborted ? null : encoded;
+    } catch (error) {
+      return signal.aborted ? null : encodeToolcribError(id, asToolcribError(error).toObject());
+    } finally {
+      this.#running.delete(id);
+      this.#door.calls.end();
+    }
+  }
+
+  /** The methods that only this era has. */
+  #own(incoming: Incoming): Promise<Encoded> | Encoded {
+    const { id, method, params } = incoming;
+    switch (method) {
+      case "logging/setLevel": {
+        const level = asLogLevel(params["level"]);
+        if (level === undefined) throw invalidParams(`${method} needs one of MCP's log levels.`);
+        this.level = level;
+        this.#door.levelsChanged();
+        return encodeResult(id, {});
+      }
+      case "resources/subscribe":
+      case "resources/unsubscribe":
+        return this.#follow(incoming, method === "resources/subscribe");
+      default:
+        return encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` });
+    }
+  }
+
+  async #follow(incoming: Incoming, begins: boolean): Promise<Encoded> {
+    const { session, params, method, signal, client } = incoming;
+    const uri = textParam(params, "uri", method);
+    const { hub } = this.#door;
+    const request = { uri, signal, client };
+    // An update may come before the answer does.
+    if (begins) this.#followed.add(uri);
+    const outcome = await (begins ? hub.subscribe(session, request) : hub.unsubscribe(session, request));
+    if (begins !== outcome.ok) this.#followed.delete(uri);
+    return answer(incoming, outcome);
+  }
+
+  /** All calls of a session have the same client; what it is asked goes with the call that is served at the moment. */
+  #client(outlet: Outlet): ClientSide {
+    const capabilities = this.#capabilities;
+    const asker =
+      (method: string) =>
+      (params: JsonObject, { signal }: ServerRequestContext): Promise<JsonObject> =>
+        this.#asked.ask(outlet, method, params, signal);
+    return {
+      key: this,
+      capabilities,
+      ...(isJsonObject(capabilities["roots"])
+        ? { listRoots: ({ signal }) => this.#asked.ask(outlet, "roots/list", undefined, signal) }
+        : {}),
+      ...(isJsonObject(capabilities["sampling"]) ? { sample: asker("sampling/createMessage") } : {}),
+      ...(isJsonObject(capabilities["elicitation"]) ? { elicit: asker("elicitation/create") } : {}),
+    };
+  }
+
+  #listener(session: Session): Listener {
+    const outlet = this.#outlet;
+    return {
+      session,
+      listsChanged: (kinds: ReadonlySet<ListKind>) => {
+        for (const kind of kinds) outlet.send(encodeNotification(`notifications/${kind}/list_changed`));
+      },
+      followed: this.#followed,
+      resourceUpdated: (params) => outlet.send(encodeNotification("notifications/resources/updated", params)),
+      log: (message) => this.#tell(outlet, "notifications/message", message),
+      notice: (method, params) => this.#tell(outlet, method, params),
+    };
+  }
+
+  #tell(outlet: Outlet, method: string, params: JsonObject): void {
+    // What others asked for is not for a client that never said what it wants.
+    const tooQuiet = !isAtLeastLevel(params["level"], this.level ?? DEFAULT_LEVEL);
+    if (method === "notifications/message" && tooQuiet) return;
+    outlet.send(encodeNotification(method, params));
+  }
+}

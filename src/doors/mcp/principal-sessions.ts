@@ -1,0 +1,140 @@
+/**
+ * The modern era has no sessions, but limits, grants, taint and kept results need one: requests of one caller for one part
+ * of the catalog share a hub session, which ends when it has not been used for a while.
+ */
+import { identityOf } from "../../model/caller.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Session } from "../../sessions/session.ts";
+import { type Origin, scopeKey, type ViewScope } from "./origin.ts";
+
+const IDLE_MS = 30 * 60_000;
+const SWEEP_MS = 60_000;
+/** Above these those end that nobody uses, the longest unused first. */
+const MOST = 10_000;
+const MOST_OF_CALLER = 100;
+
+interface Principal {
+  readonly key: string;
+  readonly caller: string;
+  readonly session: Session;
+  usedAt: number;
+  /** Requests that rely on it now. */
+  inUse: number;
+}
+
+export class PrincipalSessions {
+  readonly #clock: Clock;
+  readonly #open: (origin: Origin) => Session;
+  /** In the order of their last use. */
+  readonly #principals = new Map<string, Principal>();
+  /** The keys of each caller's, in the same order. */
+  readonly #callers = new Map<string, Set<string>>();
+  readonly #scopes: Scopes;
+  #stopSweep: (() => void) | undefined;
+
+  /** @param scopes What is written in different ways and means the same is one. */
+  constructor(clock: Clock, open: (origin: Origin) => Session, scopes: Scopes = AS_WRITTEN) {
+    this.#clock = clock;
+    this.#open = open;
+    this.#scopes = scopes;
+  }
+
+  get size(): number {
+    return this.#principals.size;
+  }
+
+  of(origin: Origin): Session {
+    return this.#use(origin).session;
+  }
+
+  /** The session, held open until `release` is called. */
+  hold(origin: Origin): { readonly session: Session; release(): void } {
+    const principal = this.#use(origin);
+    principal.inUse += 1;
+    return {
+      session: principal.session,
+      release: () => {
+        principal.inUse -= 1;
+        if (this.#principals.get(principal.key) === principal) this.#touch(principal);
+      },
+    };
+  }
+
+  close(): void {
+    this.#stopSweep?.();
+    for (const { session } of this.#principals.values()) session.close();
+    this.#principals.clear();
+    this.#callers.clear();
+  }
+
+  #use({ caller, scope: asked }: Origin): Principal {
+    const origin = { caller, scope: this.#scopes.of(asked) };
+    const key = keyOf(origin);
+    let principal = this.#principals.get(key);
+    if (principal === undefined || principal.session.closed) {
+      if (principal === undefined) this.#makeRoom(caller.key);
+      principal = { key, caller: caller.key, session: this.#open(origin), usedAt: 0, inUse: 0 };
+    }
+    this.#touch(principal);
+    this.#stopSweep ??= this.#clock.after(SWEEP_MS, () => this.#sweepLater());
+    return principal;
+  }
+
+  #touch(principal: Principal): void {
+    const { key, caller } = principal;
+    principal.usedAt = this.#clock.now();
+    this.#principals.delete(key);
+    this.#principals.set(key, principal);
+    const keys = this.#callers.get(caller);
+    keys?.delete(key);
+    if (keys === undefined) this.#callers.set(caller, new Set([key]));
+    else keys.add(key);
+  }
+
+  #makeRoom(caller: string): void {
+    const own = this.#callers.get(caller);
+    if (own !== undefined && own.size >= MOST_OF_CALLER) this.#endOneOf(own);
+    else if (this.#principals.size >= MOST) this.#endOneOf(this.#principals.keys());
+  }
+
+  #endOneOf(keys: Iterable<string>): void {
+    for (const key of keys) {
+      const principal = this.#principals.get(key);
+      if (principal === undefined || principal.inUse > 0) continue;
+      this.#end(principal);
+      return;
+    }
+  }
+
+  #end({ key, caller, session }: Principal): void {
+    this.#principals.delete(key);
+    const keys = this.#callers.get(caller);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#callers.delete(caller);
+    session.close();
+  }
+
+  #sweepLater(): void {
+    this.#sweep();
+    this.#stopSweep = this.#principals.size === 0 ? undefined : this.#clock.after(SWEEP_MS, () => this.#sweepLater());
+  }
+
+  /** Ends those that have rested for long enough. */
+  #sweep(): void {
+    const before = this.#clock.now() - IDLE_MS;
+    for (const principal of this.#principals.values()) {
+      if (principal.usedAt > before) return;
+      if (principal.inUse === 0) this.#end(principal);
+    }
+  }
+}
+
+interface Scopes {
+  of(scope: ViewScope): ViewScope;
+}
+
+const AS_WRITTEN: Scopes = { of: (scope) => scope };
+
+function keyOf({ caller, scope }: Origin): string {
+  return JSON.stringify([identityOf(caller), caller.role ?? null]) + scopeKey(scope);
+}

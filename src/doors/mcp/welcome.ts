@@ -1,0 +1,59 @@
+/** What the door says of itself when a client arrives: capabilities, instructions, versions. */
+import type { Hub } from "../../hub/hub.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from "../../model/protocol.ts";
+import { VERSION } from "../../model/version.ts";
+import type { Session } from "../../sessions/session.ts";
+
+export const SERVER_INFO: JsonObject = { name: "toolcrib", title: "Toolcrib", version: VERSION };
+export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS];
+
+/** Needs methods that cannot be passed on: a task outlives the call that the hub knows. */
+const NOT_PASSED_ON = "io.modelcontextprotocol/tasks";
+
+export function negotiated(wanted: unknown): string {
+  return LEGACY_VERSIONS.find((version) => version === wanted) ?? LATEST_LEGACY_VERSION;
+}
+
+/** Everything is declared from the start, because servers that have it may come later. */
+export function serverCapabilities(hub: Hub, session: Session): JsonObject {
+  const view = hub.view(session);
+  const visible = new Set([...view.tools, ...view.resources, ...view.prompts].map(({ origin }) => origin.source));
+  const declared = hub.servers().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
+  return {
+    tools: { listChanged: true },
+    resources: { subscribe: true, listChanged: true },
+    prompts: { listChanged: true },
+    completions: {},
+    logging: {},
+    ...merged("experimental", declared),
+    ...merged("extensions", declared),
+  };
+}
+
+function merged(key: string, declared: readonly JsonObject[]): JsonObject {
+  const members = declared.flatMap((capabilities) => {
+    const value = capabilities[key];
+    return isJsonObject(value) ? Object.entries(value) : [];
+  });
+  const kept = members.filter(([name]) => name !== NOT_PASSED_ON);
+  return kept.length === 0 ? {} : { [key]: Object.fromEntries(kept) };
+}
+
+/** A client's capabilities as servers may hear of them. */
+export function passedOnCapabilities(capabilities: unknown): JsonObject {
+  if (!isJsonObject(capabilities)) return {};
+  const { tasks: _tasks, extensions, ...rest } = capabilities;
+  if (!isJsonObject(extensions)) return rest;
+  const { [NOT_PASSED_ON]: _cannot, ...kept } = extensions;
+  return { ...rest, extensions: kept };
+}
+
+/** The advice of one server alone is given as it is, that of several under their names. */
+export function instructionsFor(hub: Hub, session: Session): string | undefined {
+  const given = hub.instructions(session);
+  const [only] = given;
+  if (only === undefined) return undefined;
+  if (given.length === 1 && hub.servers().length === 1) return only.text;
+  return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
+}

@@ -1,0 +1,193 @@
+import { hostname } from "node:os";
+import { describe, expect, it } from "vitest";
+import { hostRules, isLoopbackHost, isWildcard } from "../../../src/doors/http/hosts.ts";
+import { config, place } from "./support.ts";
+
+const auth = { tokens: [{ token: "a-token-of-enough-length" }] };
+
+describe("[gate-08d] which Host is accepted", () => {
+  it.each<[bind: string, accepted: string[], refused: string[]]>([
+    [
+      "127.0.0.1",
+      ["localhost", "localhost:1", "LocalHost:4700", "127.0.0.1:4700", "[::1]:4700", "[0:0:0:0:0:0:0:1]", "localhost."],
+      [
+        "evil.example",
+        "evil.example:4700",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "a@localhost",
+        "localhost, evil.example",
+        "localhost/evil",
+        "localhost:port",
+        "127.0.0.2",
+        "10.0.0.1",
+        "",
+        " localhost",
+      ],
+    ],
+    ["::1", ["[::1]:80", "localhost"], ["::1", "[::2]", "evil.example"]],
+    ["10.1.2.3", ["10.1.2.3", "10.1.2.3:4700"], ["localhost", "127.0.0.1", "10.1.2.4", "evil.example"]],
+    ["0.0.0.0", ["10.1.2.3:4700", "[fe80::1]", "localhost", hostname()], ["evil.example", "10.1.2.3.evil.example"]],
+    ["::", ["10.1.2.3:4700", "[fe80::1]:1"], ["evil.example"]],
+  ])("bound to %s", (host, accepted, refused) => {
+    const rules = hostRules(config({ host, auth }));
+    for (const each of accepted) expect(rules.acceptsHost(each), each).toBe(true);
+    for (const each of refused) expect(rules.acceptsHost(each), each).toBe(false);
+  });
+
+  it("takes what publicUrl and allowedHosts name", () => {
+    const rules = hostRules(
+      config({ publicUrl: "https://Tools.Example.com:8443/crib", allowedHosts: ["crib", "[FE80::1]"] }),
+    );
+    for (const each of ["tools.example.com", "tools.example.com:9", "CRIB:4700", "[fe80::1]"]) {
+      expect(rules.acceptsHost(each), each).toBe(true);
+    }
+    expect(rules.acceptsHost("example.com")).toBe(false);
+  });
+
+  it("knows what only this machine reaches", () => {
+    for (const host of ["127.0.0.1", "127.1.2.3", "localhost", "::1", "[::1]", "0:0:0:0:0:0:0:1"]) {
+      expect(isLoopbackHost(host), host).toBe(true);
+    }
+    for (const host of [
+      "0.0.0.0",
+      "::",
+      "[::]",
+      "10.0.0.1",
+      "example.com",
+      "localhost.example.com",
+      "::ffff:10.0.0.1",
+    ]) {
+      expect(isLoopbackHost(host), host).toBe(false);
+    }
+    for (const host of ["0.0.0.0", "::", "[::]", "0:0:0:0:0:0:0:0"]) expect(isWildcard(host), host).toBe(true);
+    expect(isWildcard("10.0.0.0")).toBe(false);
+  });
+});
+
+describe("[gate-08d] which Origin is accepted", () => {
+  it("on loopback every page of this machine, and what is listed", () => {
+    const rules = hostRules(config({ allowedOrigins: ["https://app.example.com", "vscode-webview://abc"] }));
+    for (const each of [
+      "http://localhost:6274",
+      "http://127.0.0.1",
+      "https://localhost",
+      "http://[::1]:3000",
+      "https://app.example.com",
+      "HTTPS://APP.example.com",
+      "vscode-webview://abc",
+    ]) {
+      expect(rules.acceptsOrigin(each), each).toBe(true);
+    }
+    for (const each of [
+      "null",
+      "",
+      "https://evil.example",
+      "https://app.example.com.evil.example",
+      "https://app.example.com:8443",
+      "http://app.example.com",
+      "http://localhost.evil.example",
+      "http://localhost:1/path",
+      "http://a@localhost",
+      "file://localhost",
+      "vscode-webview://other",
+    ]) {
+      expect(rules.acceptsOrigin(each), each).toBe(false);
+    }
+  });
+
+  it("elsewhere not the pages of this machine", () => {
+    const rules = hostRules(config({ host: "10.1.2.3", auth, publicUrl: "https://tools.example.com" }));
+    expect(rules.acceptsOrigin("http://localhost:6274")).toBe(false);
+    expect(rules.acceptsOrigin("https://tools.example.com")).toBe(true);
+  });
+});
+
+describe("[gate-08d] at the listener", () => {
+  it("a wrong Host is refused before anything else, also at public paths and without a token", async () => {
+    const { ask } = await place({ auth });
+    for (const path of ["/mcp", "/healthz", "/nowhere"]) {
+      const answer = await ask(path, { headers: { host: "evil.example" } });
+      expect(answer.status, path).toBe(403);
+      expect(answer.json().error.code).toBe("denied");
+      expect(answer.headers["www-authenticate"]).toBeUndefined();
+    }
+  });
+
+  it("a wrong Origin is refused, and told nothing that a browser would hand on", async () => {
+    const { ask } = await place();
+    const answer = await ask("/mcp", { headers: { origin: "https://evil.example" } });
+    expect(answer.status).toBe(403);
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    const preflight = await ask("/mcp", {
+      method: "OPTIONS",
+      headers: { origin: "https://evil.example", "access-control-request-method": "POST" },
+    });
+    expect(preflight.status).toBe(403);
+    expect((await ask("/mcp", { headers: { origin: "null" } })).status).toBe(403);
+  });
+
+  it("an accepted Origin gets the headers that a browser needs, with errors too", async () => {
+    const { ask } = await place({ auth, allowedOrigins: ["https://app.example.com"] });
+    const headers = { origin: "https://app.example.com" };
+    const refused = await ask("/mcp", { headers });
+    expect(refused.status).toBe(401);
+    expect(refused.headers["access-control-allow-origin"]).toBe("https://app.example.com");
+    expect(refused.headers["access-control-allow-credentials"]).toBeUndefined();
+    expect(refused.headers["vary"]).toBe("Origin");
+    for (const name of ["mcp-session-id", "www-authenticate", "mcp-protocol-version", "retry-after"]) {
+      expect(refused.headers["access-control-expose-headers"]).toContain(name);
+    }
+    const preflight = await ask("/mcp", {
+      method: "OPTIONS",
+      headers: {
+        ...headers,
+        "access-control-request-method": "DELETE",
+        "access-control-request-headers": "authorization, mcp-param-city",
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers["access-control-allow-methods"]).toContain("DELETE");
+    expect(preflight.headers["access-control-allow-headers"]).toBe("authorization, mcp-param-city");
+    const without = await ask("/mcp", { token: "a-token-of-enough-length" });
+    expect(without.status).toBe(200);
+    expect(without.headers["access-control-allow-origin"]).toBeUndefined();
+  });
+
+  it("echoes no header names that are none", async () => {
+    const { ask } = await place();
+    const answer = await ask("/mcp", {
+      method: "OPTIONS",
+      headers: { origin: "http://localhost:1", "access-control-request-headers": "a, b: c" },
+    });
+    expect(answer.headers["access-control-allow-headers"]).toBeUndefined();
+  });
+
+  it.each(["Host: localhost", "Origin: http://localhost", "Authorization: Bearer a"])(
+    "a second %s is refused, whatever the first says",
+    async (header) => {
+      const { open } = await place();
+      const first = header.startsWith("Host") ? [] : [header.toUpperCase().replace(/:.*/, ": http://localhost")];
+      const raw = (await open()).send(
+        "GET /mcp HTTP/1.1",
+        "Host: localhost",
+        ...first,
+        header,
+        "Connection: close",
+        "",
+        "",
+      );
+      const answer = await raw.ended();
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain("more than once");
+    },
+  );
+
+  it("a request without a Host is refused, in HTTP/1.0 too", async () => {
+    const { open } = await place();
+    expect(await (await open()).send("GET /healthz HTTP/1.1", "Connection: close", "", "").ended()).toMatch(
+      /^HTTP\/1\.1 400 /,
+    );
+    expect(await (await open()).send("GET /healthz HTTP/1.0", "", "").ended()).toMatch(/^HTTP\/1\.1 403 /);
+  });
+});

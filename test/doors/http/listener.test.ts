@@ -1,0 +1,169 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { HttpRoute } from "../../../src/doors/http/exchange.ts";
+import { type HubRecord, readHubFiles, writeHubFile } from "../../../src/doors/http/hub-file.ts";
+import { place, temporaryHome } from "./support.ts";
+
+describe("[gate-11a] the listener's life", () => {
+  it("healthz, readyz and the page say how it is", async () => {
+    let ready = false;
+    const { ask } = await place(
+      { auth: { tokens: [{ token: "a-token-0123456789" }] } },
+      {
+        ready: () => ready,
+        index: () => "MCP is at /mcp\n",
+      },
+    );
+    expect((await ask("/healthz")).json<object>()).toEqual({ status: "ok" });
+    const notYet = await ask("/readyz");
+    expect([notYet.status, notYet.json().error.code]).toEqual([503, "server_unavailable"]);
+    ready = true;
+    expect((await ask("/readyz")).status).toBe(200);
+    const page = await ask("/");
+    expect(page.text).toBe("MCP is at /mcp\n");
+    expect(page.headers["content-type"]).toBe("text/plain; charset=utf-8");
+    expect((await ask("/", { method: "HEAD" })).text).toBe("");
+    const posted = await ask("/healthz", { method: "POST" });
+    expect([posted.status, posted.headers["allow"]]).toEqual([405, "GET, HEAD"]);
+    expect((await ask("/healthz/x")).status).toBe(404);
+    expect((await ask("/other")).status).toBe(404);
+  });
+
+  it("the longest path that fits is the route; own routes of the caller count as much", async () => {
+    const says = (path: string): HttpRoute => ({
+      path,
+      access: "read",
+      handle: ({ response, path: asked }) => void response.end(`${path} ${asked}`),
+    });
+    const { ask } = await place({}, { routes: [says("/api"), says("/api/v1/approvals"), says("/api/v1")] });
+    expect((await ask("/api/v1/approvals/7")).text).toBe("/api/v1/approvals /api/v1/approvals/7");
+    expect((await ask("/api/v1x")).text).toBe("/api /api/v1x");
+    expect((await ask("/api/v1/")).text).toBe("/api/v1 /api/v1");
+  });
+
+  it("stopAccepting lets what is under way end, takes nobody new and is not ready; close ends the rest", async () => {
+    const finish = Promise.withResolvers<void>();
+    const route: HttpRoute = {
+      path: "/long",
+      access: "read",
+      handle: async ({ response, query }) => {
+        response.writeHead(200);
+        response.write("begun ");
+        if (query.has("forever")) return;
+        await finish.promise;
+        response.end("done");
+      },
+    };
+    const there = await place({}, { routes: [route] });
+    const running = (await there.open()).send("GET /long HTTP/1.1", "Host: localhost", "", "");
+    const endless = (await there.open()).send("GET /long?forever HTTP/1.1", "Host: localhost", "", "");
+    await Promise.all([running.until(/begun/), endless.until(/begun/)]);
+    there.listener.stopAccepting();
+    there.listener.stopAccepting();
+    await expect(there.ask("/healthz")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    finish.resolve();
+    await running.until(/done/);
+    running.send("GET /readyz HTTP/1.1", "Host: localhost", "", "");
+    await running.until(/HTTP\/1\.1 503/);
+    await Promise.all([there.listener.close(), there.listener.close()]);
+    expect(await endless.ended()).not.toContain("done");
+    await running.ended();
+  });
+
+  it("close without anything open, and after everything ended by itself, resolves", async () => {
+    const there = await place();
+    there.listener.stopAccepting();
+    await expect.poll(() => there.ask("/healthz").catch(() => "gone")).toBe("gone");
+    await expect(there.listener.close()).resolves.toBeUndefined();
+    await expect((await place()).listener.close()).resolves.toBeUndefined();
+  });
+
+  it("an address in use is told with what to do", async () => {
+    const { listener } = await place();
+    await expect(place({ port: listener.port })).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`127.0.0.1:${listener.port} is in use`),
+      hint: expect.stringContaining("http.port"),
+    });
+    await expect(
+      place({ host: "192.0.2.77", auth: { tokens: [{ token: "a-token-0123456789" }] } }),
+    ).rejects.toMatchObject({
+      code: "invalid_config",
+    });
+  });
+
+  it("keeps a connection for several requests, and answers them in order", async () => {
+    const { open } = await place();
+    const raw = (await open()).send(
+      "GET /mcp?n=1 HTTP/1.1",
+      "Host: localhost",
+      "",
+      "GET /mcp?n=2 HTTP/1.1",
+      "Host: localhost",
+      "Connection: close",
+      "",
+      "",
+    );
+    const answers = await raw.ended();
+    expect(answers.indexOf('["n","1"]')).toBeGreaterThan(0);
+    expect(answers.indexOf('["n","2"]')).toBeGreaterThan(answers.indexOf('["n","1"]'));
+  });
+});
+
+describe("[gate-10c] the file by which commands find the hub", () => {
+  const own = (home: string): string => join(home, "hubs", `${process.pid}.json`);
+
+  it("is there while it listens, and only its user can read it", async () => {
+    const there = await place({ publicUrl: "https://tools.example.com" });
+    const record = JSON.parse(readFileSync(own(there.home), "utf8")) as HubRecord;
+    expect(record).toEqual({
+      url: there.url,
+      publicUrl: "https://tools.example.com",
+      pid: process.pid,
+      token: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    expect(statSync(own(there.home)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(there.home, "hubs")).mode & 0o777).toBe(0o700);
+    expect(await readHubFiles(there.home)).toEqual([record]);
+    await there.listener.close();
+    expect(existsSync(own(there.home))).toBe(false);
+    expect(await readHubFiles(there.home)).toEqual([]);
+  });
+
+  it("what dead processes left is removed; other files and live ones stay", async () => {
+    const home = temporaryHome();
+    mkdirSync(join(home, "hubs"), { mode: 0o755 });
+    const record = (pid: number): string => JSON.stringify({ url: "http://127.0.0.1:1", pid, token: "t" });
+    writeFileSync(join(home, "hubs", "999999999.json"), record(999_999_999));
+    writeFileSync(join(home, "hubs", "999999999-2.json"), record(999_999_999));
+    writeFileSync(join(home, "hubs", `${process.ppid}.json`), record(process.ppid));
+    writeFileSync(join(home, "hubs", "notes.txt"), "");
+    writeFileSync(own(home), "left by a dead process of our id", { mode: 0o644 });
+    expect((await readHubFiles(home)).map(({ pid }) => pid)).toEqual([process.ppid]);
+    const there = await place({}, { home });
+    expect(readdirSync(join(home, "hubs")).toSorted()).toEqual(
+      [`${process.pid}.json`, `${process.ppid}.json`, "notes.txt"].toSorted(),
+    );
+    expect(statSync(own(home)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(home, "hubs")).mode & 0o777).toBe(0o700);
+    await there.listener.close();
+  });
+
+  it("two hubs of one process have a file each", async () => {
+    const home = temporaryHome();
+    const [one, other] = [await place({}, { home }), await place({}, { home })];
+    expect((await readHubFiles(home)).map(({ url }) => url).toSorted()).toEqual([one.url, other.url].toSorted());
+    await one.listener.close();
+    expect((await readHubFiles(home)).map(({ url }) => url)).toEqual([other.url]);
+  });
+
+  it("a home that cannot be written is a warning, not the end", async () => {
+    const home = join(temporaryHome(), "file");
+    writeFileSync(home, "");
+    const there = await place({}, { home });
+    expect(there.warnings).toEqual([expect.stringContaining("toolcrib approve")]);
+    expect((await there.ask("/mcp")).status).toBe(200);
+    await expect(writeHubFile(home, { url: "u", pid: 1, token: "t" })).rejects.toMatchObject({ code: "ENOTDIR" });
+  });
+});

@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/encode.ts";
+import type { McpHttpOptions } from "../../../../src/doors/mcp/http/mcp-http.ts";
+import { settle } from "../../../support/fake-clock.ts";
+import { Bench, call, initializeRequest, modernHeaders, modernRequest, until } from "./bench.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+let engine: FakeEngine;
+let bench: Bench;
+
+async function start(options: Partial<McpHttpOptions> = {}): Promise<void> {
+  engine = new FakeEngine();
+  bench = await new Bench(engine, options).open();
+}
+afterEach(() => bench.close());
+
+const IDLE_MS = 600_000;
+
+describe("sessions", () => {
+  it("[gate-08g] end when they were not used for a while", async () => {
+    await start({ sessionIdleMs: IDLE_MS });
+    const [used, unused] = [await bench.initialize(), await bench.initialize()];
+    await bench.clock.advance(IDLE_MS - 1);
+    expect((await bench.post(call(1, "echo"), used)).status).toBe(200);
+    await bench.clock.advance(60_000);
+    expect(bench.http.sessions).toBe(1);
+    expect(engine.sessions.map(({ closed }) => closed)).toEqual([false, true]);
+    expect((await bench.post(call(1, "echo"), unused)).status).toBe(404);
+    await bench.clock.advance(IDLE_MS);
+    expect(bench.http.sessions).toBe(0);
+    expect(bench.clock.pending).toBe(0);
+  });
+
+  it("[gate-08g] an open stream and a running call count as use", async () => {
+    await start({ sessionIdleMs: IDLE_MS });
+    const [listening, calling] = [await bench.initialize("2025-06-18"), await bench.initialize("2025-06-18")];
+    const stream = await bench.getStream(listening);
+    const running = bench.postStream(call("long", "hold"), calling);
+    await until(() => engine.held.has("long"));
+    await bench.clock.advance(3 * IDLE_MS);
+    expect(bench.http.sessions).toBe(2);
+    engine.held.get("long")?.end(encodeResult("long", {}));
+    expect((await (await running).rest()).at(-1)?.message["id"]).toBe("long");
+    stream.cut();
+    await until(() => bench.http.streams === 0);
+    await bench.clock.advance(IDLE_MS + 60_000);
+    expect(bench.http.sessions).toBe(0);
+  });
+
+  it("[gate-08e] are bounded; one that rests makes room, one that is in use does not", async () => {
+    await start({ maxSessions: 2 });
+    const [first, second] = [await bench.initialize("2025-06-18"), await bench.initialize("2025-06-18")];
+    const refused = await bench.post(initializeRequest("2025-11-25"));
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "10"]);
+    expect(refused.json).toMatchObject({ id: "init", error: { message: expect.stringContaining("sessions") } });
+    await bench.post(initializeRequest("2025-11-25"));
+    expect(bench.warnings).toHaveLength(1);
+    await bench.getStream(first);
+    await bench.clock.advance(60_000);
+    expect((await bench.post(initializeRequest("2025-11-25"))).status).toBe(200);
+    expect((await bench.post(call(1, "echo"), first)).status).toBe(200);
+    expect((await bench.post(call(1, "echo"), second)).status).toBe(404);
+    bench.http.reconfigure({ maxSessions: 3, maxStreams: 5, sessionIdleMs: IDLE_MS });
+    expect((await bench.post(initializeRequest("2025-11-25"))).status).toBe(200);
+  });
+});
+
+describe("streams", () => {
+  it("[gate-08e] are bounded; answers that would stream come as JSON then", async () => {
+    await start({ maxStreams: 1 });
+    const [first, second] = [await bench.initialize("2025-06-18"), await bench.initialize("2025-06-18")];
+    await bench.getStream(first);
+    const refused = await bench.send("GET", "/mcp", { ...second, accept: "text/event-stream" });
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "10"]);
+    expect((await bench.send("GET", "/sse", { accept: "text/event-stream" })).status).toBe(503);
+    const listen = await bench.modern("subscriptions/listen", { notifications: {} });
+    expect(listen.status).toBe(503);
+    expect((await bench.post(call(1, "progress"), second)).json).toMatchObject({ id: 1, result: { done: true } });
+    expect((await bench.modern("tools/call", { name: "progress" })).json).toMatchObject({ result: { done: true } });
+  });
+
+  it("[gate-14a] idle sessions and finished requests leave no timer behind", async () => {
+    await start();
+    const session = await bench.initialize();
+    for (let id = 0; id < 20; id++) await bench.post(call(id, "echo"), session);
+    // One look at what is owed and one sweep, however many requests there were.
+    expect(bench.clock.pending).toBe(2);
+    await bench.clock.advance(500);
+    expect(bench.clock.pending).toBe(1);
+  });
+});
+
+describe("closing", () => {
+  it("[gate-11a] lets calls finish, takes no new ones, tells the streams", async () => {
+    await start();
+    const session = await bench.initialize("2025-06-18");
+    const stream = await bench.getStream(session);
+    const running = bench.post(call("run", "hold"), session);
+    const listening = bench.postStream(
+      modernRequest("subscriptions/listen", {}),
+      modernHeaders("subscriptions/listen", {}),
+    );
+    await until(() => engine.held.has("run") && bench.http.streams === 2);
+    const closing = bench.http.close(30_000);
+    const refusals = [
+      await bench.post(call(2, "echo"), session),
+      await bench.post(initializeRequest("2025-11-25")),
+      await bench.modern("tools/list"),
+      await bench.send("GET", "/sse", { accept: "text/event-stream" }),
+    ];
+    for (const { status, headers } of refusals) expect([status, headers["retry-after"]]).toEqual([503, "10"]);
+    // An answer that the running call may wait for still comes through.
+    expect((await bench.post({ jsonrpc: "2.0", id: 9, result: {} }, session)).status).toBe(202);
+    expect(stream.ended).toBe(false);
+    engine.held.get("run")?.end(encodeResult("run", { done: true }));
+    await closing;
+    expect((await running).json).toEqual({ jsonrpc: "2.0", id: "run", result: { done: true } });
+    expect(await stream.next()).toBeUndefined();
+    expect(stream.comments).toEqual(["the gateway is shutting down"]);
+    const told = await (await listening).rest();
+    expect(told.at(-1)?.message).toMatchObject({ result: { ended: true } });
+    expect([bench.http.sessions, bench.clock.pending]).toEqual([0, 0]);
+  });
+
+  it("[gate-11a] waits no longer than it may", async () => {
+    await start();
+    const session = await bench.initialize("2025-06-18");
+    const opening = bench.postStream(call("never", "hold"), session);
+    await until(() => engine.held.has("never"));
+    engine.held.get("never")?.outlet.send(encodeNotification("notifications/progress", {}));
+    const stream = await opening;
+    let closed = false;
+    const closing = bench.http.close(5_000).then(() => (closed = true));
+    await bench.clock.advance(4_999);
+    expect(closed).toBe(false);
+    await bench.clock.advance(1);
+    await closing;
+    expect((await stream.rest()).map(({ message }) => message["method"])).toEqual(["notifications/progress"]);
+    await settle();
+    expect(engine.sessions[0]?.closed).toBe(true);
+  });
+});
