@@ -1,20 +1,11 @@
-/** What `npm start` shows: three MCP servers and one function in one catalog, and a few calls through it. */
+/** What `npm run demo` shows: three MCP servers and one function in one catalog, and a few calls through it. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { createHub, type Hub, resultText, type ServerInfo, ToolRegistry } from "toolcrib";
+import { createHub, type Hub, resultText, type ServerInfo } from "toolcrib";
 
 const workspace = mkdtempSync(join(tmpdir(), "toolcrib-demo-"));
-const registry = new ToolRegistry();
-registry.register({
-  name: "shout",
-  description: "Says a text loudly. A plain function of this program, in the same catalog as the servers' tools.",
-  parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
-  execute: async (_id, { text }) => ({ content: [{ type: "text", text: String(text).toUpperCase() }] }),
-});
-
 const hub = await createHub(join(import.meta.dirname, "toolcrib.json"), {
-  registry,
   env: environment(),
   home: join(workspace, ".toolcrib"),
   wait: false,

@@ -19,12 +19,15 @@ const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib
  * @type {Readonly<Record<string, (node: NodeBinary, args: readonly string[]) => Promise<number>>>}
  */
 const TASKS = {
-  start: (node, args) => built(node, () => run(node, [join("demo", "run.ts"), ...args])),
+  start: (node, args) => built(node, () => run(node, [join("demo", "start.ts"), ...args])),
+  demo: (node, args) => built(node, () => run(node, [join("demo", "run.ts"), ...args])),
   test: (node, args) => built(node, () => run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args])),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
-  bench: (node, args) => run(node, [join("bench", "run.ts"), ...args]),
+  bench: (node, args) => built(node, () => run(node, [join("bench", "run.ts"), ...args])),
+  soak: (node, args) => built(node, () => run(node, [join("scripts", "soak.ts"), ...args])),
+  conformance: (node, args) => run(node, [join("scripts", "conformance.ts"), ...args]),
   generate: (node) => run(node, [join("scripts", "generate.ts")]),
 };
 

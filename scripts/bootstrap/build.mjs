@@ -1,5 +1,5 @@
 // @ts-check
-/** Compiles src/ into dist/, and does nothing when the sources are the ones that dist/ was made from. */
+/** Makes dist/ from src/: a bundle and the types. Does nothing when the sources are the ones that dist/ was made from. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,11 @@ import { withLock } from "./lock.mjs";
 import { runNode } from "./run.mjs";
 
 const TSC = join("node_modules", "typescript", "bin", "tsc");
+const ROLLDOWN = join("node_modules", "rolldown", "package.json");
+const BUNDLE = join("scripts", "bootstrap", "bundle.mjs");
+
+/** Packages that become part of the bundle: every start needs them. The others are loaded from node_modules, on demand. */
+export const BUNDLED = ["commander", "json5", "jsonc-parser", "zod"];
 
 /** @param {string} root */
 export function sourceHash(root) {
@@ -15,8 +20,8 @@ export function sourceHash(root) {
     .filter((name) => name.endsWith(".ts"))
     .sort()
     .map((name) => join("src", name));
-  const settings = ["tsconfig.json", "tsconfig.build.json", join("node_modules", "typescript", "package.json")];
-  for (const file of [...sources, ...settings])
+  const versions = ["typescript", "rolldown", ...BUNDLED].map((name) => join("node_modules", name, "package.json"));
+  for (const file of [...sources, "tsconfig.json", "tsconfig.build.json", BUNDLE, ...versions])
     hash
       .update(file)
       .update("\0")
@@ -27,7 +32,7 @@ export function sourceHash(root) {
 
 /** @param {string} root */
 export function canBuild(root) {
-  return existsSync(join(root, TSC));
+  return [TSC, ROLLDOWN].every((file) => existsSync(join(root, file)));
 }
 
 /** @param {{ root: string, nodePath: string, say: (line: string) => void }} options @returns {Promise<number>} an exit code */
@@ -35,11 +40,15 @@ export async function build({ root, nodePath, say }) {
   if (isBuilt(root)) return 0;
   return withLock(root, async () => {
     if (isBuilt(root)) return 0;
-    say("Compiling src into dist");
+    say("Building dist from src");
     const hash = sourceHash(root);
     const fresh = join(root, ".dev", `dist-${process.pid}`);
     rmSync(fresh, { recursive: true, force: true });
-    const code = await runNode(nodePath, [TSC, "-p", "tsconfig.build.json", "--outDir", fresh], { cwd: root });
+    const codes = await Promise.all([
+      runNode(nodePath, [TSC, "-p", "tsconfig.build.json", "--outDir", fresh], { cwd: root }),
+      runNode(nodePath, [BUNDLE, fresh], { cwd: root }),
+    ]);
+    const code = codes.find((each) => each !== 0) ?? 0;
     if (code !== 0) {
       rmSync(fresh, { recursive: true, force: true });
       return code;

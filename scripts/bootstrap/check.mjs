@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runNode } from "./run.mjs";
 
-const FOLDERS = ["src", "test", "bench", "scripts", "demo", "examples", "bin"];
+const FOLDERS = ["src", "test", "bench", "conformance", "scripts", "demo", "examples", "bin"];
 
 /** The folders that linter and formatter are given by name: without any, they walk the whole disk they find. @param {string} root */
 export function codeFolders(root) {

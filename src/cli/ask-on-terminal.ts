@@ -20,15 +20,20 @@ const ANSWERS: Readonly<Record<string, AskAnswer>> = {
 
 const LONGEST = 2000;
 
+interface Showing {
+  /** Of the arguments, in characters. */
+  readonly longest?: number;
+}
+
 /** Undefined where nobody can be asked: stdin is not a terminal. */
-export function askOnTerminal({ stdin, out, flags }: Invocation): AskCallback | undefined {
+export function askOnTerminal({ stdin, out, flags }: Invocation, showing: Showing = {}): AskCallback | undefined {
   if (!stdin.isTTY) return undefined;
   // `--yes` is the person's answer, given beforehand; it does not reach a script that has no terminal.
   if (flags.has("yes")) return () => "once";
   return async (request, signal) => {
     const terminal = createInterface({ input: stdin, output: process.stderr });
     try {
-      for (const line of describe(request)) out.note(line);
+      for (const line of describe(request, showing)) out.note(line);
       for (;;) {
         const typed = await terminal.question("Allow it? [o]nce, [s]ession, [a]lways, [N]o: ", { signal });
         const answer = ANSWERS[typed.trim().toLowerCase()];
@@ -40,9 +45,13 @@ export function askOnTerminal({ stdin, out, flags }: Invocation): AskCallback | 
   };
 }
 
-function describe({ reason, arguments: args, origin }: AskRequest): string[] {
+/** What is about to be allowed, for a person. */
+export function describe(
+  { reason, arguments: args, origin }: AskRequest,
+  { longest = LONGEST }: Showing = {},
+): string[] {
   const whole = showHidden(JSON.stringify(args));
-  const more = whole.length > LONGEST ? ` … and ${whole.length - LONGEST} more characters` : "";
-  const shown = whole.slice(0, LONGEST) + more;
+  const more = whole.length > longest ? ` … and ${whole.length - longest} more characters` : "";
+  const shown = whole.slice(0, longest) + more;
   return [reason, `  server: ${origin.source}`, `  arguments: ${shown}`];
 }

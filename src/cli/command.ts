@@ -17,6 +17,8 @@ export interface CommandEntry {
   readonly options: readonly OptionEntry[];
   /** Lines under the help. */
   readonly examples?: readonly string[];
+  /** Runs until it is told to end, and mostly waits. */
+  readonly lasting?: true;
   /** Handlers are loaded when they run, so that `--help` costs nothing. */
   readonly load: () => Promise<CommandModule>;
 }

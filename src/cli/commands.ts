@@ -17,7 +17,34 @@ const role: OptionEntry = { flags: "--role <name>", summary: "see and use only w
 const yes: OptionEntry = { flags: "--yes", summary: "answer yes, once, where a rule asks; on a terminal only" };
 const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
 
+const logOptions: readonly OptionEntry[] = [
+  { flags: "--log-format <format>", summary: "pretty or json" },
+  { flags: "--log-level <level>", summary: "debug, info, warn, error or silent" },
+];
+
 export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "serve",
+    summary: "run the hub: MCP over HTTP for any client, until it is stopped",
+    arguments: [],
+    options: [
+      { flags: "--host <host>", summary: "address to listen at, instead of http.host" },
+      { flags: "--port <port>", summary: "port to listen at, instead of http.port; 0 for any" },
+      ...logOptions,
+    ],
+    examples: ["toolcrib serve", "toolcrib serve --port 0 --log-format json --log-level debug"],
+    lasting: true,
+    load: () => import("./commands/serve.ts"),
+  },
+  {
+    name: "mcp",
+    summary: "the catalog, or one server of it, as an MCP server over stdio",
+    arguments: [],
+    options: [{ flags: "--server <id>", summary: "only this server" }, role, ...logOptions],
+    examples: ["toolcrib mcp", "toolcrib mcp --server files"],
+    lasting: true,
+    load: () => import("./commands/mcp.ts"),
+  },
   {
     name: "list",
     summary: "list tools, resources and prompts",
@@ -199,6 +226,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/pins.ts"),
   },
   {
+    name: "approve",
+    summary: "show the calls of a running hub that wait for a yes, or answer one",
+    arguments: [
+      { syntax: "[id]", summary: "of the call; its beginning is enough. Without it the waiting calls are listed" },
+    ],
+    options: [
+      { flags: "--answer <answer>", summary: "once, session, always or no; asked for on a terminal, otherwise once" },
+      { flags: "--hub <url>", summary: "address of the hub; the one that runs for this user if absent" },
+      { flags: "--token <token>", summary: "token with the scope admin; better in $TOOLCRIB_TOKEN" },
+      yes,
+    ],
+    examples: ["toolcrib approve", "toolcrib approve 3f2a --answer session --hub https://tools.example.com"],
+    load: () => import("./commands/approve.ts"),
+  },
+  {
     name: "audit",
     summary: "show the audit records, or verify that nobody changed them",
     arguments: [{ syntax: "[action]", summary: "verify" }],
@@ -226,10 +268,7 @@ export const COMMANDS: readonly CommandEntry[] = [
 
 /** Commands of the contract that are still to come. They are refused by name, so that nobody takes them for a typo. */
 export const PLANNED: Readonly<Record<string, string>> = {
-  serve: "the hub with its HTTP doors",
-  mcp: "the catalog as an MCP server over stdio",
   acp: "the ACP agent over stdio",
-  approve: "answer an ask rule",
   clients: "agent clients on this machine",
   connect: "write Toolcrib into a client's config",
   disconnect: "take Toolcrib out of a client's config",

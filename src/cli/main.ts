@@ -2,6 +2,7 @@
 import { asToolcribError } from "../model/errors.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { exitCodeOf } from "./exit-code.ts";
+import { startLean } from "./lean-start.ts";
 import { runCommandLine } from "./program.ts";
 
 for (const stream of [process.stdout, process.stderr]) {
@@ -24,4 +25,15 @@ process.on("uncaughtException", (thrown) => {
   process.exit(exitCodeOf(error.code));
 });
 
-process.exit(await runCommandLine(process.argv.slice(2), { env, cwd: process.cwd(), stdin, stdout, stderr, redactor }));
+const exitCode = await runCommandLine(process.argv.slice(2), {
+  env,
+  cwd: process.cwd(),
+  stdin,
+  stdout,
+  stderr,
+  redactor,
+  onStart: ({ lasting }) => {
+    if (lasting) startLean();
+  },
+});
+process.exit(exitCode);

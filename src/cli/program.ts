@@ -15,6 +15,8 @@ export interface Terminal extends Surroundings {
   readonly stderr: Sink;
   /** Where the command's secrets are known, for whoever must say something after it. */
   readonly redactor?: Redactor;
+  /** Told of the command before it is loaded. */
+  readonly onStart?: (entry: CommandEntry) => void;
 }
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
@@ -32,6 +34,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   });
   let exitCode = 0;
   const program = buildProgram(terminal.stdout, async (entry, args, options) => {
+    terminal.onStart?.(entry);
     const module = await entry.load();
     const { env, cwd, stdin } = terminal;
     exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });

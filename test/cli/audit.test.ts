@@ -137,7 +137,7 @@ describe("[guard-18d] a call that never ended", () => {
   it("is shown as unfinished, and verify has nothing against it", async () => {
     const place = filled();
     const log = new AuditLog({ dir: auditDir(place) });
-    log.begin(startRecord({ name: "files__wipe", time: minutesAgo(0) }));
+    void log.begin(startRecord({ name: "files__wipe", time: minutesAgo(0) }));
     log.close();
     const { stdout } = await place.runHere(["audit", "--since", "1h"]);
     expect(stdout).toMatch(/files__wipe +allow +unfinished +- +-/);

@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync, cpSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { homeCheck, nodeCheck } from "../../src/cli/doctor/machine-checks.ts";
 import type { ServerInfo } from "../../src/model/server-state.ts";
@@ -163,7 +163,7 @@ function fakePackage(dir: string, script: string): string {
   writeFileSync(join(dir, "package/package.json"), '{"type": "module"}');
   writeFileSync(join(dir, "package/dist/cli/main.js"), script);
   const bin = join(dir, "package/bin/toolcrib.js");
-  cpSync(BIN, bin);
+  cpSync(dirname(BIN), dirname(bin), { recursive: true });
   chmodSync(bin, 0o755);
   return bin;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { sourceHash } from "../../scripts/bootstrap/build.mjs";
+import { BUNDLED, sourceHash } from "../../scripts/bootstrap/build.mjs";
 import { dependencyHash, isStamped, writeStamp } from "../../scripts/bootstrap/dependencies.mjs";
 import { withLock } from "../../scripts/bootstrap/lock.mjs";
 import { findNode, isAtLeast, isNewEnough, nodePackageFor } from "../../scripts/bootstrap/node.mjs";
@@ -101,16 +101,20 @@ describe("the stamps", () => {
     expect(isStamped(root)).toBe(false);
   });
 
-  it("sees a source file that is changed, renamed or added", () => {
-    for (const name of ["tsconfig.json", "tsconfig.build.json", "node_modules/typescript/package.json"])
+  it("sees a source file that is changed, renamed or added, and another version of what is bundled", () => {
+    const packages = ["typescript", "rolldown", ...BUNDLED].map((name) => `node_modules/${name}/package.json`);
+    for (const name of ["tsconfig.json", "tsconfig.build.json", "scripts/bootstrap/bundle.mjs", ...packages]) {
       write(name, "{}");
+    }
     write("src/a/one.ts", "1");
-    const first = sourceHash(root);
-    expect(sourceHash(root)).toBe(first);
-    write("src/a/one.ts", "2");
-    const changed = sourceHash(root);
-    write("src/a/two.ts", "");
-    expect(new Set([first, changed, sourceHash(root)]).size).toBe(3);
+    const hashes = [sourceHash(root)];
+    expect(sourceHash(root)).toBe(hashes[0]);
+    const changes = { "src/a/one.ts": "2", "src/a/two.ts": "", "node_modules/zod/package.json": '{"version": "2"}' };
+    for (const [name, content] of Object.entries(changes)) {
+      write(name, content);
+      hashes.push(sourceHash(root));
+    }
+    expect(new Set(hashes).size).toBe(4);
   });
 });
 
@@ -217,7 +221,7 @@ describe("scripts/dev.mjs", () => {
     sampleRepository("");
     expect(await run(process.execPath, "nonsense")).toMatchObject({
       code: 2,
-      err: expect.stringContaining("start, test"),
+      err: expect.stringContaining("Tasks: start"),
     });
     expect(await run(process.execPath, "prepare")).toEqual({ code: 0, out: "", err: "" });
     expect(existsSync(join(root, "node_modules"))).toBe(false);

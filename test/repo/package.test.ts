@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BUNDLED } from "../../scripts/bootstrap/build.mjs";
 import { npmProgram } from "../../scripts/bootstrap/npm.mjs";
 import * as source from "../../src/index.ts";
 import { runProgram, type Run } from "../support/run-program.ts";
@@ -59,9 +60,17 @@ describe("the files", () => {
     expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$/.test(name))).toEqual([]);
   });
 
+  it("[spine-03] has the licences of the packages that are bundled into it", () => {
+    const licences = readFileSync(join(installed, "dist", "THIRD-PARTY-LICENSES"), "utf8");
+    for (const name of BUNDLED)
+      expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n[^]*?Copyright`, "m"));
+    expect(licences.match(/Permission is hereby granted/g)).toHaveLength(BUNDLED.length);
+  });
+
   it("[spine-03] installs no development packages, and of the MCP SDK only what OAuth needs", () => {
     const packages = readdirSync(join(consumer, "node_modules"));
-    for (const name of ["@aws-sdk", "@google-cloud", "vitest", "typescript"]) expect(packages).not.toContain(name);
+    for (const name of ["@aws-sdk", "@google-cloud", "vitest", "typescript", "rolldown", "commander"])
+      expect(packages).not.toContain(name);
     expect(readdirSync(join(consumer, "node_modules", "@modelcontextprotocol"))).toEqual(["client", "core"]);
   });
 
@@ -82,6 +91,11 @@ describe("the command line", () => {
 
   it("[spine-03] prints its version", async () => {
     expect(await toolcrib("--version")).toEqual({ code: 0, stdout: `${source.VERSION}\n`, stderr: "" });
+  });
+
+  it("[spine-03] prints the schema that it ships, though the build has computed it beforehand", async () => {
+    const { stdout } = await toolcrib("schema");
+    expect(stdout).toBe(readFileSync(join(installed, "schema.json"), "utf8"));
   });
 
   it("[spine-03] lists and calls the tools of a real server from a Claude Desktop file", async () => {

@@ -1,0 +1,119 @@
+import { APPROVALS_PATH } from "../../doors/http/approvals.ts";
+import { showHidden } from "../../guard/detect/show-hidden.ts";
+import type { AskAnswer, AskRequest } from "../../model/ask.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { askOnTerminal, describe } from "../ask-on-terminal.ts";
+import type { Invocation } from "../command.ts";
+import { findHub, type RemoteHub } from "../remote-hub.ts";
+import type { Column } from "../table.ts";
+
+const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
+/** Enough of an id to tell the waiting calls apart; less could be a slip of the finger. */
+const SHORTEST = 4;
+
+export async function run(invocation: Invocation): Promise<number> {
+  const [id] = invocation.args;
+  const given = givenAnswer(invocation);
+  if (id === undefined && given !== undefined) {
+    throw new ToolcribError("invalid_arguments", "--answer needs the id of a call.", {
+      hint: "toolcrib approve lists those that wait.",
+    });
+  }
+  const hub = await findHub(invocation);
+  const waiting = await readWaiting(hub);
+  return id === undefined ? list(invocation, waiting) : answer(invocation, hub, waiting, id, given);
+}
+
+const COLUMNS: readonly Column<AskRequest>[] = [
+  { title: "ID", cell: ({ id }) => id },
+  { title: "NAME", cell: ({ name }) => showHidden(name) },
+  { title: "ASKED BY", cell: ({ session }) => session.user ?? session.role ?? session.door },
+  { title: "CALL", cell: ({ held }) => (held ? "refused so far" : "waits") },
+  { title: "UNTIL", cell: ({ expiresAt }) => expiresAt },
+  { title: "ARGUMENTS", cell: ({ arguments: args }) => showHidden(JSON.stringify(args)), shrink: true },
+];
+
+function list({ out }: Invocation, waiting: readonly AskRequest[]): number {
+  if (out.json) out.value(waiting);
+  else if (waiting.length === 0) out.note("No call waits for an answer.");
+  else {
+    out.table(COLUMNS, waiting);
+    out.note("toolcrib approve <id> answers one.");
+  }
+  return 0;
+}
+
+async function answer(
+  invocation: Invocation,
+  hub: RemoteHub,
+  waiting: readonly AskRequest[],
+  id: string,
+  given: AskAnswer | undefined,
+): Promise<number> {
+  const { out } = invocation;
+  const request = find(waiting, id);
+  const chosen = given ?? (await askWhole(invocation, hub, request.id));
+  await hub.request("POST", `${APPROVALS_PATH}/${encodeURIComponent(request.id)}`, { answer: chosen });
+  if (out.json) out.value({ id: request.id, name: request.name, answer: chosen });
+  else {
+    out.line(`${chosen === "no" ? "Refused" : `Approved (${chosen})`}: ${showHidden(request.name)}`);
+    if (request.held && chosen !== "no")
+      out.note("The call was refused meanwhile; it goes through when it is made again.");
+  }
+  return 0;
+}
+
+/** Whoever says nothing yet is shown all of what they are about to allow. */
+async function askWhole(invocation: Invocation, hub: RemoteHub, id: string): Promise<AskAnswer> {
+  const { approval } = await hub.request("GET", `${APPROVALS_PATH}/${encodeURIComponent(id)}`);
+  if (!isRequest(approval) || approval.id !== id) {
+    throw new ToolcribError("server_unavailable", `The hub at ${hub.url} does not show the waiting call.`, {
+      hint: "--answer answers it unseen.",
+    });
+  }
+  const whole = { longest: Infinity };
+  const ask = askOnTerminal(invocation, whole);
+  if (ask !== undefined) return ask(approval, new AbortController().signal);
+  for (const line of describe(approval, whole)) invocation.out.note(line);
+  return "once";
+}
+
+function find(waiting: readonly AskRequest[], id: string): AskRequest {
+  const exact = waiting.find((request) => request.id === id);
+  if (exact !== undefined) return exact;
+  const [first, another] = id.length < SHORTEST ? [] : waiting.filter((request) => request.id.startsWith(id));
+  if (another !== undefined) {
+    throw new ToolcribError("invalid_arguments", `More than one waiting call has an id that begins with ${id}.`);
+  }
+  if (first !== undefined) return first;
+  throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {
+    hint: "It may have been answered, given up or timed out. toolcrib approve lists those that wait.",
+  });
+}
+
+async function readWaiting(hub: RemoteHub): Promise<AskRequest[]> {
+  const { approvals } = await hub.request("GET", APPROVALS_PATH);
+  // A hub gives what it has under this type; the id is what is acted upon.
+  if (Array.isArray(approvals) && approvals.every(isRequest)) return approvals;
+  throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no list of waiting calls.`);
+}
+
+function isRequest(value: unknown): value is AskRequest {
+  return (
+    isJsonObject(value) &&
+    typeof value["id"] === "string" &&
+    typeof value["name"] === "string" &&
+    typeof value["expiresAt"] === "string" &&
+    isJsonObject(value["session"]) &&
+    isJsonObject(value["origin"])
+  );
+}
+
+function givenAnswer({ flags }: Invocation): AskAnswer | undefined {
+  const text = flags.text("answer");
+  if (text === undefined) return undefined;
+  const known = ANSWERS.find((each) => each === text);
+  if (known !== undefined) return known;
+  throw new ToolcribError("invalid_arguments", `"${text}" is no answer.`, { hint: `Answers: ${ANSWERS.join(", ")}.` });
+}

@@ -1,0 +1,48 @@
+/** The catalog, or one server of it, as an MCP server over stdio. Nothing but the protocol goes to stdout. */
+import { McpDoor } from "../../doors/mcp/door.ts";
+import { StdioDoor } from "../../doors/mcp/stdio.ts";
+import { createHub } from "../../hub/create.ts";
+import { SCOPES } from "../../model/caller.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { Invocation } from "../command.ts";
+import { loadForCommand } from "../command-config.ts";
+import { noteRequest, tidyUp } from "../lean-start.ts";
+import { logFor, logHubEvents } from "../serve/hub-log.ts";
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { flags, env, out, stdin } = invocation;
+  const log = logFor(invocation);
+  const config = await loadForCommand(invocation);
+  const server = flags.text("server");
+  if (server !== undefined && !config.servers.some(({ id }) => id === server)) {
+    const known = config.servers.map(({ id }) => id).join(", ") || "none";
+    throw new ToolcribError("not_found", `There is no server "${server}".`, { hint: `Known servers: ${known}.` });
+  }
+  const role = flags.text("role");
+  const hub = await createHub(config, {
+    wait: false,
+    offers: "all",
+    door: "mcp",
+    env,
+    redactor: out.redactor,
+    ...(server === undefined ? {} : { connect: [server] }),
+  });
+  logHubEvents(hub, log);
+  const door = new McpDoor({ hub });
+  const stopWatching = hub.watch();
+  hub.on("call", noteRequest);
+  void hub.settled().then(tidyUp);
+  const scope = { ...(role === undefined ? {} : { role }), ...(server === undefined ? {} : { servers: [server] }) };
+  // Whoever starts it is its user.
+  const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
+  const stdio = new StdioDoor(door, { caller, scope }, { input: stdin, output: process.stdout });
+  try {
+    await stdio.run();
+    return 0;
+  } finally {
+    stopWatching();
+    stdio.close();
+    door.close();
+    await hub.close();
+  }
+}

@@ -1,0 +1,54 @@
+/** What `serve` says when it is up. */
+import type { HttpListener } from "../../doors/http/listener.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
+import { VERSION } from "../../model/version.ts";
+import type { Output } from "../output.ts";
+import { clientSnippets } from "./client-configs.ts";
+
+export interface Served {
+  readonly listener: Pick<HttpListener, "url">;
+  readonly config: LoadedConfig;
+  readonly needsToken: boolean;
+}
+
+export function addresses({ listener: { url } }: Served): Record<string, string> {
+  return { mcp: `${url}/mcp`, sse: `${url}/sse`, approvals: `${url}/api/v1/approvals`, health: `${url}/healthz` };
+}
+
+export function printBanner(out: Output, served: Served): void {
+  const { listener, config, needsToken } = served;
+  const { mcp = "", sse = "", health = "" } = addresses(served);
+  const row = (name: string, text: string): void => out.line(`  ${name.padEnd(10)} ${text}`);
+  out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)} at ${listener.url}`);
+  out.line("");
+  row("MCP", `${mcp}   (one role: ${mcp}/<role>)`);
+  row("MCP, SSE", sse);
+  row("Health", `${health}, ${listener.url}/readyz`);
+  row("Approve", "toolcrib approve");
+  row(
+    "Config",
+    config.file === null ? "none found; `toolcrib add` makes one" : `${config.file} (changes are picked up)`,
+  );
+  if (needsToken) row("Access", "with a token of http.auth");
+  out.line("");
+  out.line("Paste into your client:");
+  for (const { client, text } of clientSnippets({ url: mcp, needsToken, configFile: config.file })) {
+    out.line("");
+    out.line(`  ${out.paint("dim", client)}`);
+    out.line(`  ${text}`);
+  }
+  out.line("");
+}
+
+/** One line for each server when it is up, or has failed; those on their way say nothing. */
+export function serverLine(out: Output, { id, state, toolCount, lastError, hint }: ServerInfo): string | undefined {
+  const name = id.padEnd(14);
+  if (state === "ready")
+    return `  ${out.paint("green", "ready ")}  ${name} ${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
+  if (state === "failed") {
+    const advice = hint === undefined ? "" : ` ${hint}`;
+    return `  ${out.paint("red", "failed")}  ${name} ${lastError ?? ""}${advice}`.replaceAll("\n", " ");
+  }
+  return undefined;
+}

@@ -1,0 +1,187 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { afterEach, describe, expect, it } from "vitest";
+import { misbehaving } from "../support/servers.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+const running: ChildProcess[] = [];
+const places: string[] = [];
+
+afterEach(async () => {
+  for (const child of running.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+  for (const place of places.splice(0)) rmSync(place, { recursive: true, force: true });
+});
+
+/** `toolcrib serve` as a person starts it, in a folder of its own. */
+class Served {
+  readonly dir = mkdtempSync(join(tmpdir(), "toolcrib-serve-"));
+  readonly config = join(this.dir, "toolcrib.json");
+  readonly home = join(this.dir, "home");
+  readonly child: ChildProcess;
+  stdout = "";
+  stderr = "";
+
+  constructor(config: object, args: readonly string[] = []) {
+    places.push(this.dir);
+    this.write(config);
+    this.child = spawn(process.execPath, [MAIN, "serve", "--config", this.config, "--port", "0", ...args], {
+      env: { PATH: process.env["PATH"], HOME: this.dir, TOOLCRIB_HOME: this.home },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    running.push(this.child);
+    this.child.stdout?.on("data", (chunk: Buffer) => (this.stdout += chunk.toString("utf8")));
+    this.child.stderr?.on("data", (chunk: Buffer) => (this.stderr += chunk.toString("utf8")));
+  }
+
+  write(config: object): void {
+    writeFileSync(this.config, JSON.stringify(config));
+  }
+
+  async until(what: string | RegExp, where: "stdout" | "stderr" = "stdout"): Promise<string> {
+    for (;;) {
+      const found = typeof what === "string" ? this[where].includes(what) : what.exec(this[where])?.[0];
+      if (found !== false && found !== undefined) return found === true ? what.toString() : found;
+      if (this.child.exitCode !== null) throw new Error(`serve ended: ${this.stdout}${this.stderr}`);
+      await new Promise((done) => setTimeout(done, 20));
+    }
+  }
+
+  async url(): Promise<string> {
+    return this.until(/http:\/\/127\.0\.0\.1:\d+(?=\/mcp)/);
+  }
+
+  async client(): Promise<Client> {
+    const client = new Client({ name: "test", version: "1" });
+    const transport = new StreamableHTTPClientTransport(new URL(`${await this.url()}/mcp`));
+    await client.connect(transport);
+    return client;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const exited = once(this.child, "exit");
+    this.child.kill(signal);
+    await exited;
+    return this.child.exitCode;
+  }
+}
+
+const ok = { mcpServers: { one: misbehaving("ok") } };
+
+describe("[gate-15a] serve", () => {
+  it("prints where everything is, what to paste and the state of each server, and is quiet afterwards", async () => {
+    const served = new Served({ mcpServers: { one: misbehaving("ok"), gone: { command: "no-such-command-here" } } });
+    const url = await served.url();
+    await served.until(/ready +one +\d+ tools/);
+    await served.until(/failed +gone +.*no-such-command-here/);
+    for (const text of [
+      `${url}/mcp`,
+      `${url}/sse`,
+      "claude mcp add --transport http toolcrib",
+      '"mcpServers"',
+      served.config,
+    ]) {
+      expect(served.stdout).toContain(text);
+    }
+    expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ status: expect.any(String) });
+    expect(await (await fetch(url)).text()).toContain("/mcp");
+    const before = served.stdout + served.stderr;
+    const client = await served.client();
+    await client.callTool({ name: "one__echo", arguments: { text: "hi" } });
+    await client.close();
+    expect(served.stdout + served.stderr).toBe(before);
+    expect(await served.end("SIGINT")).toBe(130);
+  });
+
+  it("prints one object with --json", async () => {
+    const served = new Served(ok, ["--json"]);
+    await served.until("}");
+    const { mcp, sse, pid } = JSON.parse(served.stdout) as { mcp: string; sse: string; pid: number };
+    expect([mcp.endsWith("/mcp"), sse.endsWith("/sse"), pid]).toEqual([true, true, served.child.pid]);
+  });
+
+  it.each([
+    [["--port", "x"], /--port must be a number/],
+    [["--log-level", "loud"], /--log-level must be one of debug, info/],
+    [["--log-format", "xml"], /--log-format must be one of pretty, json/],
+    [["--host", "0.0.0.0"], /auth/],
+  ])("refuses %j", async (args, message) => {
+    const served = new Served(ok, args);
+    const [code] = (await once(served.child, "exit")) as [number];
+    expect(code).not.toBe(0);
+    expect(served.stderr).toMatch(message);
+    expect(served.stderr).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe("[gate-15b] the log", () => {
+  it("is one JSON object per line with --log-format json, from --log-level on", async () => {
+    const served = new Served(ok, ["--log-format", "json", "--log-level", "debug"]);
+    const client = await served.client();
+    await served.until(/ready +one/);
+    await client.callTool({ name: "one__echo", arguments: { text: "hi" } });
+    await served.until('"message":"call"', "stderr");
+    const lines = served.stderr.trim().split("\n");
+    const records = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(records.find(({ message }) => message === "call")).toMatchObject({
+      level: "debug",
+      tool: "one__echo",
+      outcome: "ok",
+      door: "mcp",
+    });
+    await client.close();
+  });
+});
+
+describe("[gate-07b] SIGHUP", () => {
+  it("takes the config up, as an edit of the file does", async () => {
+    const served = new Served(ok);
+    const client = await served.client();
+    const names = async (): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name);
+    expect((await names()).some((name) => name.startsWith("two__"))).toBe(false);
+    served.write({ mcpServers: { one: misbehaving("ok"), two: misbehaving("ok") } });
+    served.child.kill("SIGHUP");
+    while (!(await names()).some((name) => name.startsWith("two__"))) await new Promise((done) => setTimeout(done, 50));
+    served.write({ mcpServers: { two: misbehaving("ok") } });
+    while ((await names()).some((name) => name.startsWith("one__"))) await new Promise((done) => setTimeout(done, 50));
+    served.write({ mcpServers: { two: { nonsense: true } } });
+    await served.until(/config/i, "stderr");
+    expect((await names()).some((name) => name.startsWith("two__"))).toBe(true);
+    await client.close();
+  });
+});
+
+describe("[gate-11a] shutdown", () => {
+  it("lets calls finish, leaves no child and no hub file, and exits as the signal says", async () => {
+    const served = new Served(ok);
+    const client = await served.client();
+    const { content } = (await client.callTool({ name: "one__pids", arguments: {} })) as {
+      content: { text: string }[];
+    };
+    const pids = (content[0]?.text.match(/\d+/g) ?? []).map(Number);
+    expect(pids.length).toBeGreaterThan(0);
+    expect(readdirSync(join(served.home, "hubs"))).toHaveLength(1);
+    const slow = client.callTool({ name: "one__slow", arguments: { ms: 700 } });
+    await new Promise((done) => setTimeout(done, 200));
+    const code = await served.end("SIGTERM");
+    expect(code).toBe(143);
+    expect(JSON.stringify(await slow)).toContain("content");
+    expect(readdirSync(join(served.home, "hubs"))).toEqual([]);
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+    const audit = readdirSync(join(served.home, "audit")).filter((name) => name.endsWith(".jsonl"));
+    const lines = audit.flatMap((name) =>
+      readFileSync(join(served.home, "audit", name), "utf8")
+        .trim()
+        .split("\n"),
+    );
+    expect(lines.filter((line) => line.includes('"one__slow"') && line.includes('"outcome":"ok"'))).toHaveLength(1);
+  });
+});
