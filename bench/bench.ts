@@ -14,11 +14,6 @@ export interface Report {
   readonly rows: readonly Row[];
 }
 
-export interface Bench {
-  readonly about: string;
-  run(): Promise<Report>;
-}
-
 export type Case = () => unknown;
 
 /**

@@ -1,52 +1,97 @@
 /** `npm run bench [name …]`: runs the benches, prints their ratios, and keeps them under bench/results. */
-import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Bench, Report } from "./bench.ts";
+import type { Report } from "./bench.ts";
+import { type BenchOptions, parseOptions } from "./options.ts";
+import { number, renderTable } from "./table.ts";
 
-const BENCHES: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
-  search: () => import("./search.bench.ts"),
+const MARKS = ["<!-- bench -->", "<!-- /bench -->"] as const;
+
+interface Finished {
+  readonly text: string;
+  readonly json: object;
+}
+
+const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Finished>>> = {
+  async gateway(options) {
+    const { measureGateway } = await import("./gateway.bench.ts");
+    const { renderGateway, renderOutcome } = await import("./print-gateway.ts");
+    const report = await measureGateway(options, say);
+    if (options.docs !== undefined) putIntoDocument(options.docs, `${machineLine()}\n\n${renderOutcome(report)}`);
+    return { text: renderGateway(report), json: { extent: options.extent, ...report } };
+  },
+  async search({ extent }) {
+    const { measureSearch, SEARCH_SIZE } = await import("./search.bench.ts");
+    say("search …");
+    const report = await measureSearch(SEARCH_SIZE[extent]);
+    return { text: renderReport(report), json: report };
+  },
 };
 
-const names = process.argv.slice(2);
-const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name));
-if (unknown.length > 0) {
-  console.error(`There is no bench "${unknown.join('", "')}". Benches: ${Object.keys(BENCHES).join(", ")}.`);
+const options = parseOptions(process.argv.slice(2), join(import.meta.dirname, "results"));
+if ("problem" in options) {
+  console.error(options.problem);
   process.exitCode = 2;
 } else {
-  for (const [name, load] of Object.entries(BENCHES)) {
-    if (names.length > 0 && !names.includes(name)) continue;
-    const { bench } = await load();
-    console.error(`${name}: ${bench.about} …`);
-    const report = await bench.run();
-    print(report);
-    keep(name, report);
-  }
+  process.exitCode = await runBenches(options);
 }
 
-function print({ title, baseline, rows }: Report): void {
-  const cells = [
-    [title, `ratio to ${baseline}`, "p50 µs", "p95 µs"],
-    ...rows.map(({ what, ratio, p50Us, p95Us }) => [what, ratio.toFixed(2), p50Us.toFixed(0), p95Us.toFixed(0)]),
-  ];
-  const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? [];
-  for (const row of cells) {
-    const padded = row.map((cell, column) =>
-      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-    );
-    console.log(padded.join("  "));
+async function runBenches(chosen: BenchOptions): Promise<number> {
+  const unknown = chosen.benches.filter((name) => !Object.hasOwn(BENCHES, name));
+  if (unknown.length > 0) {
+    console.error(`There is no bench "${unknown.join('", "')}". Benches: ${Object.keys(BENCHES).join(", ")}.`);
+    return 2;
   }
+  const machine = machineFacts();
+  console.log(`${machineLine()}\n`);
+  if (chosen.extent === "smoke")
+    console.log("Only a smoke run: numbers mean nothing, and sizes are smaller than titles say.\n");
+  for (const [name, run] of Object.entries(BENCHES)) {
+    if (chosen.benches.length > 0 && !chosen.benches.includes(name)) continue;
+    const start = performance.now();
+    const { text, json } = await run(chosen);
+    console.log(`${text}\n`);
+    const seconds = Math.round((performance.now() - start) / 1000);
+    keep(chosen.out, name, { time: new Date().toISOString(), seconds, machine, ...json });
+  }
+  return 0;
 }
 
-function keep(name: string, report: Report): void {
-  const folder = join(import.meta.dirname, "results");
-  mkdirSync(folder, { recursive: true });
-  const machine = {
-    node: process.version,
-    platform: process.platform,
+function renderReport({ title, baseline, rows }: Report): string {
+  const cells = rows.map(({ what, ratio, p50Us, p95Us }) => [what, number(ratio), number(p50Us), number(p95Us)]);
+  return renderTable([title, `× ${baseline}`, "p50 µs", "p95 µs"], cells);
+}
+
+function machineFacts() {
+  return {
+    node: process.versions.node,
+    platform: `${process.platform} ${process.arch}`,
     cpus: cpus().length,
     cpu: cpus()[0]?.model ?? "",
+    memoryGb: Math.round(totalmem() / 1024 ** 3),
   };
-  const file = join(folder, `${name}.json`);
-  writeFileSync(file, `${JSON.stringify({ time: new Date().toISOString(), machine, ...report }, null, 2)}\n`);
+}
+
+function machineLine(): string {
+  const { cpus: count, cpu, memoryGb, node, platform } = machineFacts();
+  const day = new Date().toISOString().slice(0, 10);
+  return `${day}, ${count} × ${cpu}, ${memoryGb} GB, Node ${node}, ${platform}, load ${loadavg()[0]?.toFixed(1)}.`;
+}
+
+/** Everything between the two marks is replaced. */
+function putIntoDocument(file: string, text: string): void {
+  const before = readFileSync(file, "utf8");
+  const [begin, end] = [before.indexOf(MARKS[0]), before.indexOf(MARKS[1])];
+  if (begin < 0 || end < begin) throw new Error(`${file} lacks the marks ${MARKS.join(" and ")}.`);
+  writeFileSync(file, `${before.slice(0, begin + MARKS[0].length)}\n${text}\n${before.slice(end)}`);
+}
+
+function keep(folder: string, name: string, result: object): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, null, 2)}\n`);
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
 }

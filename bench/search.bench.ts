@@ -1,6 +1,6 @@
 /** What a search over a large catalog costs, in direct HTTP calls: a search that costs more than a call saves nothing. */
 import { ToolIndex } from "../src/catalog/search/tool-index.ts";
-import { type Bench, type Report, rowOf, timeInTurns } from "./bench.ts";
+import { type Report, rowOf, timeInTurns } from "./bench.ts";
 import { directHttp } from "./direct-http.ts";
 import { syntheticTools } from "./synthetic-tools.ts";
 
@@ -63,7 +63,9 @@ export async function measureSearch({ tools: count, rounds }: SearchBenchOptions
   }
 }
 
-export const bench: Bench = {
-  about: "cost of a search, in direct HTTP calls",
-  run: () => measureSearch({ tools: 5000, rounds: 2000 }),
-};
+/** By how long it may take. */
+export const SEARCH_SIZE = {
+  full: { tools: 5000, rounds: 2000 },
+  quick: { tools: 5000, rounds: 500 },
+  smoke: { tools: 200, rounds: 10 },
+} as const satisfies Readonly<Record<string, SearchBenchOptions>>;
