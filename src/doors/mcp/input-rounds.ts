@@ -17,6 +17,7 @@ import { invalidParams } from "./params.ts";
 /** How long an answer may take; the call's own timeouts hold as well. */
 const PARKED_MS = 10 * 60_000;
 const MOST_PARKED = 1000;
+const BREATH_MS = 20;
 const STATE_PREFIX = "toolcrib.";
 
 /** What the waiting call and its retries have in common: a state is of no use to others, or for another request. */
@@ -59,6 +60,7 @@ export class RoundCall {
   #nextKey = 1;
   #wake: () => void = () => {};
   #stopTimer: () => void = () => {};
+  #exhale: () => void = () => {};
 
   /** @param principal The same for all calls of one caller: whichever of them is asked, the same client answers. */
   constructor(rounds: InputRounds, key: RoundKey, principal: unknown, capabilities: JsonObject, outlet: Outlet) {
@@ -89,8 +91,7 @@ export class RoundCall {
       });
       const ended = await Promise.race([this.#outcome, asked]);
       if (ended !== undefined) return ended;
-      // Servers that ask several things ask them in one breath.
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.#breath();
       return this.#park();
     } finally {
       this.#wake = () => {};
@@ -113,6 +114,21 @@ export class RoundCall {
 
   end(): void {
     this.#controller.abort();
+  }
+
+  /**
+   * Servers that ask several things ask them in one breath, which may take a few writes. Where one of them was refused, the
+   * server is about to give up: what it asked besides is told at once.
+   */
+  #breath(): Promise<void> {
+    if (this.#missing.size > 0) return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, BREATH_MS);
+      this.#exhale = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   #park(): Interruption {
@@ -150,6 +166,7 @@ export class RoundCall {
   async #ask(capability: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (!isJsonObject(this.client.capabilities[capability])) {
       this.#missing.add(capability);
+      this.#exhale();
       throw refusal(METHOD_NOT_FOUND, `The client does not answer ${method}.`);
     }
     return new Promise((resolve, reject) => {
