@@ -1,4 +1,5 @@
 /** Cuts a normalised text into words and sentences, in one pass over its characters. */
+import { LOOKALIKE_LETTERS, ONE } from "./lookalike-letters.ts";
 import { finish, type Steps } from "./steps.ts";
 import { Tokens } from "./tokens.ts";
 import { hashOf, nextHash, type Vocabulary } from "./vocabulary.ts";
@@ -237,21 +238,11 @@ function isDotted(text: string, start: number): boolean {
   return !/[\p{L}\p{N}_)\]]/u.test(text[start - 2] ?? " ");
 }
 
-/** Written for `i` and for `l`. */
-const ONE = 0x31;
 /** The letter that an ASCII unit stands for. */
-const LOOKALIKES = Uint8Array.from({ length: 128 }, (_, unit) => {
-  const letters: Readonly<Record<string, string>> = {
-    "0": "o",
-    "3": "e",
-    "4": "a",
-    "5": "s",
-    "7": "t",
-    "@": "a",
-    $: "s",
-  };
-  return letters[String.fromCharCode(unit)]?.charCodeAt(0) ?? unit;
-});
+const LOOKALIKES = Uint8Array.from(
+  { length: 128 },
+  (_, unit) => LOOKALIKE_LETTERS[String.fromCharCode(unit)]?.charCodeAt(0) ?? unit,
+);
 
 function letterFor(unit: number, one: number): number {
   if (unit === ONE) return one;

@@ -14,6 +14,7 @@ import { closeOnExit } from "./live-logs.ts";
 import { OpenFile } from "./open-file.ts";
 import { filesToPrune, seenFile } from "./prune.ts";
 import { type DecisionRecord, type EventRecord, WITHHELD } from "./record.ts";
+import { WaitingRecords } from "./waiting-records.ts";
 
 const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
 /** Files are read whole when they are verified. */
@@ -69,8 +70,7 @@ export class AuditLog implements AuditSink {
   #seq = 0;
   #prev: string | null = null;
   #lastStart = -1;
-  #pending: string[] = [];
-  #pendingLength = 0;
+  readonly #pending = new WaitingRecords();
   /** What was written since the file was last seen in its place, and how far the chain was then. */
   #unseen: string[] = [];
   #unseenLength = 0;
@@ -173,7 +173,7 @@ export class AuditLog implements AuditSink {
   }
 
   #writeOut(): void {
-    if (this.#pending.length === 0 || (this.#failing && this.#clock.now() < this.#retryAt)) return;
+    if (this.#pending.count === 0 || (this.#failing && this.#clock.now() < this.#retryAt)) return;
     try {
       if (this.#lostUntold > 0) this.#tellLost();
       this.#writePending();
@@ -196,7 +196,7 @@ export class AuditLog implements AuditSink {
     this.#cancelRetry();
     this.#cancelLook?.();
     this.#forgetExit();
-    this.#drop(this.#pending.length);
+    this.#drop(this.#pending.count);
     try {
       if (this.#file !== undefined) {
         this.#append({ type: "closed", time: this.#now() });
@@ -223,11 +223,10 @@ export class AuditLog implements AuditSink {
       this.#lostUntold += 1;
       return;
     }
-    this.#pending.push(body);
-    this.#pendingLength += body.length;
-    if (this.#pendingLength > MAX_PENDING_BYTES) {
+    this.#pending.add(body);
+    if (this.#pending.length > MAX_PENDING_BYTES) {
       this.#flush();
-      while (this.#pendingLength > MAX_PENDING_BYTES) this.#drop(1);
+      while (this.#pending.length > MAX_PENDING_BYTES) this.#drop(1);
     }
   }
 
@@ -241,7 +240,7 @@ export class AuditLog implements AuditSink {
 
   /** In batches, one write each. What is not written keeps waiting, and the chain goes on from what is. */
   #writePending(): void {
-    while (this.#pending.length > 0) {
+    while (this.#pending.count > 0) {
       const file = this.#openFile();
       let [seq, prev, text, count] = [this.#seq, this.#prev, "", 0];
       for (const body of this.#pending) {
@@ -261,13 +260,12 @@ export class AuditLog implements AuditSink {
       this.#seq = seq;
       this.#prev = prev;
       this.#recordsInFile += count;
-      this.#written(this.#pending.splice(0, count));
+      this.#written(this.#pending.take(count));
     }
   }
 
   #written(bodies: readonly string[]): void {
     for (const body of bodies) {
-      this.#pendingLength -= body.length;
       this.#unseenLength += body.length;
       this.#unseen.push(body);
     }
@@ -286,8 +284,7 @@ export class AuditLog implements AuditSink {
       this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
       this.#file.close();
       this.#file = undefined;
-      this.#pending.unshift(...this.#unseen);
-      this.#pendingLength += this.#unseenLength;
+      this.#pending.putFirst(this.#unseen);
       ({ seq: this.#seq, prev: this.#prev } = this.#seen);
     }
     this.#unseen = [];
@@ -372,17 +369,14 @@ export class AuditLog implements AuditSink {
 
   #tellLost(): void {
     const details = { count: this.#lostUntold };
-    this.#pending.unshift(eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body));
-    this.#pendingLength += this.#pending[0]?.length ?? 0;
+    this.#pending.putFirst([eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body)]);
     this.#lostUntold = 0;
   }
 
   #drop(count: number): void {
-    for (const body of this.#pending.splice(0, count)) {
-      this.#pendingLength -= body.length;
-      this.#lost += 1;
-      this.#lostUntold += 1;
-    }
+    const dropped = this.#pending.take(count).length;
+    this.#lost += dropped;
+    this.#lostUntold += dropped;
   }
 
   #fail(error: unknown): void {

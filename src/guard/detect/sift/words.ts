@@ -1,4 +1,5 @@
 /** Steps from word to word, the words being those of the tokeniser, over units of a text and without keeping any. */
+import { LOOKALIKE_LETTERS, ONE } from "../lookalike-letters.ts";
 import { DIGIT, INNER, KINDS, kindOf, LATIN, LETTER, LOOKS_LIKE_LETTER } from "../units.ts";
 import { nextHash, type Vocabulary } from "../vocabulary.ts";
 
@@ -137,21 +138,11 @@ function dottedHash(units: Units, start: number, end: number): number {
   return hash;
 }
 
-const ONE = 0x31;
 /** "1" is written for "i" and for "l". */
 const ONES = [0x69, 0x6c];
-const PLAIN_LETTERS: Readonly<Record<string, string>> = {
-  "0": "o",
-  "3": "e",
-  "4": "a",
-  "5": "s",
-  "7": "t",
-  "@": "a",
-  $: "s",
-};
 const PLAIN_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
   const character = String.fromCharCode(unit).toLowerCase();
-  return (PLAIN_LETTERS[character] ?? character).charCodeAt(0);
+  return (LOOKALIKE_LETTERS[character] ?? character).charCodeAt(0);
 });
 
 function plainHash(units: Units, start: number, end: number, one: number): number {
