@@ -165,7 +165,8 @@ export class RoundCall {
 
   async #ask(capability: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (!isJsonObject(this.client.capabilities[capability])) {
-      this.#missing.add(capability);
+      // Servers ask for roots when they start, whatever call happens to be under way: no call fails for want of them.
+      if (capability !== "roots") this.#missing.add(capability);
       this.#exhale();
       throw refusal(METHOD_NOT_FOUND, `The client does not answer ${method}.`);
     }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { InputRounds, RoundCall } from "../../../src/doors/mcp/input-rounds.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { everything } from "../../support/servers.ts";
@@ -103,6 +104,16 @@ describe("[gate-02a] a legacy server that asks a modern client in the middle of 
     const { door } = await doorOn({ mcpServers: { e: everything() } });
     const answer = await new ModernClient(door).request("tools/call", SAMPLE);
     expect(answer?.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { sampling: {} } } });
+  });
+
+  it("does not take a question for roots for the reason why a call failed", async () => {
+    const key = { caller: "ada", method: "resources/read", params: { uri: "none://such" } };
+    const call = new RoundCall(new InputRounds(new FakeClock()), key, "ada", {}, { send: () => {} });
+    const { signal } = new AbortController();
+    await expect(call.client.listRoots?.({ signal })).rejects.toMatchObject({ code: "denied" });
+    expect(call.missingCapability()).toBeUndefined();
+    await expect(call.client.sample?.({}, { signal })).rejects.toMatchObject({ code: "denied" });
+    expect(call.missingCapability()?.code).toBe(-32021);
   });
 });
 
