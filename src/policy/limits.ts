@@ -1,5 +1,6 @@
 /** Rate and concurrency. Refuses at once and never queues: a caller that is told can decide, one that hangs cannot. */
 import type { Clock } from "../model/clock.ts";
+import { TurnoverMap } from "../model/turnover.ts";
 import { CallWindow, WINDOW_MS } from "./call-window.ts";
 
 export interface LimitsOptions {
@@ -24,7 +25,7 @@ export class Limits {
   #options: LimitsOptions;
   readonly #servers = new Map<string, CallWindow>();
   readonly #sessions = new Map<string, CallWindow>();
-  readonly #underWay = new Map<string, number>();
+  readonly #underWay = new TurnoverMap<string, number>();
   #sweepAbove = SWEEP_ABOVE;
   #lastSeen = Number.NEGATIVE_INFINITY;
   #setBack = 0;

@@ -6,6 +6,7 @@ import type { AskCallback } from "../model/ask.ts";
 import type { Root } from "../model/protocol.ts";
 import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/session.ts";
 import type { SessionRules } from "../model/tool-rules.ts";
+import { TurnoverSet } from "../model/turnover.ts";
 import { KeptResults } from "./kept-results.ts";
 import { ResourceLinks } from "./resource-links.ts";
 
@@ -69,7 +70,7 @@ export class Session implements SessionContext {
   /** What was answered with "session": the list that asked, and the public name. */
   readonly granted = new Set<string>();
   /** The calls under way; they end with it. */
-  readonly running = new Set<AbortController>();
+  readonly running = new TurnoverSet<AbortController>();
   #taint: Taint | null = null;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;

@@ -9,6 +9,7 @@ import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Progress } from "../model/protocol.ts";
 import type { ClientSide } from "../model/session.ts";
+import { TurnoverMap } from "../model/turnover.ts";
 import { Cancel } from "./cancel.ts";
 import { JunkWarnings } from "./junk-warnings.ts";
 import type { RequestOptions } from "./request-options.ts";
@@ -52,7 +53,7 @@ export const LISTEN_METHOD = "subscriptions/listen";
 export class Peer {
   readonly wire: Wire;
   readonly #options: PeerOptions;
-  readonly #pending = new Map<RequestId, Pending>();
+  readonly #pending = new TurnoverMap<RequestId, Pending>();
   readonly #abandoned = new Set<RequestId>();
   readonly #served: ServedRequests;
   readonly #junk: JunkWarnings;

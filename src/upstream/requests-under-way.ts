@@ -6,7 +6,7 @@ import type { ClientSide } from "../model/session.ts";
 import type { RequestOptions } from "./request-options.ts";
 
 /** In the order in which they were sent. */
-export type UnderWay = ReadonlyMap<RequestId, { readonly options: RequestOptions }>;
+export type UnderWay = Pick<ReadonlyMap<RequestId, { readonly options: RequestOptions }>, "get" | "has" | "values">;
 
 /** Some servers send a numeric id back as a string. */
 export function ownId(underWay: UnderWay, id: unknown): RequestId | undefined {

@@ -44,7 +44,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
  * @param underWay The answer that each socket waits for; it is what tells an open event stream from a socket that is only
  * being held.
  */
-export function refuseBadRequests(server: Server, underWay: ReadonlyMap<Duplex, ServerResponse>): void {
+export function refuseBadRequests(server: Server, underWay: Pick<ReadonlyMap<Duplex, ServerResponse>, "get" | "has">): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === "ECONNRESET" || !socket.writable || underWay.get(socket)?.headersSent === true) {
       socket.destroy();

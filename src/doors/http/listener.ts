@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/http-config.ts";
+import { TurnoverMap } from "../../model/turnover.ts";
 import { refuseBadRequests } from "./bad-requests.ts";
 import { type Entrance, type EntranceParts, makeEntrance } from "./entrance.ts";
 import { type HttpRoute, RouteTable } from "./exchange.ts";
@@ -65,7 +66,7 @@ const CREDENTIALS_MS = 15_000;
 class Listener implements HttpListener {
   readonly #options: ListenerOptions;
   readonly #adminToken = randomBytes(32).toString("base64url");
-  readonly #underWay = new Map<Duplex, ServerResponse>();
+  readonly #underWay = new TurnoverMap<Duplex, ServerResponse>();
   readonly #parts: EntranceParts;
   readonly #routes: RouteTable;
   #server: Server | undefined;

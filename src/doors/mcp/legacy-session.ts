@@ -10,6 +10,7 @@ import {
   type RpcResponse,
 } from "../../model/rpc.ts";
 import type { ClientSide, ServerRequestContext } from "../../model/session.ts";
+import { TurnoverMap } from "../../model/turnover.ts";
 import type { Session } from "../../sessions/session.ts";
 import { askThrough } from "./ask-client.ts";
 import { ClientRequests } from "./client-requests.ts";
@@ -29,7 +30,7 @@ export class LegacySession {
   readonly #origin: Origin;
   readonly #outlet: Outlet;
   readonly #onClose: () => void;
-  readonly #running = new Map<RequestId, AbortController>();
+  readonly #running = new TurnoverMap<RequestId, AbortController>();
   readonly #asked = new ClientRequests();
   readonly #followed = new Set<string>();
   #capabilities: JsonObject = {};

@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../model/clock.ts";
+import { TurnoverMap } from "../../model/turnover.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
@@ -63,7 +64,7 @@ export class AuditLog implements AuditSink {
   readonly #onProblem: (message: string) => void;
   readonly #forgetExit: () => void;
   readonly #heads: HeadKeeper;
-  readonly #begun = new Map<string, BegunCall>();
+  readonly #begun = new TurnoverMap<string, BegunCall>();
   #file: OpenFile | undefined;
   #recordsInFile = 0;
   #part = 0;

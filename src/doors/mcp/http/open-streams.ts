@@ -1,5 +1,6 @@
 /** All open event streams and all answers that are still owed, under two timers for all of them. */
 import type { Clock } from "../../../model/clock.ts";
+import { TurnoverSet } from "../../../model/turnover.ts";
 import type { SseConnection } from "./sse-connection.ts";
 
 /** An answer that may become a stream if it takes long. */
@@ -20,7 +21,7 @@ export class OpenStreams {
   readonly #clock: Clock;
   readonly #heartbeatMs: number;
   readonly #streams = new Set<SseConnection>();
-  readonly #owed = new Set<Owed>();
+  readonly #owed = new TurnoverSet<Owed>();
   #whenPaid: (() => void)[] = [];
   #max: number;
   #stopBeat: (() => void) | undefined;
