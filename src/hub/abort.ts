@@ -1,4 +1,5 @@
 /** The AbortSignal of one call: ends with the caller's own, or with the session. */
+import type { CancelSignal } from "../model/cancel.ts";
 import type { Session } from "../sessions/session.ts";
 
 export interface CallSignal {
@@ -11,7 +12,7 @@ export interface CallSignal {
  * AbortSignal.any would do, but it keeps a weak entry on each source until garbage collection. The session keeps a set
  * instead of being listened to, because removing one of thousands of listeners means looking for it.
  */
-export function callSignal(callers: AbortSignal | undefined, session: Session): CallSignal {
+export function callSignal(callers: CancelSignal | undefined, session: Session): CallSignal {
   const controller = new AbortController();
   const { signal } = controller;
   const abort = (): void => controller.abort(callers?.reason);

@@ -1,5 +1,6 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { AskCallback } from "../model/ask.ts";
+import type { CancelSignal } from "../model/cancel.ts";
 import type { Clock } from "../model/clock.ts";
 import type { GuardRules, Limits as LimitValues } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
@@ -20,7 +21,7 @@ import type { Target } from "./target.ts";
 import type { UnlistedResources } from "./unlisted-resources.ts";
 
 export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** `_meta` that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject | undefined;

@@ -46,31 +46,31 @@ export interface UseContext {
   readonly callId: string;
   readonly session: SessionContext;
   readonly signal: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
-  readonly meta?: JsonObject;
+  readonly meta?: JsonObject | undefined;
   /** Params that go along as they came: fields of a later protocol, or of client and server alone. */
-  readonly extra?: JsonObject;
+  readonly extra?: JsonObject | undefined;
   /** Who answers what the source asks while it runs. */
   readonly client: ClientSide;
   /**
    * Gets every notification that came on this use's own stream, such as log messages; without it they are told to
    * everybody who listens. `notifications/progress` goes to `onProgress` instead.
    */
-  readonly onNotice?: (method: string, params: JsonObject) => void;
+  readonly onNotice?: ((method: string, params: JsonObject) => void) | undefined;
   /** The least log level that the caller wants while this runs; only servers of the modern era can be told. */
-  readonly logLevel?: string;
+  readonly logLevel?: string | undefined;
   /**
    * There if the caller takes `input_required` results of a modern server itself, and then holds what it brings along on a
    * retry. Without it the client is asked and the source goes on by itself.
    */
-  readonly input?: InputRound;
+  readonly input?: InputRound | undefined;
   /** Whether a result that is too large is kept, for sources that run further calls on the caller's behalf. */
-  readonly keepLarge?: boolean;
+  readonly keepLarge?: boolean | undefined;
   /** Answers if a call needs a yes, for sources that run further calls on the caller's behalf. */
-  readonly onAsk?: AskCallback;
+  readonly onAsk?: AskCallback | undefined;
   /** Who reads the result, for sources that run further calls on the caller's behalf. */
-  readonly audience?: "agent";
+  readonly audience?: "agent" | undefined;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

@@ -50,15 +50,20 @@ function maskIn(value: unknown, mask: (text: string) => string, depth: number): 
   if (typeof value !== "object" || value === null) return value;
   if (depth > DEEPEST) return MASK;
   if (Array.isArray(value)) {
-    const masked = value.map((each) => maskIn(each, mask, depth + 1));
-    return masked.some((each, index) => each !== value[index]) ? masked : value;
+    let list: unknown[] | undefined;
+    for (let index = 0; index < value.length; index += 1) {
+      const masked = maskIn(value[index], mask, depth + 1);
+      if (masked !== value[index]) (list ??= [...value])[index] = masked;
+    }
+    return list ?? value;
   }
   let changed = false;
-  const entries = Object.entries(value).map(([key, each]) => {
-    const maskedKey = mask(key);
-    const masked = maskIn(each, mask, depth + 1);
-    if (maskedKey !== key || masked !== each) changed = true;
-    return [maskedKey, masked];
-  });
+  const entries = Object.entries(value);
+  for (const entry of entries) {
+    const [key, each] = entry;
+    entry[0] = mask(key);
+    entry[1] = maskIn(each, mask, depth + 1);
+    changed ||= entry[0] !== key || entry[1] !== each;
+  }
   return changed ? Object.fromEntries(entries) : value;
 }

@@ -82,8 +82,8 @@ function callOptions(use: Use, context: UseContext, spec: ServerSpec): RequestOp
     signal,
     timeoutMs: spec.toolTimeout,
     maxTotalMs: longestCallMs(spec),
-    ...(progress === undefined ? {} : { onProgress: progress }),
-    ...(onNotice === undefined ? {} : { onNotice }),
+    onProgress: progress,
+    onNotice,
   };
 }
 

@@ -10,13 +10,13 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Progress } from "../model/protocol.ts";
 import type { ClientSide } from "../model/session.ts";
 import { TurnoverMap } from "../model/turnover.ts";
-import { Cancel } from "./cancel.ts";
+import { Cancel } from "../model/cancel.ts";
 import { JunkWarnings } from "./junk-warnings.ts";
 import type { RequestOptions } from "./request-options.ts";
 import { callersOf, ownId, requestOfNotice, withoutSubscription } from "./requests-under-way.ts";
 import { errorFromRpc, rpcOf } from "./rpc-error.ts";
 import { type IncomingContext, ServedRequests } from "./served-requests.ts";
-import type { SendOptions, Wire } from "./wire.ts";
+import type { Wire } from "./wire.ts";
 import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "../model/rpc.ts";
 
 export interface PeerOptions {
@@ -132,7 +132,8 @@ export class Peer {
       options.signal?.addEventListener("abort", pending.onAbort, { once: true });
       this.#startTimer(id, pending);
       const message: RpcRequest = { jsonrpc: "2.0", id, method, params: this.#withMeta(id, params, options) };
-      this.wire.send(message, sendOptions(pending)).catch((error: unknown) => this.#fail(id, error));
+      const sendOptions = { signal: pending.stream, headers: options.headers };
+      this.wire.send(message, sendOptions).catch((error: unknown) => this.#fail(id, error));
     });
   }
 
@@ -151,6 +152,9 @@ export class Peer {
 
   #withMeta(id: RequestId, params: JsonObject, options: RequestOptions): JsonObject {
     const given = isJsonObject(params["_meta"]) ? params["_meta"] : undefined;
+    if (given === undefined && this.#envelope === undefined) {
+      return options.onProgress === undefined ? params : { ...params, _meta: { progressToken: id } };
+    }
     // A token of the caller's own client would collide with ours: progress is reported through `onProgress`.
     const envelope = this.#envelope === undefined ? undefined : { ...this.#envelope, ...options.envelope };
     const { progressToken: _foreign, ...meta } = { ...given, ...envelope };
@@ -312,13 +316,6 @@ export class Peer {
   #post(message: RpcMessage): void {
     this.wire.send(message).catch(() => {});
   }
-}
-
-function sendOptions(pending: Pending): SendOptions {
-  return {
-    ...(pending.stream === undefined ? {} : { signal: pending.stream }),
-    ...(pending.options.headers === undefined ? {} : { headers: pending.options.headers }),
-  };
 }
 
 /** A JSON-RPC error that came with an HTTP error status is an answer, unless the status itself says more. */

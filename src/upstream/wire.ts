@@ -3,7 +3,7 @@ import type { ToolcribError } from "../model/errors.ts";
 import type { Era } from "../model/protocol.ts";
 import type { RequestId, RpcMessage } from "../model/rpc.ts";
 import type { TransportKind } from "../model/server-state.ts";
-import type { CancelSignal } from "./cancel.ts";
+import type { CancelSignal } from "../model/cancel.ts";
 
 export interface WireEvents {
   /** `related` is the id of our request on whose response stream the message came, where the transport knows it. */
@@ -38,9 +38,9 @@ export interface Wire {
 
 export interface SendOptions {
   /** Aborting it on a request closes that request's response stream: how modern HTTP cancels. */
-  readonly signal?: CancelSignal;
+  readonly signal?: CancelSignal | undefined;
   /** Extra HTTP headers, such as `Mcp-Param-*`. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface AgreedProtocol {

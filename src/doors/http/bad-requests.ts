@@ -1,9 +1,10 @@
 /** Answers on sockets whose request could not be read to its end, and ends those that nobody uses any more. */
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { ErrorCode } from "../../model/errors.ts";
 import { rawError } from "./answers.ts";
+import type { LastAnswers } from "./last-answers.ts";
 
 interface Refusal {
   readonly status: number;
@@ -41,12 +42,12 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 
 /**
- * @param underWay The answer that each socket waits for; it is what tells an open event stream from a socket that is only
+ * @param answers What each socket waits for; it is what tells an open event stream from a socket that is only
  * being held.
  */
-export function refuseBadRequests(server: Server, underWay: Pick<ReadonlyMap<Duplex, ServerResponse>, "get" | "has">): void {
+export function refuseBadRequests(server: Server, answers: LastAnswers): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === "ECONNRESET" || !socket.writable || underWay.get(socket)?.headersSent === true) {
+    if (error.code === "ECONNRESET" || !socket.writable || answers.of(socket)?.headersSent === true) {
       socket.destroy();
       return;
     }
@@ -56,6 +57,6 @@ export function refuseBadRequests(server: Server, underWay: Pick<ReadonlyMap<Dup
   // Nothing was read or written for a while. A call that runs and a stream with nothing to say are left alone; a client
   // that takes nothing of what is written to it is not, nor is a socket without a request.
   server.on("timeout", (socket: Socket) => {
-    if (!underWay.has(socket) || socket.writableLength > 0) socket.destroy();
+    if (answers.of(socket) === undefined || socket.writableLength > 0) socket.destroy();
   });
 }

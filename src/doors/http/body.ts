@@ -23,35 +23,32 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     }
     const chunks: Buffer[] = [];
     let size = 0;
+    let isSettled = false;
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       if (size <= limit) {
         chunks.push(chunk);
         return;
       }
-      stop();
+      isSettled = true;
+      request.off("data", onData);
       discard(request, LINGER_BYTES);
       reject(tooLarge(limit));
     };
-    const onEnd = (): void => {
-      stop();
+    // The listeners go with the request: taking them off again would cost as much as the rest.
+    request.on("data", onData);
+    request.on("end", () => {
+      if (isSettled) return;
+      isSettled = true;
       const [only] = chunks;
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
-    };
-    const onCut = (): void => {
-      stop();
-      reject(cut());
-    };
-    const stop = (): void => {
-      request.off("data", onData);
-      request.off("end", onEnd);
-      request.off("close", onCut);
-    };
-    request.on("data", onData);
-    request.on("end", onEnd);
-    request.on("close", onCut);
+      chunks.length = 0;
+    });
+    request.on("close", () => {
+      if (!isSettled) reject(cut());
+    });
     // "close" follows; without a listener the error would be nobody's.
-    request.on("error", () => {});
+    request.on("error", ignore);
   });
 }
 
@@ -62,8 +59,10 @@ function discard(request: IncomingMessage, most: number): void {
     left -= chunk.length;
     if (left < 0) request.destroy();
   });
-  request.on("error", () => {});
+  request.on("error", ignore);
 }
+
+function ignore(): void {}
 
 function tooLarge(limit: number): ToolcribError {
   return new ToolcribError("too_large", `The body of the request is larger than ${limit} bytes.`, {

@@ -34,6 +34,9 @@ interface ExchangeParts {
   readonly refuseScope: (scope: Scope) => void;
 }
 
+/** Shared, as nobody changes the query of a request. */
+const NO_QUERY = new URLSearchParams();
+
 export class Exchange implements HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -56,7 +59,7 @@ export class Exchange implements HttpExchange {
 
   /** Made when it is first asked for: most requests have none. */
   get query(): URLSearchParams {
-    return (this.#query ??= new URLSearchParams(this.#search));
+    return (this.#query ??= this.#search === "" ? NO_QUERY : new URLSearchParams(this.#search));
   }
 
   readBody(): Promise<Buffer> {

@@ -1,16 +1,15 @@
 /** The one HTTP listener that all HTTP doors share. */
 import { randomBytes } from "node:crypto";
-import type { Server, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Server } from "node:http";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/http-config.ts";
-import { TurnoverMap } from "../../model/turnover.ts";
 import { refuseBadRequests } from "./bad-requests.ts";
 import { type Entrance, type EntranceParts, makeEntrance } from "./entrance.ts";
 import { type HttpRoute, RouteTable } from "./exchange.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
 import { writeHubFile } from "./hub-file.ts";
+import { LastAnswers } from "./last-answers.ts";
 import { ownRoutes } from "./own-routes.ts";
 import { RequestPath } from "./request-path.ts";
 
@@ -66,7 +65,7 @@ const CREDENTIALS_MS = 15_000;
 class Listener implements HttpListener {
   readonly #options: ListenerOptions;
   readonly #adminToken = randomBytes(32).toString("base64url");
-  readonly #underWay = new TurnoverMap<Duplex, ServerResponse>();
+  readonly #answers = new LastAnswers();
   readonly #parts: EntranceParts;
   readonly #routes: RouteTable;
   #server: Server | undefined;
@@ -172,7 +171,7 @@ class Listener implements HttpListener {
 
   /** Streams last longer than credentials: whoever would not be let in now is cut off. */
   #cutStrangers(): void {
-    for (const response of this.#underWay.values())
+    for (const response of this.#answers.underWay())
       if (this.#path?.isForStranger(response) === true) response.destroy();
   }
 
@@ -189,7 +188,7 @@ class Listener implements HttpListener {
   }
 
   #makeServer(path: RequestPath, { limits }: HttpConfig): Server {
-    const underWay = this.#underWay;
+    const answers = this.#answers;
     const server = createServer(
       {
         maxHeaderSize: limits.headerBytes,
@@ -199,18 +198,14 @@ class Listener implements HttpListener {
         keepAliveTimeout: KEEP_ALIVE_MS,
       },
       (request, response) => {
-        const { socket } = request;
-        underWay.set(socket, response);
-        response.once("close", () => {
-          if (underWay.get(socket) === response) underWay.delete(socket);
-        });
+        answers.begin(request.socket, response);
         path.take(request, response);
       },
     );
     // Above the count Node drops headers in silence; their size is bounded anyway.
     server.maxHeadersCount = 0;
     bound(server, limits);
-    refuseBadRequests(server, underWay);
+    refuseBadRequests(server, answers);
     return server;
   }
 

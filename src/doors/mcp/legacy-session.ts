@@ -1,4 +1,5 @@
 /** One client of the legacy era: initialised once, then requests in both directions until it ends. */
+import { Cancel } from "../../model/cancel.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
@@ -30,7 +31,7 @@ export class LegacySession {
   readonly #origin: Origin;
   readonly #outlet: Outlet;
   readonly #onClose: () => void;
-  readonly #running = new TurnoverMap<RequestId, AbortController>();
+  readonly #running = new TurnoverMap<RequestId, Cancel>();
   readonly #asked = new ClientRequests();
   readonly #followed = new Set<string>();
   #capabilities: JsonObject = {};
@@ -126,7 +127,7 @@ export class LegacySession {
     if (this.#closed) return;
     this.#closed = true;
     this.#stopListening();
-    for (const controller of this.#running.values()) controller.abort();
+    for (const running of this.#running.values()) running.abort();
     this.#asked.close();
     this.#session?.close();
     this.#onClose();
@@ -183,10 +184,9 @@ export class LegacySession {
     given: Outlet,
   ): Promise<Encoded | null> {
     const outlet = new WatchedOutlet(given);
-    const controller = new AbortController();
-    this.#running.set(id, controller);
+    const signal = new Cancel();
+    this.#running.set(id, signal);
     this.#door.calls.begin();
-    const { signal } = controller;
     const client = this.#client(outlet);
     const onAsk = askThrough(client, session.decidesForAll);
     const incoming: Incoming = {

@@ -40,11 +40,14 @@ export function refuseCursor(params: JsonObject, method: string): void {
 
 export function metaOf(params: JsonObject | undefined): JsonObject {
   const meta = params?.["_meta"];
-  return isJsonObject(meta) ? meta : {};
+  return isJsonObject(meta) ? meta : NO_META;
 }
+
+const NO_META: JsonObject = Object.freeze({});
 
 /** What of a request's `_meta` goes upstream: not what concerns this hop only. */
 export function foreignMeta(meta: JsonObject): JsonObject | undefined {
+  if (meta === NO_META) return undefined;
   const entries = Object.entries(meta).filter(([key]) => key !== "progressToken" && !OF_THIS_HOP.has(key));
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }

@@ -1,5 +1,6 @@
 /** The requests that both eras have: from MCP's params to the hub, and from its Outcome to an answer. */
 import type { Hub } from "../../hub/hub.ts";
+import type { CancelSignal } from "../../model/cancel.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Outcome } from "../../model/outcome.ts";
 import type { Era } from "../../model/protocol.ts";
@@ -33,7 +34,7 @@ export interface Incoming {
   readonly client: ClientSide;
   readonly onAsk?: AskCallback | undefined;
   readonly outlet: Outlet;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly onNotice: (method: string, params: JsonObject) => void;
   readonly logLevel?: string | undefined;
   readonly input?: InputRound | undefined;

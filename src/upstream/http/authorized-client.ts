@@ -1,6 +1,6 @@
 /** An HttpClient whose requests carry credentials that change: a token that is renewed before it ends or when refused. */
 import { ToolcribError } from "../../model/errors.ts";
-import type { CancelSignal } from "../cancel.ts";
+import type { CancelSignal } from "../../model/cancel.ts";
 import { type HttpAnswer, HttpClient, type HttpRequest } from "./http-client.ts";
 
 /** What gives and renews them; `ServerCredentials` of the secrets is the one there is. */

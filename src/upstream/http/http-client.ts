@@ -7,7 +7,7 @@ import type { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
 import { ToolcribError } from "../../model/errors.ts";
-import type { CancelSignal } from "../cancel.ts";
+import type { CancelSignal } from "../../model/cancel.ts";
 import { HttpAgent, httpRequest, nodeHttps } from "./node-http.ts";
 import { addressOf, connectionError } from "./reasons.ts";
 

@@ -6,7 +6,7 @@
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { Emitter } from "../../model/emitter.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import type { CancelSignal } from "../cancel.ts";
+import type { CancelSignal } from "../../model/cancel.ts";
 import { isRequest } from "../decode.ts";
 import { JunkWarnings } from "../junk-warnings.ts";
 import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../wire.ts";

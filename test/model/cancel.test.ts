@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Cancel } from "../../src/upstream/cancel.ts";
+import { Cancel } from "../../src/model/cancel.ts";
 
 it("Cancel calls each listener once, and none that was removed", () => {
   const cancel = new Cancel();

@@ -1,11 +1,12 @@
-/** What a wire needs of an AbortSignal; every AbortSignal is one. */
+/** What most need of an AbortSignal; every AbortSignal is one. */
 export interface CancelSignal {
   readonly aborted: boolean;
+  readonly reason?: unknown;
   addEventListener(type: "abort", listener: () => void, options?: { once: boolean }): void;
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** An AbortController for one request: the real one is a noticeable share of what a call over HTTP costs. */
+/** An AbortController for one request, and its signal: the real ones are a noticeable share of what a call costs. */
 export class Cancel implements CancelSignal {
   aborted = false;
   #listeners: (() => void)[] = [];
