@@ -37,7 +37,7 @@ export interface InspectionOptions {
 export interface Untrusted {
   readonly server: string;
   readonly tool: string;
-  /** Names the boundary of this result; nobody outside can know it beforehand. */
+  /** Names the boundary of this result where it is wrapped; nobody outside can know it beforehand. */
   readonly boundary: string;
   readonly wrap: boolean;
   readonly onSuspicious: GuardRules["onSuspicious"];

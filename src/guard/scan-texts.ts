@@ -28,7 +28,10 @@ export function scanTexts(texts: Iterable<string>): TextFindings {
 }
 
 export async function scanTextsInTurns(texts: Iterable<string>, yieldNow: YieldNow): Promise<TextFindings> {
-  const readings = plan([...texts]);
+  const all = [...texts];
+  // Most results are a few lines: no plan would have them read otherwise, nor in more than one turn.
+  if (all.length <= FEW && lengthOf(all) <= UNITS_PER_TURN) return scanEach(all);
+  const readings = plan(all);
   let units = 0;
   let next = readings.next();
   while (next.done !== true) {
@@ -41,6 +44,21 @@ export async function scanTextsInTurns(texts: Iterable<string>, yieldNow: YieldN
     next = readings.next(text.length > UNITS_PER_TURN ? await detectInSteps(text, yieldNow) : detect(text));
   }
   return next.value;
+}
+
+function lengthOf(texts: readonly string[]): number {
+  let sum = 0;
+  for (const { length } of texts) sum += length;
+  return sum;
+}
+
+function scanEach(texts: readonly string[]): TextFindings {
+  const found = new Map<string, readonly Finding[]>();
+  for (const text of texts) {
+    const findings = detect(text);
+    if (findings.length > 0) found.set(text, findings);
+  }
+  return found;
 }
 
 /**

@@ -11,5 +11,5 @@ export function untrustedOrigin(
   if (path.isTrusted(server)) return undefined;
   const { wrap, onSuspicious } = path.guard;
   const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
-  return { server, tool, boundary: randomUUID(), wrap: wraps, onSuspicious };
+  return { server, tool, boundary: wraps ? randomUUID() : "", wrap: wraps, onSuspicious };
 }

@@ -9,24 +9,42 @@ const SHORTEST = 4;
 const SHORTEST_IN_CONTENT = 8;
 /** Nothing that people or programs write nests deeper; what does is masked whole rather than walked. */
 const DEEPEST = 256;
+const REMEMBERED_LENGTH = 100;
+const MOST_REMEMBERED = 500;
 
 export class Redactor {
   readonly #known = new KnownValues(SHORTEST);
   readonly #credentials = new KnownValues(SHORTEST_IN_CONTENT);
+  /** What short texts became, until there is another value: names of tools stand in every record. */
+  readonly #remembered = new Map<string, string>();
 
   /** A value to mask in messages: it may be a secret. */
   add(value: string): void {
     this.#known.add(value);
+    this.#remembered.clear();
   }
 
   /** A value that is a secret for certain: masked in messages and in what tools return. */
   addCredential(value: string): void {
-    this.#known.add(value);
+    this.add(value);
     this.#credentials.add(value);
   }
 
   /** For messages, logs, events and records. */
-  readonly mask = (text: string): string => maskTokens(this.#known.maskCut(this.#known.mask(text)));
+  readonly mask = (text: string): string => {
+    if (text.length > REMEMBERED_LENGTH) return this.#masked(text);
+    let masked = this.#remembered.get(text);
+    if (masked === undefined) {
+      masked = this.#masked(text);
+      if (this.#remembered.size >= MOST_REMEMBERED) this.#remembered.clear();
+      this.#remembered.set(text, masked);
+    }
+    return masked;
+  };
+
+  #masked(text: string): string {
+    return maskTokens(this.#known.maskCut(this.#known.mask(text)));
+  }
 
   /** `mask` for every string of a value, such as the details of an error. The value itself if there is nothing to mask. */
   readonly maskAll = <Value>(value: Value): Value => walk(value, this.mask);

@@ -19,13 +19,14 @@ export interface ReadOptions extends EventDelivery {
 
 /** A stream should end with the answer; one that does not is cut after this, so that connections do not pile up. */
 const LINGER_MS = 1000;
+const JSON_TYPE = "application/json";
 
 /** Throws if the answer's kind alone shows that it is not MCP; everything later goes to `onFailed`. */
 export function readAnswer(answer: HttpAnswer, options: ReadOptions): void {
   const contentType = answer.headers["content-type"];
-  const kind = contentType?.split(";")[0]?.trim().toLowerCase();
+  const kind = contentType === JSON_TYPE ? JSON_TYPE : contentType?.split(";")[0]?.trim().toLowerCase();
   if (kind === "text/event-stream") return readStream(answer, options);
-  if (kind === "application/json") {
+  if (kind === JSON_TYPE) {
     readText(answer.body, answer.url, options.maxBytes).then(
       (text) => readJson(text, options),
       (error: unknown) => options.onFailed(asToolcribError(error)),

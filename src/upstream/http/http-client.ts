@@ -32,6 +32,8 @@ export interface HttpAnswer {
 /** An address as node:http wants it. */
 interface Target {
   readonly url: URL;
+  readonly secure: boolean;
+  readonly host: string;
   /** For user and password in the address. */
   readonly basic: string | undefined;
   readonly options: Readonly<RequestOptions>;
@@ -81,8 +83,8 @@ export class HttpClient {
         reject(cancelled(false));
         return;
       }
-      const secure = url.protocol === "https:";
       const target = this.#targetOf(url);
+      const { secure } = target;
       const options = {
         ...target.options,
         method,
@@ -97,7 +99,8 @@ export class HttpClient {
         reject(cancelled(connected));
       };
       signal?.addEventListener("abort", onAbort, { once: true });
-      request.once("socket", (socket: Socket) => {
+      // These three come once: `once` would only wrap each listener in another function.
+      request.on("socket", (socket: Socket) => {
         if (request.reusedSocket) {
           connected = true;
           return;
@@ -109,13 +112,13 @@ export class HttpClient {
           clearTimeout(noConnection);
         });
       });
-      request.once("response", resolve);
+      request.on("response", resolve);
       request.on("error", (error) => {
         const stale = request.reusedSocket && "code" in error && error.code === "ECONNRESET";
         reject(stale ? staleConnection(error, url) : connectionError(error, url, connected));
       });
       // Comes after the body too, so the signal is watched as long as there is something to end, and no longer.
-      request.once("close", () => {
+      request.on("close", () => {
         clearTimeout(noConnection);
         signal?.removeEventListener("abort", onAbort);
       });
@@ -127,13 +130,14 @@ export class HttpClient {
 function makeTarget(url: URL): Target {
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
-  return { url, basic, options: { protocol, hostname, port, path } };
+  const secure = protocol === "https:";
+  return { url, secure, host: url.host, basic, options: { protocol, hostname, port, path } };
 }
 
 /** As a list Node sends the headers as they are, without keeping each one in a map of its own first. */
-function headerList({ url, basic }: Target, headers: HttpRequest["headers"], body: string | undefined): string[] {
-  const list = ["host", url.host];
-  for (const [name, value] of Object.entries(headers)) list.push(name, value);
+function headerList({ host, basic }: Target, headers: HttpRequest["headers"], body: string | undefined): string[] {
+  const list = ["host", host];
+  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? "");
   if (basic !== undefined && headers["authorization"] === undefined) list.push("authorization", basic);
   if (body !== undefined) list.push("content-length", String(Buffer.byteLength(body)));
   return list;

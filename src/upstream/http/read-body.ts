@@ -21,7 +21,7 @@ export function readText(body: IncomingMessage, url: URL, maxBytes: number): Pro
       reject(tooLarge(maxBytes));
       body.destroy();
     });
-    body.once("end", () => {
+    body.on("end", () => {
       const [only] = chunks;
       resolve((chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks)).toString("utf8"));
     });
@@ -55,7 +55,7 @@ export function readEvents(body: IncomingMessage, handlers: EventHandlers): SseP
     handlers.onEnd(parser, error);
   };
   body.on("data", (chunk: Buffer) => parser.push(chunk));
-  body.once("end", () => end());
+  body.on("end", () => end());
   whenCut(body, end);
   return parser;
 }
@@ -63,7 +63,7 @@ export function readEvents(body: IncomingMessage, handlers: EventHandlers): SseP
 /** A body that is destroyed or cut gives `error`, or only `close`; one that has ended closes as well. */
 function whenCut(body: IncomingMessage, onCut: (error: Error) => void): void {
   body.on("error", onCut);
-  body.once("close", () => {
+  body.on("close", () => {
     if (!body.readableEnded) onCut(Object.assign(new Error("cut"), { code: "ECONNRESET" }));
   });
 }

@@ -87,7 +87,7 @@ export class McpHttp {
     this.#full.clear();
   }
 
-  async handleMcp(exchange: McpExchange): Promise<void> {
+  handleMcp(exchange: McpExchange): void | Promise<void> {
     const scope = this.#scopeOf(exchange, this.#options.basePath);
     if (scope === undefined) return;
     switch (exchange.request.method) {
