@@ -150,3 +150,23 @@ describe("[guard-10a] values that are no text", () => {
     expect(new Redactor().maskContent(content)).toBe(content);
   });
 });
+
+describe("what a short text became", () => {
+  it("is looked at anew when there is another value", () => {
+    const redactor = new Redactor();
+    expect(redactor.mask("tool of hunter2hunter2")).toBe("tool of hunter2hunter2");
+    redactor.add("hunter2hunter2");
+    expect(redactor.mask("tool of hunter2hunter2")).toBe("tool of [redacted]");
+    redactor.addCredential("tool of");
+    expect(redactor.mask("tool of hunter2hunter2")).toBe("[redacted] [redacted]");
+  });
+
+  it("is the same however many texts there were", () => {
+    const redactor = redactorOf("hunter2hunter2");
+    for (let round = 0; round < 2; round += 1) {
+      for (let number = 0; number < 1500; number += 1) {
+        expect(redactor.mask(`${number} hunter2hunter2`)).toBe(`${number} [redacted]`);
+      }
+    }
+  });
+});

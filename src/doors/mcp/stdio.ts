@@ -2,6 +2,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { JsonObject } from "../../model/json.ts";
 import { INVALID_REQUEST, PARSE_ERROR, type RequestId, type RpcRequest } from "../../model/rpc.ts";
+import { TurnoverMap } from "../../model/turnover.ts";
 import { LineSplitter } from "../../upstream/stdio/line-splitter.ts";
 import type { McpDoor } from "./door.ts";
 import type { Origin } from "./origin.ts";
@@ -23,7 +24,7 @@ export class StdioDoor {
   readonly #door: McpDoor;
   readonly #origin: Origin;
   readonly #streams: StdioStreams;
-  readonly #running = new Map<RequestId, AbortController>();
+  readonly #running = new TurnoverMap<RequestId, AbortController>();
   /** The one legacy client; a modern one needs no session. */
   #session: LegacySession;
 

@@ -20,7 +20,7 @@ export const SILENT_TICKS = 60;
 export class OpenStreams {
   readonly #clock: Clock;
   readonly #heartbeatMs: number;
-  readonly #streams = new Set<SseConnection>();
+  readonly #streams = new TurnoverSet<SseConnection>();
   readonly #owed = new TurnoverSet<Owed>();
   #whenPaid: (() => void)[] = [];
   #max: number;
