@@ -96,11 +96,13 @@ export function* passagesAround(text: string, around: readonly number[]): Steps<
         left = PLACE_AFTER;
         continue;
       }
-      if (left <= 0 && place - tokeniser.at > NEAR) break;
+      // Words before a place can be more than those that may follow one; it must be reached in any case.
+      if (left <= 0 && next > first && place - tokeniser.at > NEAR) break;
       tokeniser.addNext();
       left -= 1;
     }
     while ((places[next] ?? Number.POSITIVE_INFINITY) < tokeniser.at) next += 1;
+    next = Math.max(next, first + 1);
     yield (tokeniser.at - from) * PASSAGE_COST;
     passages.push(partOf(tokeniser.tokens, places.slice(first, next)));
   }
