@@ -1,6 +1,8 @@
 /** A config text with its value and the way back from a path to a line: JSONC, with JSON5 for files that need it. */
 import JSON5 from "json5";
 import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
+import { TOO_DEEP, tooDeepAt } from "../files/edit/depth.ts";
+import { JSONC_ERROR_WORDS } from "../files/edit/jsonc-words.ts";
 import { formatPath, type ConfigPath } from "./config-path.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 
@@ -33,6 +35,13 @@ export class Document {
       this.warnings = [];
       return;
     }
+    const deep = tooDeepAt(text);
+    if (deep !== undefined) {
+      this.value = undefined;
+      this.errors = [this.#errorAt(deep, TOO_DEEP)];
+      this.warnings = [];
+      return;
+    }
     const parseErrors: ParseError[] = [];
     this.#root = parseTree(text, parseErrors, { allowTrailingComma: true, allowEmptyContent: true });
     const errors = parseErrors.slice(0, 10).map((error) => this.#syntaxError(error));
@@ -50,6 +59,7 @@ export class Document {
   /** Reads JSON5, without positions; undefined if it is not that either. */
   static parseJson5(file: string, text: string): Document | undefined {
     try {
+      if (tooDeepAt(text) !== undefined) return undefined;
       return new Document(file, "", { value: JSON5.parse<unknown>(withoutMark(text)) });
     } catch {
       return undefined;
@@ -95,10 +105,14 @@ export class Document {
   }
 
   #syntaxError(error: ParseError): Diagnostic {
-    const { line, column } = this.#place(error.offset);
     const found = error.offset >= this.#text.length ? "the end of the file" : JSON.stringify(this.#text[error.offset]);
-    const what = SYNTAX_WORDS[printParseErrorCode(error.error)] ?? "this is not JSON";
-    const message = `syntax error: ${what}, found ${found}`;
+    const what = JSONC_ERROR_WORDS[printParseErrorCode(error.error)] ?? "this is not JSON";
+    return this.#errorAt(error.offset, `${what}, found ${found}`);
+  }
+
+  #errorAt(offset: number, what: string): Diagnostic {
+    const { line, column } = this.#place(offset);
+    const message = `syntax error: ${what}`;
     return { severity: "error", code: "syntax", file: this.file, line, column, path: "", message };
   }
 
@@ -133,24 +147,6 @@ export class Document {
     return object;
   }
 }
-
-const SYNTAX_WORDS: Readonly<Record<string, string>> = {
-  InvalidSymbol: "this is no JSON value",
-  InvalidNumberFormat: "this is no number",
-  PropertyNameExpected: "a key in double quotes is expected",
-  ValueExpected: "a value is expected",
-  ColonExpected: "a colon is expected",
-  CommaExpected: "a comma is expected",
-  CloseBraceExpected: "a closing } is expected",
-  CloseBracketExpected: "a closing ] is expected",
-  EndOfFileExpected: "nothing more is expected here",
-  UnexpectedEndOfComment: "the comment is not closed",
-  UnexpectedEndOfString: "the text is not closed",
-  UnexpectedEndOfNumber: "the number is not complete",
-  InvalidUnicode: "the unicode escape is wrong",
-  InvalidEscapeCharacter: "the escape is wrong",
-  InvalidCharacter: "the character is not allowed here",
-};
 
 function withoutMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;

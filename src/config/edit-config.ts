@@ -11,7 +11,7 @@ import { entryNode } from "./json-schema.ts";
 import { withLock } from "../files/lock-file.ts";
 import { nearest } from "./nearest.ts";
 import { serverProblems } from "./server-rules.ts";
-import { appendItem, removeProperty, setProperty } from "./text-edit.ts";
+import { appendItem, removeProperty, setProperty } from "../files/edit/text-edit.ts";
 import { validate } from "./validate.ts";
 import { realTarget, writeAtomic } from "../files/write-atomic.ts";
 
@@ -42,22 +42,46 @@ export async function addServer(
   entry: ServerEntryInput,
   options: AddOptions = {},
 ): Promise<EditResult> {
+  return edit(file, options, adding(file, id, entry, options));
+}
+
+/** The text of the file with the server in it; `before` is null where there is no file. Writes nothing. */
+export function textWithServer(
+  file: string,
+  before: string | null,
+  id: string,
+  entry: ServerEntryInput,
+  options: Pick<AddOptions, "replace"> = {},
+): string {
+  return plan(file, before, adding(file, id, entry, options)).after;
+}
+
+function adding(file: string, id: string, entry: ServerEntryInput, { replace }: Pick<AddOptions, "replace">): Change {
   checkEntry(id, entry);
-  return edit(file, options, (text, servers) => {
-    if (Object.hasOwn(servers, id) && options.replace !== true) {
+  return (text, servers) => {
+    if (Object.hasOwn(servers, id) && replace !== true) {
       throw new ToolcribError("conflict", `${file} already has a server ${JSON.stringify(id)}`, {
         hint: "Choose another id, or remove that server first.",
       });
     }
     return setProperty(text, ["mcpServers", id], entry);
-  });
+  };
 }
 
 export async function removeServer(file: string, id: string, options: EditOptions = {}): Promise<EditResult> {
-  return edit(file, options, (text, servers) => {
+  return edit(file, options, removing(file, id));
+}
+
+/** The text of the file without the server; `not_found` if it is not there. Writes nothing. */
+export function textWithoutServer(file: string, before: string | null, id: string): string {
+  return plan(file, before, removing(file, id)).after;
+}
+
+function removing(file: string, id: string): Change {
+  return (text, servers) => {
     requireServer(file, id, servers);
     return removeProperty(text, ["mcpServers", id]);
-  });
+  };
 }
 
 export async function setEnabled(

@@ -11,7 +11,11 @@ interface WriteAtomicOptions {
 }
 
 /** Follows symbolic links, so that a linked file stays linked. False if `stillWanted` said no. */
-export async function writeAtomic(file: string, text: string, options: WriteAtomicOptions = {}): Promise<boolean> {
+export async function writeAtomic(
+  file: string,
+  contents: string | Uint8Array,
+  options: WriteAtomicOptions = {},
+): Promise<boolean> {
   const target = await realTarget(file);
   const folder = dirname(target);
   await mkdir(folder, { recursive: true });
@@ -21,7 +25,7 @@ export async function writeAtomic(file: string, text: string, options: WriteAtom
   try {
     const handle = await open(temporary, "wx", 0o600);
     try {
-      await handle.writeFile(text, "utf8");
+      await handle.writeFile(contents, "utf8");
       // Not from open(): there the umask would take bits away.
       await handle.chmod(before === undefined ? (options.mode ?? 0o600) : before.mode & 0o7777);
       if (before !== undefined && before.uid !== process.getuid?.()) {

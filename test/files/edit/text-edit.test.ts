@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { parse, type ParseError } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
-import { removeProperty, setProperty } from "../../src/config/text-edit.ts";
+import { removeProperty, setProperty } from "../../../src/files/edit/text-edit.ts";
 
 const ENTRY = { command: "npx", args: ["-y", "pkg"] };
 

@@ -1,0 +1,138 @@
+/**
+ * The journal of one change set: a folder that only its owner may read, with a line for each step, written before the
+ * step is done, and copies of the files that it replaces. It is what is left of a process that was killed.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { basename, join } from "node:path";
+import { isAlive } from "../is-alive.ts";
+import type { NewStep, Step } from "./steps.ts";
+
+type Line =
+  | { readonly kind: "owner"; readonly pid: number; readonly host: string }
+  /** A step that found the file changed and did nothing. */
+  | { readonly kind: "void"; readonly id: number }
+  /** All steps stand; what is left is to clear up. */
+  | { readonly kind: "done" }
+  | Step;
+
+interface JournalContents {
+  /** In the order in which they were done. */
+  readonly steps: readonly Step[];
+  readonly isDone: boolean;
+  readonly owner: { readonly pid: number; readonly host: string };
+}
+
+const LINES = "journal";
+
+/** Whether a process on another machine lives cannot be asked; after this time it counts as dead. */
+const FOREIGN_STALE_MS = 3_600_000;
+
+/** Journals of this process: after a restart in a container, another process may have had the same id. */
+const OPEN = new Set<string>();
+
+export class Journal {
+  readonly dir: string;
+  #lastId = 0;
+
+  private constructor(dir: string) {
+    this.dir = dir;
+  }
+
+  static async create(journalDir: string): Promise<Journal> {
+    const dir = join(journalDir, `${process.pid}.${randomUUID()}`);
+    OPEN.add(dir);
+    await makeIn(journalDir, dir);
+    const journal = new Journal(dir);
+    await journal.#write({ kind: "owner", pid: process.pid, host: hostname() });
+    return journal;
+  }
+
+  async begin(step: NewStep): Promise<number> {
+    const id = ++this.#lastId;
+    await this.#write({ ...step, id });
+    return id;
+  }
+
+  async voidStep(id: number): Promise<void> {
+    await this.#write({ kind: "void", id });
+  }
+
+  async markDone(): Promise<void> {
+    await this.#write({ kind: "done" });
+  }
+
+  /** The name of a copy of these bytes. */
+  async keep(bytes: Uint8Array): Promise<string> {
+    const copy = randomUUID();
+    await writeSynced(join(this.dir, copy), bytes, "wx");
+    return copy;
+  }
+
+  /** The owner has nothing more to do with it; what is left of it is for `recoverChanges`. */
+  close(): void {
+    OPEN.delete(this.dir);
+  }
+
+  async #write(line: Line): Promise<void> {
+    await writeSynced(join(this.dir, LINES), `${JSON.stringify(line)}\n`, "a");
+  }
+}
+
+export async function readJournal(dir: string): Promise<JournalContents> {
+  const text = await readFile(join(dir, LINES), "utf8").catch(() => "");
+  const steps = new Map<number, Step>();
+  let owner = { pid: Number.parseInt(basename(dir), 10), host: hostname() };
+  let isDone = false;
+  for (const line of text.split("\n").flatMap(parseLine)) {
+    if (line.kind === "owner") owner = { pid: line.pid, host: line.host };
+    else if (line.kind === "done") isDone = true;
+    else if (line.kind === "void") steps.delete(line.id);
+    else steps.set(line.id, line);
+  }
+  return { steps: [...steps.values()], isDone, owner };
+}
+
+export async function isOwnerAlive(dir: string, { owner }: JournalContents): Promise<boolean> {
+  if (owner.host === hostname()) return owner.pid === process.pid ? OPEN.has(dir) : isAlive(owner.pid);
+  const { mtimeMs } = await stat(dir);
+  return Date.now() - mtimeMs < FOREIGN_STALE_MS;
+}
+
+export async function removeJournal(dir: string): Promise<void> {
+  await rm(dir, { recursive: true, force: true });
+}
+
+/** Another process may remove the folder of journals, which it finds empty, in between. */
+async function makeIn(journalDir: string, dir: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    await mkdir(journalDir, { recursive: true, mode: 0o700 });
+    try {
+      await mkdir(dir, { mode: 0o700 });
+      return;
+    } catch (error) {
+      const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
+      if (!isGone || attempt === 20) throw error;
+    }
+  }
+}
+
+function parseLine(text: string): Line[] {
+  try {
+    // Written by #write; a line that is cut off belongs to a step that was never begun.
+    return [JSON.parse(text) as Line];
+  } catch {
+    return [];
+  }
+}
+
+async function writeSynced(file: string, contents: string | Uint8Array, flags: string): Promise<void> {
+  const handle = await open(file, flags, 0o600);
+  try {
+    await handle.writeFile(contents);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
