@@ -1,0 +1,78 @@
+/**
+ * Claude Code has three scopes in two files: servers of the user and, by project folder, servers that the user has in
+ * that project alone (`projects.<folder>.mcpServers`) in ~/.claude.json, and servers of the project in its .mcp.json.
+ */
+import type { JsonObject } from "../model/json.ts";
+import type { AgentClient, ClientFile, ClientPlace, ClientRead } from "./client.ts";
+import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./place.ts";
+import { objectAt, ServerCollector, switchOff, type EntryRules, valueAt } from "./read-servers.ts";
+import { addressEntry, commandEntry, isCommand } from "./written-entry.ts";
+
+export const claudeCode: AgentClient = {
+  id: "claude-code",
+  name: "Claude Code",
+  format: "jsonc",
+  files(place) {
+    const own = ownFile(place);
+    return [
+      ...userFiles(own),
+      ...projectFiles(inProject(place, ".mcp.json")),
+      { scope: "project", path: own, projectKey: projectKey(place) },
+    ];
+  },
+  traces: (place) => [configDir(place), ownFile(place)],
+  pathOf: (serverId, file) => [...containerOf(file), serverId],
+  read: readClaudeCode,
+  write(_serverId, server) {
+    if (!isCommand(server)) return { type: server.transport, ...addressEntry(server) };
+    const entry = commandEntry(server);
+    return entry === undefined ? undefined : { type: "stdio", ...entry };
+  },
+  envReference: (name) => `\${${name}}`,
+  skillDirs(place, scope) {
+    if (scope === "user") return [pathsOf(place).join(configDir(place), "skills")];
+    return skillFolders(place, scope, { user: [], project: [".claude/skills"] });
+  },
+  afterChange: "Start a new Claude Code session.",
+};
+
+function configDir(place: ClientPlace): string {
+  return fromEnv(place, "CLAUDE_CONFIG_DIR") ?? inHome(place, ".claude");
+}
+
+/** Beside ~/.claude, but inside of the folder that CLAUDE_CONFIG_DIR names. */
+function ownFile(place: ClientPlace): string {
+  const moved = fromEnv(place, "CLAUDE_CONFIG_DIR");
+  return moved === undefined ? inHome(place, ".claude.json") : pathsOf(place).join(moved, ".claude.json");
+}
+
+/** It writes folders with forward slashes on every system. */
+function projectKey(place: ClientPlace): string {
+  return place.platform === "win32" ? place.projectDir.replaceAll("\\", "/") : place.projectDir;
+}
+
+function containerOf(file: ClientFile): string[] {
+  return file.projectKey === undefined ? ["mcpServers"] : ["projects", file.projectKey, "mcpServers"];
+}
+
+function readClaudeCode(document: unknown, file: ClientFile): ClientRead {
+  const path = containerOf(file);
+  const off = offSwitches(document, file);
+  const rules: EntryRules = {
+    timeout: "call-milliseconds",
+    adapt(entry, raw, tell, id) {
+      if (off.includes(id)) switchOff(entry);
+      if (raw["headersHelper"] !== undefined) {
+        tell("headersHelper is a program that gives headers; it is not taken over", "headersHelper");
+      }
+    },
+  };
+  return new ServerCollector(rules).addMap(valueAt(document, path), path).finish();
+}
+
+/** Switched-off servers stand in a list of the project, not in their entries. */
+function offSwitches(document: unknown, file: ClientFile): readonly unknown[] {
+  if (file.projectKey === undefined) return [];
+  const project: JsonObject = objectAt(document, "projects", file.projectKey);
+  return Array.isArray(project["disabledMcpServers"]) ? project["disabledMcpServers"] : [];
+}

@@ -1,0 +1,72 @@
+/** Codex: TOML with words of its own. Its command line program, extension and app share the file. */
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { AgentClient, ClientPlace } from "./client.ts";
+import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./place.ts";
+import { addTo, allowOnly, readMapAt, setTimeLimit, type Tell } from "./read-servers.ts";
+import { commandEntryWithCwd, isCommand, someOf } from "./written-entry.ts";
+
+export const codex: AgentClient = {
+  id: "codex",
+  name: "Codex CLI",
+  format: "toml",
+  files: (place) => [
+    ...userFiles(pathsOf(place).join(home(place), "config.toml")),
+    // Read in folders that the user trusts only.
+    ...projectFiles(inProject(place, ".codex", "config.toml")),
+  ],
+  traces: (place) => [home(place)],
+  pathOf: (serverId) => ["mcp_servers", serverId],
+  read: (document) => readMapAt(document, ["mcp_servers"], { adapt }),
+  write(_serverId, server) {
+    if (isCommand(server)) return commandEntryWithCwd(server);
+    if (server.transport === "sse") return undefined;
+    return { url: server.url, ...someOf("http_headers", server.headers) };
+  },
+  skillDirs(place, scope) {
+    const shared = skillFolders(place, scope, { user: [".agents/skills"], project: [".agents/skills"] });
+    return scope === "user" ? [...shared, pathsOf(place).join(home(place), "skills")] : shared;
+  },
+  afterChange: "Start a new Codex session; the extension and the app need a restart.",
+};
+
+function home(place: ClientPlace): string {
+  return fromEnv(place, "CODEX_HOME") ?? inHome(place, ".codex");
+}
+
+function adapt(entry: JsonObject, raw: JsonObject, tell: Tell): void {
+  // Its own word is http_headers; `headers` it ignores.
+  delete entry["headers"];
+  if (isJsonObject(raw["http_headers"])) entry["headers"] = raw["http_headers"];
+  for (const [header, variable] of Object.entries(recordIn(raw, "env_http_headers"))) {
+    if (typeof variable === "string") addTo(entry, "headers", header, `\${${variable}}`);
+  }
+  const bearer = raw["bearer_token_env_var"];
+  if (typeof bearer === "string") addTo(entry, "headers", "Authorization", `Bearer \${${bearer}}`);
+  forwardVariables(entry, raw["env_vars"], tell);
+
+  setTimeLimit(entry, "timeout", raw["startup_timeout_ms"]);
+  setTimeLimit(entry, "timeout", inMilliseconds(raw["startup_timeout_sec"]));
+  setTimeLimit(entry, "toolTimeout", inMilliseconds(raw["tool_timeout_sec"]));
+  allowOnly(entry, raw["enabled_tools"]);
+  if (Array.isArray(raw["disabled_tools"])) entry["disabledTools"] = raw["disabled_tools"];
+}
+
+/** Variables of the user that the server gets, by name; by default it gets few. */
+function forwardVariables(entry: JsonObject, list: unknown, tell: Tell): void {
+  if (!Array.isArray(list)) return;
+  for (const [index, item] of list.entries()) {
+    const name: unknown = isJsonObject(item) ? item["name"] : item;
+    if (typeof name !== "string") continue;
+    if (isJsonObject(item) && item["source"] === "remote") {
+      tell("a variable of another machine cannot be forwarded from here", "env_vars", index);
+    } else addTo(entry, "env", name, `\${${name}}`);
+  }
+}
+
+function recordIn(raw: JsonObject, key: string): JsonObject {
+  return isJsonObject(raw[key]) ? raw[key] : {};
+}
+
+function inMilliseconds(seconds: unknown): unknown {
+  return typeof seconds === "number" ? seconds * 1000 : undefined;
+}

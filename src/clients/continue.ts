@@ -1,0 +1,66 @@
+/** Continue: YAML with a list of servers. Its files of single servers in `.continue/mcpServers` have free names. */
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { AgentClient, ClientPlace, ClientRead } from "./client.ts";
+import { fromEnv, inHome, pathsOf, skillFolders, userFiles } from "./place.ts";
+import { addTo, ServerCollector, setTimeLimit, valueAt } from "./read-servers.ts";
+import { commandEntryWithCwd, isCommand, someOf } from "./written-entry.ts";
+
+/** With the `-dev` name, `continue` being a word of the language. */
+export const continueDev: AgentClient = {
+  id: "continue",
+  name: "Continue",
+  format: "yaml",
+  files: (place) => userFiles(pathsOf(place).join(ownFolder(place), "config.yaml")),
+  traces: (place) => [ownFolder(place)],
+  pathOf: (serverId) => ["mcpServers", { key: "name", is: serverId }],
+  read: readContinue,
+  write(serverId, server) {
+    if (isCommand(server)) return { name: serverId, type: "stdio", ...commandEntryWithCwd(server) };
+    const type = server.transport === "sse" ? "sse" : "streamable-http";
+    const headers = someOf("headers", server.headers);
+    const requestOptions = Object.keys(headers).length === 0 ? {} : { requestOptions: headers };
+    return { name: serverId, type, url: server.url, ...requestOptions };
+  },
+  // From .env files, from Continue's own store, and from the environment at last.
+  envReference: (name) => `\${{ secrets.${name} }}`,
+  skillDirs(place, scope) {
+    if (scope === "user") return [pathsOf(place).join(ownFolder(place), "skills")];
+    return skillFolders(place, scope, { user: [], project: [".continue/skills", ".claude/skills"] });
+  },
+  newFile: "name: Local Config\nversion: 1.0.0\nschema: v1\n",
+  afterChange: "Continue notices the change; otherwise reload the window of the editor.",
+};
+
+function ownFolder(place: ClientPlace): string {
+  return fromEnv(place, "CONTINUE_GLOBAL_DIR") ?? inHome(place, ".continue");
+}
+
+function readContinue(document: unknown): ClientRead {
+  const collector = new ServerCollector({ text: secretsOf, adapt });
+  const list = valueAt(document, ["mcpServers"]);
+  // Some carry the object of another client over.
+  if (!Array.isArray(list)) return collector.addMap(list, ["mcpServers"]).finish();
+  for (const [index, item] of list.entries()) {
+    const path = ["mcpServers", index];
+    const name: unknown = isJsonObject(item) ? item["name"] : undefined;
+    if (typeof name === "string" && name !== "") collector.add(name, item, path);
+    else if (isJsonObject(item) && item["uses"] !== undefined) {
+      collector.problem("this is a block of Continue's hub, whose content is not in the file", path);
+    } else collector.problem("this is no object with a name that describes a server", path);
+  }
+  return collector.finish();
+}
+
+function adapt(entry: JsonObject, raw: JsonObject): void {
+  const { requestOptions, apiKey } = raw;
+  if (isJsonObject(requestOptions) && isJsonObject(requestOptions["headers"])) {
+    entry["headers"] = requestOptions["headers"];
+  }
+  if (typeof apiKey === "string") addTo(entry, "headers", "Authorization", `Bearer ${apiKey}`);
+  setTimeLimit(entry, "timeout", raw["connectionTimeout"]);
+}
+
+/** `${{ secrets.NAME }}`, also with the names of a store before the last part. */
+function secretsOf(text: string): string {
+  return text.replace(/\$\{\{\s*(?:secrets|inputs)\.(?:[\w-]+[./])*([A-Za-z_]\w*)\s*\}\}/g, "${$1}");
+}

@@ -1,0 +1,57 @@
+import { isJsonObject } from "../model/json.ts";
+import type { AgentClient, ClientPlace } from "./client.ts";
+import {
+  fromEnv,
+  inAppData,
+  inConfigHome,
+  inHome,
+  inProject,
+  pathsOf,
+  projectFiles,
+  skillFolders,
+  userFiles,
+} from "./place.ts";
+import { pick, readMapAt } from "./read-servers.ts";
+import { addressEntry, commandEntry, isCommand } from "./written-entry.ts";
+
+export const zed: AgentClient = {
+  id: "zed",
+  name: "Zed",
+  format: "jsonc",
+  files: (place) => [
+    ...userFiles(pathsOf(place).join(configDir(place), "settings.json")),
+    ...projectFiles(inProject(place, ".zed", "settings.json")),
+  ],
+  traces: (place) => [configDir(place)],
+  pathOf: (serverId) => ["context_servers", serverId],
+  read: (document) =>
+    readMapAt(document, ["context_servers"], {
+      timeout: "call-seconds",
+      adapt(entry, raw, tell) {
+        // The form of older versions: the program, its arguments and its variables in one object.
+        if (isJsonObject(raw["command"])) {
+          Object.assign(entry, { command: raw["command"]["path"] }, pick(raw["command"], ["args", "env"]));
+        }
+        if (entry["command"] !== undefined || entry["url"] !== undefined) return true;
+        tell("this server belongs to an extension of Zed, which alone knows how to start it");
+        return false;
+      },
+    }),
+  write(_serverId, server) {
+    if (isCommand(server)) {
+      const entry = commandEntry(server);
+      return entry === undefined ? undefined : { env: {}, ...entry };
+    }
+    return server.transport === "http" ? addressEntry(server) : undefined;
+  },
+  skillDirs: (place, scope) => skillFolders(place, scope, { user: [".agents/skills"], project: [".agents/skills"] }),
+  afterChange: "Zed notices the change by itself.",
+};
+
+/** On macOS it does not heed XDG_CONFIG_HOME; inside of Flatpak that is another folder than the user's. */
+function configDir(place: ClientPlace): string {
+  if (place.platform === "win32") return inAppData(place, "Zed");
+  if (place.platform === "darwin") return inHome(place, ".config", "zed");
+  const flatpak = fromEnv(place, "FLATPAK_XDG_CONFIG_HOME");
+  return flatpak === undefined ? inConfigHome(place, "zed") : pathsOf(place).join(flatpak, "zed");
+}
