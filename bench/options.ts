@@ -23,7 +23,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [bench …] [options]
 
-benches: gateway (calls through Toolcrib, a bare relay and peers), search
+benches: gateway (calls through Toolcrib, a bare relay and peers), search, skills (CPU of reading one)
   --quick          about a minute, without peers' slower measures; the spread is larger
   --smoke          seconds: only shows that everything runs
   --only <list>    measures of the gateway bench: ${MEASURES.join(", ")}

@@ -27,6 +27,12 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Finish
     const report = await measureSearch(SEARCH_SIZE[extent]);
     return { text: renderReport(report), json: report };
   },
+  async skills({ extent }) {
+    const { measureSkills, SKILLS_SIZE } = await import("./skills.bench.ts");
+    say("skills …");
+    const report = await measureSkills(SKILLS_SIZE[extent]);
+    return { text: renderReport(report), json: report };
+  },
 };
 
 const options = parseOptions(process.argv.slice(2), join(import.meta.dirname, "results"));

@@ -1,0 +1,62 @@
+/** Downloads a package with the npm program and unpacks it. None of its scripts run, and nothing is installed. */
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ToolcribError } from "../../model/errors.ts";
+import { npmComplaint } from "./complaint.ts";
+import { runProgram } from "./run-program.ts";
+import { unpackTar } from "./unpack-tar.ts";
+
+interface FetchNpmOptions {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const TIMEOUT_MS = 120_000;
+
+/** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which holds the version. */
+export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: FetchNpmOptions): Promise<string> {
+  const downloads = join(dir, "download");
+  const cache = join(dir, "cache");
+  const unpacked = join(dir, "files");
+  for (const folder of [downloads, unpacked]) await mkdir(folder);
+  const [program, first] = npmProgram();
+  const args = [
+    ...first,
+    "pack",
+    "--ignore-scripts",
+    "--loglevel=error",
+    "--no-update-notifier",
+    "--no-progress",
+    "--logs-max=0",
+    "--workspaces=false",
+    `--cache=${cache}`,
+    `--pack-destination=${downloads}`,
+    "--",
+    spec,
+  ];
+  // In the user's folder, because a project's .npmrc says where its scope's registry is.
+  await runProgram(program, args, {
+    cwd,
+    env,
+    timeoutMs: TIMEOUT_MS,
+    signal,
+    task: `Downloading npm:${spec}`,
+    // The address of a registry may hold a password.
+    mask: (text) => text.replace(/(:\/\/)[^/\s@]*@/g, "$1"),
+    explain: npmComplaint,
+  });
+  const [tarball, ...more] = await readdir(downloads);
+  if (tarball === undefined || more.length > 0) {
+    throw new ToolcribError("not_found", `npm gave no package for ${JSON.stringify(spec)}.`);
+  }
+  await unpackTar(join(downloads, tarball), unpacked, { signal });
+  for (const folder of [downloads, cache]) await rm(folder, { recursive: true, force: true });
+  return tarball;
+}
+
+/** Windows starts `npm.cmd` only through a shell, so there npm's own script is run instead. */
+function npmProgram(): [string, string[]] {
+  if (process.platform !== "win32") return ["npm", []];
+  return [process.execPath, [join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js")]];
+}

@@ -1,0 +1,193 @@
+/** Finds the folders that hold a SKILL.md below a folder, within bounds. */
+import type { Dirent } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { ToolcribError } from "../../model/errors.ts";
+import { inParallel } from "./in-parallel.ts";
+import { isInside } from "./is-inside.ts";
+
+export interface FindProblem {
+  readonly path: string;
+  /** `unreadable`, `too_deep`, `too_many`, `nested` */
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface FoundSkills {
+  /** Absolute, in order of path. */
+  readonly dirs: string[];
+  readonly problems: FindProblem[];
+}
+
+interface FindOptions {
+  /** How many folders below the root a skill may be; 6 if absent. */
+  readonly depth?: number;
+  /** How many folders are looked into; 100,000 if absent. */
+  readonly folders?: number;
+}
+
+/** `plugins/<plugin>/.claude/skills/<group>/<skill>` is the deepest that is seen in the wild. */
+const DEPTH = 6;
+const FOLDERS = 100_000;
+const AT_ONCE = 32;
+
+/** What version control and package managers keep there is not what the person pointed at. */
+const LEFT_OUT = new Set([".git", ".hg", ".svn", "node_modules"]);
+
+interface Folder {
+  readonly path: string;
+  /** Without links, so that a link back up or a second link to one folder ends there. */
+  readonly real: string;
+  /** Reached through a link: looked into only if it is a skill itself or lies below the root. */
+  readonly linked: boolean;
+  /** The skill that it belongs to as one of its folders. */
+  readonly partOf?: string;
+}
+
+/** Plugins have a SKILL.md at the top and their skills in a folder of this name. */
+const OF_SKILLS = "skills";
+
+/**
+ * The root itself may be a skill; its SKILL.md stands for that skill alone. What lies below a skill belongs to it; a
+ * further SKILL.md there is a skill of its own only in a folder called `skills`, elsewhere it is told of. The files of
+ * the outer skill include those of the inner ones either way.
+ * Rejects with `not_found` or `invalid_arguments` if there is no such folder.
+ */
+export async function findSkills(root: string, options: FindOptions = {}): Promise<FoundSkills> {
+  const given = resolve(root);
+  const start = await folderOf(given);
+  if (start !== given) return { dirs: [start], problems: [] };
+  const real = await realpath(start);
+  const search = new Search(real, options.folders ?? FOLDERS);
+  let level: Folder[] = [{ path: start, real, linked: false }];
+  const depth = options.depth ?? DEPTH;
+  for (let below = 0; level.length > 0; below++) {
+    if (below > depth) {
+      search.tellTooDeep(start, depth, level);
+      break;
+    }
+    level = (await inParallel(level, AT_ONCE, (folder) => search.lookInto(folder))).flat();
+  }
+  return { dirs: search.dirs.toSorted(inOrder), problems: [...search.problems, ...search.nested()] };
+}
+
+class Search {
+  readonly dirs: string[] = [];
+  readonly problems: FindProblem[] = [];
+  readonly #root: string;
+  readonly #most: number;
+  /** Real paths. */
+  readonly #seen = new Set<string>();
+  /** Folders with a SKILL.md that count as part of a skill, by that skill. */
+  readonly #nested = new Map<string, string[]>();
+
+  constructor(root: string, most: number) {
+    this.#root = root;
+    this.#most = most;
+  }
+
+  /** Gives the folders to look into next. */
+  async lookInto(folder: Folder): Promise<Folder[]> {
+    const { path, real, linked, partOf } = folder;
+    if (this.#seen.has(real) || this.#isFull(path)) return [];
+    this.#seen.add(real);
+    let entries: Dirent[];
+    try {
+      entries = await readdir(path, { withFileTypes: true });
+    } catch (error) {
+      // Whoever reads the skill tells of it.
+      if (partOf === undefined) this.#tellUnreadable(path, error);
+      return [];
+    }
+    const isSkill = entries.some(isSkillFile);
+    if (isSkill && partOf !== undefined) this.#nested.set(partOf, [...(this.#nested.get(partOf) ?? []), path]);
+    else if (isSkill) this.dirs.push(path);
+    // A skill elsewhere is often linked in on purpose; a whole tree elsewhere is not what was pointed at.
+    if (linked && (isSkill || !isInside(this.#root, real))) return [];
+    const owner = partOf ?? (isSkill ? path : undefined);
+    const folders = await Promise.all(entries.map((entry) => asFolder(folder, entry)));
+    return folders.flatMap((each) => {
+      if (each === undefined) return [];
+      if (owner === undefined || basename(each.path) === OF_SKILLS) return [each];
+      // Links are nothing that belongs to a skill.
+      return each.linked ? [] : [{ ...each, partOf: owner }];
+    });
+  }
+
+  tellTooDeep(start: string, depth: number, level: readonly Folder[]): void {
+    const [first] = level.filter(({ partOf }) => partOf === undefined);
+    if (first === undefined) return;
+    const message = `Folders more than ${depth} below ${start} were not looked into, ${first.path} first.`;
+    this.problems.push({ path: start, code: "too_deep", message });
+  }
+
+  nested(): FindProblem[] {
+    const byPath = [...this.#nested].toSorted(([a], [b]) => inOrder(a, b));
+    return byPath.map(([path, inner]) => {
+      const [first = ""] = inner.toSorted(inOrder);
+      const count = inner.length === 1 ? "1 more skill" : `${inner.length} more skills`;
+      const message =
+        `${path} is a skill and holds ${count}, taken as part of it: ${relative(path, first)}` +
+        `${inner.length === 1 ? "" : " first"}. Name that folder to take it by itself.`;
+      return { path, code: "nested", message };
+    });
+  }
+
+  #isFull(path: string): boolean {
+    if (this.#seen.size < this.#most) return false;
+    if (!this.problems.some(({ code }) => code === "too_many")) {
+      const message = `Only ${this.#most} folders were looked into; name a folder nearer to the skills.`;
+      this.problems.push({ path, code: "too_many", message });
+    }
+    return true;
+  }
+
+  #tellUnreadable(path: string, error: unknown): void {
+    const reason = codeOf(error) ?? "unknown reason";
+    // Gone since it was listed.
+    if (reason === "ENOENT") return;
+    this.problems.push({ path, code: "unreadable", message: `${path} cannot be looked into (${reason}).` });
+  }
+}
+
+/** The name in any case: file systems of two of three platforms do not tell them apart. */
+function isSkillFile(entry: Dirent): boolean {
+  return entry.name.toLowerCase() === "skill.md" && !entry.isDirectory();
+}
+
+async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefined> {
+  if (LEFT_OUT.has(entry.name)) return undefined;
+  const path = join(parent.path, entry.name);
+  if (entry.isDirectory()) return { path, real: join(parent.real, entry.name), linked: false };
+  if (!entry.isSymbolicLink()) return undefined;
+  try {
+    const real = await realpath(path);
+    return (await stat(real)).isDirectory() ? { path, real, linked: true } : undefined;
+  } catch {
+    // It leads nowhere, or round in a circle.
+    return undefined;
+  }
+}
+
+async function folderOf(root: string): Promise<string> {
+  const found = await stat(root).catch((error: unknown) => {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ENOTDIR") throw new ToolcribError("not_found", `There is no folder ${root}.`);
+    throw new ToolcribError("invalid_arguments", `${root} cannot be looked into (${code ?? "unknown reason"}).`);
+  });
+  if (found.isDirectory()) return root;
+  if (basename(root).toLowerCase() === "skill.md") return dirname(root);
+  throw new ToolcribError("invalid_arguments", `${root} is no folder.`, {
+    hint: "Name the folder of a skill, or one that holds skills. `toolcrib skill install` takes archives.",
+  });
+}
+
+/** By folder after folder, so that `a/z` comes before `a-b`. */
+function inOrder(a: string, b: string): number {
+  const [left, right] = [a.replaceAll(sep, "\u0000"), b.replaceAll(sep, "\u0000")];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}

@@ -1,0 +1,86 @@
+/** The list of skills for a system prompt: who is there and where to read on. */
+import { describeMissing, fileUri, mainFile, type OfferedSkill } from "./offered-skill.ts";
+
+export interface PromptCatalogOptions {
+  /** Most characters of the whole; 30,000 if absent. */
+  readonly budget?: number;
+  /** Whether a location is a path on this machine, where there is one, or the URI of a resource; `path` if absent. */
+  readonly location?: "path" | "uri";
+}
+
+const DEFAULT_BUDGET = 30_000;
+/** A description is not cut shorter than this; rather skills are left out. */
+const SHORTEST = 60;
+const OPEN = "<available_skills>\n";
+const CLOSE = "</available_skills>";
+
+/** Empty if there is nothing to list. Long descriptions are cut before skills are left out, and what is left out is said. */
+export function promptCatalog(skills: readonly OfferedSkill[], options: PromptCatalogOptions = {}): string {
+  const { budget = DEFAULT_BUDGET, location = "path" } = options;
+  const listed = skills.filter(({ facts }) => !facts.disableModelInvocation);
+  if (listed.length === 0) return "";
+  const room = budget - OPEN.length - CLOSE.length;
+  const render = (longest: number): string[] => listed.map((skill) => entry(skill, longest, location));
+  const longest = longestThatFits(listed, room, render);
+  const entries = render(longest);
+  if (lengthOf(entries) <= room) return OPEN + entries.join("") + CLOSE;
+
+  const kept: string[] = [];
+  let used = leftOut(listed.length).length;
+  for (const text of entries) {
+    used += text.length;
+    if (used > room) break;
+    kept.push(text);
+  }
+  const whole = OPEN + kept.join("") + leftOut(listed.length - kept.length) + CLOSE;
+  return whole.length <= budget ? whole : "";
+}
+
+/** The longest cut of descriptions at which all entries fit, or the shortest one. */
+function longestThatFits(
+  skills: readonly OfferedSkill[],
+  room: number,
+  render: (longest: number) => readonly string[],
+): number {
+  let high = Math.max(SHORTEST, ...skills.map(({ facts }) => facts.description.length));
+  if (lengthOf(render(high)) <= room) return high;
+  let low = SHORTEST;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (lengthOf(render(middle)) <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function entry(skill: OfferedSkill, longest: number, location: "path" | "uri"): string {
+  const { facts, dir, missing } = skill;
+  const lacking = describeMissing(missing);
+  const where = dir === undefined || location === "uri" ? fileUri(skill, mainFile(skill)) : `${dir}/${mainFile(skill)}`;
+  const lines = [
+    "  <skill>",
+    `    <name>${escape(facts.name)}</name>`,
+    `    <description>${escape(cut(facts.description, longest))}</description>`,
+    `    <location>${escape(where)}</location>`,
+    ...(lacking === undefined ? [] : [`    <missing>${escape(lacking)}</missing>`]),
+    "  </skill>",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function leftOut(count: number): string {
+  return `  <!-- ${count} more left out -->\n`;
+}
+
+function cut(text: string, longest: number): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= longest ? line : `${line.slice(0, longest - 1).toWellFormed()}…`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0);
+}

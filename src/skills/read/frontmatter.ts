@@ -1,0 +1,153 @@
+/** The frontmatter of a SKILL.md as plain data. One parse for a file in good order; a damaged one is read entry by entry. */
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { SkillWarning } from "../../model/skill.ts";
+import { decodeText } from "./decode.ts";
+import { cutEntries, type Entry } from "./entries.ts";
+import { Notes, shown } from "./notes.ts";
+import { readAsText, type ReadEntry, readEntry } from "./repair-entry.ts";
+import { readSimpleYaml, type SimpleYaml } from "./simple-yaml.ts";
+import { type Split, splitFrontmatter, splitUnterminated } from "./split.ts";
+import { type Path, YamlText } from "./yaml-text.ts";
+
+/** Where things stand in the file. */
+export interface Places {
+  /** The line of a key or an item, or of the nearest thing around it. */
+  lineOf(path: Path): number;
+  /** A scalar as it was written: `1.10` where the value is 1.1. */
+  sourceOf(path: Path): string | undefined;
+  /** All of a value as it was written, where only the YAML parser could read it. */
+  textOf(path: Path): string | undefined;
+}
+
+export interface Frontmatter extends Places {
+  readonly value: JsonObject;
+  readonly body: string;
+  /** The line of the file in which the body begins, from 1. */
+  readonly bodyLine: number;
+  readonly warnings: readonly SkillWarning[];
+}
+
+/** More than this is no frontmatter; real ones have a kilobyte or two. */
+const MOST_CHARACTERS = 64 * 1024;
+
+/** In a damaged file, where each key is read on its own. */
+const MOST_ENTRIES = 300;
+
+export function readFrontmatter(bytes: Uint8Array): Frontmatter {
+  const notes = new Notes();
+  const found = findFrontmatter(decodeText(bytes, notes), notes);
+  return { ...found, warnings: notes.sorted() };
+}
+
+/** The same with the warnings left in `notes`. */
+export function findFrontmatter(text: string, notes: Notes): Omit<Frontmatter, "warnings"> {
+  const split = splitFrontmatter(text, notes);
+  if (split.yaml === undefined) return nothing(split);
+  if (split.yaml.length > MOST_CHARACTERS) {
+    const message = `The frontmatter has more than ${MOST_CHARACTERS} characters; all in it is read as text.`;
+    notes.add("FRONTMATTER_TOO_LARGE", message, split.yamlLine);
+    return fromEntries(text, split.yaml, split, notes, (entry, line) => readAsText(entry, line, new Notes()));
+  }
+  const simple = readSimpleYaml(split.yaml);
+  if (simple !== undefined) return fromSimple(simple, split);
+  const yaml = new YamlText(split.yaml, split.yamlLine);
+  if (yaml.error === undefined && isJsonObject(yaml.value)) return fromYaml(yaml, yaml.value, split, notes);
+  const shorter = yaml.error === undefined ? undefined : splitUnterminated(text, split);
+  if (shorter?.yaml !== undefined) {
+    const short = new YamlText(shorter.yaml, shorter.yamlLine);
+    if (short.error === undefined && isJsonObject(short.value)) {
+      const message = `The frontmatter has no last "---"; it is taken to end before line ${shorter.bodyLine}.`;
+      notes.add("FRONTMATTER_UNTERMINATED", message, shorter.bodyLine - 1);
+      return fromYaml(short, short.value, shorter, notes);
+    }
+  }
+  return fromEntries(text, split.yaml, split, notes, (entry, line) => readEntry(entry, line, notes));
+}
+
+function nothing({ body, bodyLine }: Split): Omit<Frontmatter, "warnings"> {
+  return { value: {}, body, bodyLine, lineOf: () => 1, sourceOf: () => undefined, textOf: () => undefined };
+}
+
+function fromSimple({ value, lineOf }: SimpleYaml, split: Split): Omit<Frontmatter, "warnings"> {
+  return {
+    value,
+    body: split.body,
+    bodyLine: split.bodyLine,
+    lineOf: (path) => split.yamlLine + lineOf(path),
+    sourceOf: () => undefined,
+    textOf: () => undefined,
+  };
+}
+
+function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: Notes): Omit<Frontmatter, "warnings"> {
+  tellSurprises(yaml, notes);
+  return {
+    value,
+    body: split.body,
+    bodyLine: split.bodyLine,
+    lineOf: (path) => yaml.lineOf(path),
+    sourceOf: (path) => yaml.sourceOf(path),
+    textOf: (path) => yaml.textOf(path),
+  };
+}
+
+function tellSurprises(yaml: YamlText, notes: Notes): void {
+  for (const { code, message, offset } of yaml.surprises) notes.add(code, message, yaml.lineOfOffset(offset));
+  if (yaml.unknownTag !== undefined) {
+    notes.add("TAG_IGNORED", "A YAML tag means nothing here; the value is taken as it is.", yaml.unknownTag.line);
+  }
+}
+
+function fromEntries(
+  text: string,
+  yaml: string,
+  split: Split,
+  notes: Notes,
+  read: (entry: Entry, line: number) => ReadEntry,
+): Omit<Frontmatter, "warnings"> {
+  const { entries, stray, joined, colons } = cutEntries(yaml);
+  const lineAt = (index: number): number => split.yamlLine + index;
+  if (entries.length === 0) {
+    if (yaml.trim() === "") {
+      notes.add("FRONTMATTER_EMPTY", "The frontmatter is empty.", 1);
+      return nothing(split);
+    }
+    // Nothing is lost: what stands there may be the beginning of the instructions, below a rule.
+    notes.add(
+      "FRONTMATTER_UNREADABLE",
+      "What stands between the marks has no keys; it is taken as text.",
+      split.yamlLine,
+    );
+    return nothing({ yamlLine: 1, body: text, bodyLine: 1 });
+  }
+  for (const index of stray) notes.add("LINE_IGNORED", "The line belongs to no key and is left out.", lineAt(index));
+  for (const index of joined)
+    notes.add("LINE_JOINED", "The line is taken as going on with the one above.", lineAt(index));
+  for (const index of colons) notes.add("COLON_REPAIRED", 'A key needs ": " after it.', lineAt(index));
+  const value: JsonObject = {};
+  const parts = new Map<string, { line: number; yaml?: YamlText }>();
+  for (const [index, entry] of entries.entries()) {
+    const line = lineAt(entry.start);
+    if (index === MOST_ENTRIES) {
+      notes.add("TOO_MANY_KEYS", `Only the first ${MOST_ENTRIES} keys are read.`, line);
+      break;
+    }
+    if (entry.key === "__proto__") continue;
+    if (parts.has(entry.key)) {
+      notes.add("DUPLICATE_KEY", `"${shown(entry.key)}" is there more than once; the last one counts.`, line);
+    }
+    const { value: one, yaml: parsed } = read(entry, line);
+    if (parsed !== undefined) tellSurprises(parsed, notes);
+    value[entry.key] = one;
+    parts.set(entry.key, parsed === undefined ? { line } : { line, yaml: parsed });
+  }
+  const partOf = (path: Path) => parts.get(String(path[0]));
+  return {
+    value,
+    body: split.body,
+    bodyLine: split.bodyLine,
+    lineOf: (path) => partOf(path)?.yaml?.lineOf(path) ?? partOf(path)?.line ?? split.yamlLine,
+    sourceOf: (path) => partOf(path)?.yaml?.sourceOf(path),
+    textOf: (path) => partOf(path)?.yaml?.textOf(path),
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * Decides, before anything is written, what becomes of each skill of a batch. Ids follow from names, so skills meet:
+ *
+ * - The skill that is there from the same place is the same one: it is updated, or unchanged.
+ * - Another one of the same source gets a numbered id. One source may well hold two of a name.
+ * - One of another source is a conflict, because a name that people trust must not change hands by itself.
+ */
+import type { SkillManifest } from "../../model/skill.ts";
+import type { SkillToPut } from "./manifest.ts";
+import { numberedId, skillId } from "./skill-id.ts";
+
+export type PutStep =
+  | { readonly action: "add"; readonly id: string }
+  | { readonly action: "update" | "unchanged"; readonly id: string; readonly before: SkillManifest }
+  /** The same files are in the batch already; `as` is the place of the other in it. */
+  | { readonly action: "double"; readonly as: number }
+  | { readonly action: "conflict"; readonly id: string; readonly before: SkillManifest };
+
+interface PlanOptions {
+  readonly replace: boolean;
+  /** Whether there still is a skill at the path that a manifest was read from. */
+  readonly isThere: (manifest: SkillManifest) => boolean;
+}
+
+/** A step for each item, in their order. */
+export function planPut(
+  present: readonly SkillManifest[],
+  items: readonly SkillToPut[],
+  options: PlanOptions,
+): PutStep[] {
+  const plan = new Plan(present, items, options);
+  // What is surely the same comes first, so that nothing else takes its id.
+  plan.matchWhere((item, manifest) => manifest.sourcePath === item.skill.dir);
+  const moved = (item: SkillToPut, manifest: SkillManifest): boolean =>
+    manifest.source === item.source && !options.isThere(manifest);
+  plan.matchWhere((item, manifest) => moved(item, manifest) && manifest.digest === item.skill.digest);
+  plan.matchWhere(moved);
+  plan.matchDoubles();
+  plan.takeFreeIds();
+  plan.settleMeetings();
+  return plan.steps();
+}
+
+class Plan {
+  readonly #items: readonly SkillToPut[];
+  readonly #replace: boolean;
+  readonly #steps: (PutStep | undefined)[];
+  readonly #byBaseId = new Map<string, SkillManifest[]>();
+  readonly #byId: Map<string, SkillManifest>;
+  /** Manifests that an item of the batch has matched, with the source of the item. */
+  readonly #matched = new Map<string, string>();
+  readonly #updated = new Set<string>();
+  /** Source of each id that is new. */
+  readonly #added = new Map<string, string>();
+
+  constructor(present: readonly SkillManifest[], items: readonly SkillToPut[], { replace }: PlanOptions) {
+    this.#items = items;
+    this.#replace = replace;
+    this.#steps = items.map(() => undefined);
+    this.#byId = new Map(present.map((manifest) => [manifest.id, manifest]));
+    for (const manifest of present) {
+      const base = skillId(manifest.name, manifest.facts.dialect);
+      const family = this.#byBaseId.get(base);
+      if (family === undefined) this.#byBaseId.set(base, [manifest]);
+      else family.push(manifest);
+    }
+  }
+
+  steps(): PutStep[] {
+    return this.#steps.filter((step) => step !== undefined);
+  }
+
+  matchWhere(isSame: (item: SkillToPut, manifest: SkillManifest) => boolean): void {
+    for (const [index, item] of this.#open()) {
+      const before = this.#family(item).find((manifest) => !this.#matched.has(manifest.id) && isSame(item, manifest));
+      if (before !== undefined) this.#take(index, item, before);
+    }
+  }
+
+  /** The same files under the same name, wherever they come from, are not taken in twice. */
+  matchDoubles(): void {
+    const seen = new Map<string, number>();
+    for (const [index, item] of this.#items.entries()) {
+      const key = `${baseIdOf(item)} ${item.skill.digest}`;
+      const first = seen.get(key);
+      if (first === undefined) seen.set(key, index);
+      if (this.#steps[index] !== undefined) continue;
+      if (first !== undefined) {
+        this.#steps[index] = { action: "double", as: first };
+        continue;
+      }
+      const same = this.#family(item).find(({ digest }) => digest === item.skill.digest);
+      if (same !== undefined && !this.#updated.has(same.id)) this.#take(index, item, same);
+    }
+  }
+
+  takeFreeIds(): void {
+    for (const [index, item] of this.#open()) {
+      const id = baseIdOf(item);
+      if (!this.#byId.has(id) && !this.#added.has(id)) this.#add(index, item, id);
+    }
+  }
+
+  settleMeetings(): void {
+    for (const [index, item] of this.#open()) {
+      const id = baseIdOf(item);
+      const before = this.#byId.get(id);
+      const sources = [before?.source, this.#matched.get(id), this.#added.get(id)];
+      // Without a manifest it is one of the batch that has the id.
+      const isOurs = before === undefined || sources.includes(item.source);
+      if (!isOurs && !this.#replace) this.#steps[index] = { action: "conflict", id, before };
+      else if (isOurs || this.#matched.has(id)) this.#add(index, item, this.#freeNumberedId(id));
+      else this.#take(index, item, before);
+    }
+  }
+
+  *#open(): Generator<[number, SkillToPut]> {
+    for (const [index, item] of this.#items.entries()) if (this.#steps[index] === undefined) yield [index, item];
+  }
+
+  #family(item: SkillToPut): readonly SkillManifest[] {
+    return this.#byBaseId.get(baseIdOf(item)) ?? [];
+  }
+
+  #take(index: number, item: SkillToPut, before: SkillManifest): void {
+    this.#matched.set(before.id, item.source);
+    const action = before.digest === item.skill.digest ? "unchanged" : "update";
+    if (action === "update") this.#updated.add(before.id);
+    this.#steps[index] = { action, id: before.id, before };
+  }
+
+  #add(index: number, item: SkillToPut, id: string): void {
+    this.#added.set(id, item.source);
+    this.#steps[index] = { action: "add", id };
+  }
+
+  #freeNumberedId(base: string): string {
+    for (let number = 2; ; number++) {
+      const id = numberedId(base, number);
+      if (!this.#byId.has(id) && !this.#added.has(id)) return id;
+    }
+  }
+}
+
+export function baseIdOf({ skill }: SkillToPut): string {
+  return skillId(skill.name, skill.dialect);
+}

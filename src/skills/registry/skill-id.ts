@@ -1,0 +1,52 @@
+/** Ids of imported skills. A name is anybody's text; an id is also the name of a folder, so it is kept to safe letters. */
+import { createHash } from "node:crypto";
+import type { SkillDialect } from "../../model/skill.ts";
+
+/** As long as the standard lets a name be. */
+const LONGEST = 64;
+const LONGEST_TOOL = 64;
+const HASH = 8;
+
+const OPENCLAW_PREFIX = "openclaw-skill-";
+const PREFIX = "skill-";
+
+/** `skill-<name>` or `openclaw-skill-<name>`; the same for every skill of that name and dialect. */
+export function skillId(name: string, dialect: SkillDialect): string {
+  return (dialect === "openclaw" ? OPENCLAW_PREFIX : PREFIX) + slugOf(name);
+}
+
+/** The id of a further skill of the same name: `skill-<name>-2`. */
+export function numberedId(id: string, number: number): string {
+  return `${id}-${number}`;
+}
+
+/** The public name of the tool that a skill with this id is: `skill__<name>`. */
+export function toolNameOf(id: string): string {
+  const tail = id.startsWith(OPENCLAW_PREFIX) ? id.slice(OPENCLAW_PREFIX.length) : id.slice(PREFIX.length);
+  const longest = LONGEST_TOOL - "skill__".length;
+  // Two in a row stand between a server's id and the name of its skill.
+  const plain = tail.replaceAll(/_{2,}/g, "_");
+  return `skill__${plain === tail ? shortened(tail, tail, longest) : `${plain.slice(0, longest - HASH - 1)}-${hashOf(tail)}`}`;
+}
+
+/** Case and blanks may go without a trace; whatever else is lost is made up for by a hash of the whole name. */
+function slugOf(name: string): string {
+  const plain = name.trim().toLowerCase().replaceAll(/\s+/g, "-");
+  const slug = plain.replaceAll(/[^a-z0-9_-]+/g, "-").replaceAll(/^-+|-+$/g, "");
+  if (slug === "") return hashOf(name);
+  if (slug === plain) return shortened(slug, name, LONGEST);
+  return `${slug.slice(0, LONGEST - HASH - 1)}-${hashOf(name)}`;
+}
+
+function shortened(slug: string, name: string, longest: number): string {
+  return slug.length <= longest ? slug : `${slug.slice(0, longest - HASH - 1)}-${hashOf(name)}`;
+}
+
+function hashOf(name: string): string {
+  return createHash("sha256").update(name).digest("hex").slice(0, HASH);
+}
+
+/** Whether a text from a file can be an id, and so a part of a path. */
+export function isSkillId(text: string): boolean {
+  return /^(openclaw-)?skill-[a-z0-9_-]{1,80}$/.test(text);
+}

@@ -1,0 +1,148 @@
+/** Brings imported skills up to date with the place that they came from. */
+import { asToolcribError } from "../../model/errors.ts";
+import type { SkillManifest } from "../../model/skill.ts";
+import { type FetchOptions, fetchSkills } from "../fetch/fetch-skills.ts";
+import { type Candidate, lookAtSkill, lookAtSkills } from "../find/look-at.ts";
+import { inParallel } from "../find/in-parallel.ts";
+import type { Machine } from "../needs/check-needs.ts";
+import { importSkills } from "./import-skills.ts";
+import type { SkillToPut } from "./manifest.ts";
+import type { PutOptions, PutResult, SkillRegistry } from "./registry.ts";
+import { skillId } from "./skill-id.ts";
+import { isFolderSource, sourceState } from "./source-state.ts";
+
+export interface UpdateOptions {
+  readonly machine: Machine;
+  readonly fetch: FetchOptions;
+  /** Also what the scan refuses. */
+  readonly force?: boolean;
+  readonly dryRun?: boolean;
+  /** In the place of `registry.put`, where more changes along with the registry. `resolved`: a commit, a version. */
+  readonly put?: (
+    skills: readonly SkillToPut[],
+    options: PutOptions,
+    resolved: string | undefined,
+  ) => Promise<PutResult>;
+  readonly onProgress?: (done: number, of: number) => void;
+}
+
+export interface UpdateOutcome {
+  /** As it was before. */
+  readonly before: SkillManifest;
+  /** `skipped`: it cannot be looked at again, and stays as it is. */
+  readonly status: "updated" | "unchanged" | "skipped" | "failed";
+  readonly code?: string;
+  readonly message?: string;
+  /** The one to take in, where there is one. */
+  readonly candidate?: Candidate;
+}
+
+/** In the order of the manifests. One that fails stays as it was. */
+export async function updateSkills(
+  registry: SkillRegistry,
+  manifests: readonly SkillManifest[],
+  options: UpdateOptions,
+): Promise<UpdateOutcome[]> {
+  const bySource = Map.groupBy(manifests, ({ source }) => source);
+  const outcomes = new Map<string, UpdateOutcome>();
+  let done = 0;
+  for (const [source, group] of bySource) {
+    for (const outcome of await ofSource(registry, source, group, options)) outcomes.set(outcome.before.id, outcome);
+    options.onProgress?.((done += group.length), manifests.length);
+  }
+  return manifests.flatMap(({ id }) => outcomes.get(id) ?? []);
+}
+
+async function ofSource(
+  registry: SkillRegistry,
+  source: string,
+  group: readonly SkillManifest[],
+  options: UpdateOptions,
+): Promise<UpdateOutcome[]> {
+  if (source.startsWith("server:")) {
+    return group.map((before) => skipped(before, "It comes from an MCP server, which offers it anew by itself."));
+  }
+  try {
+    if (group.every(isFolderSource)) {
+      const looked = await inParallel(group, 8, (before) => lookAgain(before, options.machine));
+      return await taken(registry, { source }, looked, options);
+    }
+    const fetched = await fetchSkills(source, options.fetch);
+    try {
+      const { candidates } = await lookAtSkills(fetched.dir, options.machine);
+      return await taken(registry, { source, resolved: fetched.resolved }, matched(group, candidates), options);
+    } finally {
+      await fetched.dispose();
+    }
+  } catch (error) {
+    const { code, message } = asToolcribError(error);
+    return group.map((before): UpdateOutcome => ({ before, status: "failed", code, message }));
+  }
+}
+
+async function lookAgain(before: SkillManifest, machine: Machine): Promise<UpdateOutcome> {
+  switch (await sourceState(before)) {
+    case "gone":
+      return skipped(before, `${before.sourcePath} is gone.`);
+    case "unchecked":
+    case "same":
+      return { before, status: "unchanged" };
+    case "changed":
+  }
+  const looked = await lookAtSkill(before.sourcePath, machine);
+  if (!("skill" in looked)) return { before, status: "failed", code: looked.code, message: looked.message };
+  return isSameSkill(before, looked) ? { before, status: "updated", candidate: looked } : renamed(before, looked);
+}
+
+/** Skills of one name are told apart by their order, which is that of their ids and of their paths. */
+function matched(group: readonly SkillManifest[], candidates: readonly Candidate[]): UpdateOutcome[] {
+  const left = [...candidates];
+  return group.map((before) => {
+    const same = left.findIndex((each) => isSameSkill(before, each) && each.skill.digest === before.digest);
+    const at = same === -1 ? left.findIndex((each) => isSameSkill(before, each)) : same;
+    const [candidate] = at === -1 ? [] : left.splice(at, 1);
+    if (candidate === undefined) return skipped(before, `${before.source} holds no skill of that name any more.`);
+    return { before, status: candidate.skill.digest === before.digest ? "unchanged" : "updated", candidate };
+  });
+}
+
+/**
+ * Enters them, unchanged ones too, so that the registry can tell those of one name apart. What it says of those that
+ * changed is what counts.
+ */
+async function taken(
+  registry: SkillRegistry,
+  { source, resolved }: { readonly source: string; readonly resolved?: string | undefined },
+  looked: readonly UpdateOutcome[],
+  { force = false, dryRun = false, put }: UpdateOptions,
+): Promise<UpdateOutcome[]> {
+  const candidates = looked.flatMap(({ candidate }) => candidate ?? []);
+  const into: Pick<SkillRegistry, "preview" | "put"> =
+    put === undefined
+      ? registry
+      : {
+          preview: (skills, given) => registry.preview(skills, given),
+          put: (skills, given) => put(skills, given ?? {}, resolved),
+        };
+  const imported = await importSkills(into, candidates, { source, force, dryRun });
+  const outcomes = new Map(imported.map(({ candidate, outcome }) => [candidate, outcome]));
+  return looked.map((each): UpdateOutcome => {
+    const outcome = each.candidate === undefined ? undefined : outcomes.get(each.candidate);
+    if (each.status !== "updated" || outcome?.status !== "failed") return each;
+    return { before: each.before, status: "failed", code: outcome.failure.code, message: outcome.failure.message };
+  });
+}
+
+function isSameSkill({ name, facts }: SkillManifest, { skill }: Candidate): boolean {
+  return skillId(skill.name, skill.dialect) === skillId(name, facts.dialect);
+}
+
+function renamed(before: SkillManifest, { skill }: Candidate): UpdateOutcome {
+  const now = skillId(skill.name, skill.dialect);
+  const message = `${before.sourcePath} now holds the skill ${now}: import it, and remove ${before.id}.`;
+  return { before, status: "failed", code: "conflict", message };
+}
+
+function skipped(before: SkillManifest, message: string): UpdateOutcome {
+  return { before, status: "skipped", code: "not_found", message };
+}

@@ -1,0 +1,87 @@
+/** The guard's detectors over the texts of a skill. A skill speaks to an agent by nature, so that counts for nothing here. */
+import type { Finding, FindingCode } from "../../../model/finding.ts";
+import type { SkillSeverity } from "../../../model/skill.ts";
+import { LineNumbers } from "../line-numbers.ts";
+import { lineAt, type ScannedText } from "../scanned-text.ts";
+import type { Sign, SignCode } from "../sign.ts";
+
+interface Meaning {
+  readonly code: SignCode;
+  readonly message: string;
+}
+
+const INJECTION = "prompt_injection";
+const UNICODE = "hidden_unicode";
+
+/** Directives and forged calls are what instructions consist of, and links are what they cite: left out. */
+const MEANINGS: Readonly<Partial<Record<FindingCode, Meaning>>> = {
+  instruction_override: {
+    code: INJECTION,
+    message: "The text tells an agent to put aside what it was told by others.",
+  },
+  role_forging: { code: INJECTION, message: "The text pretends to be a message of the system or of the user." },
+  concealment: { code: INJECTION, message: "The text tells an agent to keep something from its user." },
+  exfiltration_request: { code: INJECTION, message: "The text tells an agent to send out what it knows." },
+  credential_request: { code: INJECTION, message: "The text tells an agent to fetch or hand over credentials." },
+  exfiltration_image: { code: INJECTION, message: "An image address would carry data out when it is shown." },
+  hidden_text: { code: "hidden_text", message: "There is text that a reader does not see but an agent does." },
+  bidi_text: {
+    code: UNICODE,
+    message: "Characters turn the direction of the text, so that it reads differently from what it says.",
+  },
+  tag_characters: { code: UNICODE, message: "Invisible characters spell a text that only a machine reads." },
+  terminal_escape: { code: UNICODE, message: "Control characters change what a terminal shows." },
+  encoded_payload: { code: INJECTION, message: "Encoded text says something that the text itself does not." },
+};
+
+/** Worth a warning when they are only probable: there is no honest use for most of them. */
+const ODD_ANYWHERE = new Set<FindingCode>([
+  "hidden_text",
+  "bidi_text",
+  "tag_characters",
+  "terminal_escape",
+  "encoded_payload",
+]);
+/** Two of these side by side: something is taken, and it is to stay unnoticed. */
+const TAKING = new Set<FindingCode>(["exfiltration_request", "credential_request"]);
+const CONCEALING = new Set<FindingCode>(["concealment"]);
+const NEAR = 1_500;
+
+export function* guardSigns(text: ScannedText, findings: readonly Finding[]): Generator<Sign> {
+  const numbers = findings.length === 0 ? undefined : new LineNumbers(text.raw);
+  for (const finding of findings) {
+    const meaning = MEANINGS[finding.code];
+    const severity = severityOf(text, finding, findings);
+    const line = lineAt(text, numbers?.of(finding.start) ?? 1);
+    if (meaning === undefined || severity === undefined || line === undefined) continue;
+    yield {
+      ...meaning,
+      severity,
+      line,
+      near: text.raw.slice(finding.start, Math.min(finding.end, finding.start + 160)),
+    };
+  }
+}
+
+function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Finding[]): SkillSeverity | undefined {
+  const { code, severity } = finding;
+  if (severity === "low") return undefined;
+  if (severity === "high") {
+    // A program's literals and a file of samples are not said to anybody.
+    if (kind === "instructions" || code === "tag_characters") return "refuse";
+    return ODD_ANYWHERE.has(code) ? "warn" : "note";
+  }
+  if (kind !== "instructions") return ODD_ANYWHERE.has(code) ? "warn" : undefined;
+  if (ODD_ANYWHERE.has(code)) return "warn";
+  if (
+    (code === "concealment" && isNear(finding, all, TAKING)) ||
+    (TAKING.has(code) && isNear(finding, all, CONCEALING))
+  )
+    return "refuse";
+  // Probable, by itself, is what honest instructions are now and then: "reply with only the label".
+  return CONCEALING.has(code) || code === "exfiltration_request" ? "note" : undefined;
+}
+
+function isNear({ start }: Finding, all: readonly Finding[], codes: ReadonlySet<FindingCode>): boolean {
+  return all.some((other) => other.severity !== "low" && codes.has(other.code) && Math.abs(other.start - start) < NEAR);
+}

@@ -1,0 +1,117 @@
+/** Credentials that a skill takes from the environment without saying so. */
+import type { SkillFinding } from "../../../model/skill.ts";
+import { findingOf } from "../judge.ts";
+import type { ScannedLine, ScannedText } from "../scanned-text.ts";
+import type { Sign } from "../sign.ts";
+import type { Subject } from "../subject.ts";
+
+const READS =
+  /\bprocess\.env(?:\.|\[\s?["'])([A-Z][A-Z0-9_]{3,60})|\bos\.(?:environ(?:\.get\(|\[)|getenv\()\s?["']([A-Z][A-Z0-9_]{3,60})|\b(?:getenv|env\.get|env::var)\(\s?["']([A-Z][A-Z0-9_]{3,60})|\$env:([A-Za-z][A-Za-z0-9_]{3,60})|\bENV\[\s?["']([A-Z][A-Z0-9_]{3,60})|\$\{?([A-Z][A-Z0-9_]{3,60})\b/g;
+const CREDENTIAL =
+  /(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|MNEMONIC|PAT|APIKEY)(?:_|$)|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY/;
+/** Tokens that are money or words, and names too plain to be anybody's. */
+const NO_CREDENTIAL =
+  /^(?:INPUT|OUTPUT|SRC|DEST|FROM|TO|SELL|BUY|BASE|QUOTE|MAX|MIN|TOTAL)_|TOKEN_(?:ADDRESS|ID|IN|OUT|COUNT|LIMIT|AMOUNT|SYMBOL|NAME|URI|FILE)|^(?:TOKEN|KEY|PASSWORD)$|_TOKENS$|_(?:PATH|FILE|DIR|NAME|LENGTH|ADDRESS)$/;
+const MOST_NAMED = 8;
+const MOST_NAMES = 50;
+const MOST_READ = 500;
+
+/** Names that instructions may have; more than any honest skill does. */
+const MOST_TOLD = 20_000;
+
+/** Reads texts one by one and keeps names alone; what one file leaves out another may say. */
+export class EnvUses {
+  readonly #subject: Subject;
+  readonly #declared: ReadonlySet<string>;
+  readonly #told = new Set<string>();
+  /** The instructions in lower case, for the names of products. */
+  readonly #instructions: string[] = [];
+  readonly #read = new Map<string, SkillFinding>();
+  readonly #shown = new Map<string, SkillFinding>();
+
+  constructor(subject: Subject) {
+    this.#subject = subject;
+    this.#declared = declaredNames(subject.skill);
+  }
+
+  add(text: ScannedText): void {
+    if (text.kind === "data") return;
+    if (text.kind === "instructions") this.#noteTold(text.raw);
+    const names = text.kind === "script" ? this.#read : text === this.#subject.document ? this.#shown : undefined;
+    if (names === undefined) return;
+    for (const [name, line] of readNames(text)) {
+      if (this.#declared.has(name) || names.has(name) || names.size >= MOST_READ) continue;
+      const sign: Sign = {
+        code: "undeclared_env",
+        severity: "warn",
+        message: `The program reads ${name}, which the skill's instructions never name.`,
+        line,
+        near: name,
+      };
+      names.set(name, findingOf(sign, text, this.#subject));
+    }
+  }
+
+  /** After the last text. */
+  findings(): SkillFinding[] {
+    const found: SkillFinding[] = [];
+    for (const [name, finding] of this.#read) {
+      if (this.#told.has(name)) continue;
+      const product = name.split("_")[0]?.toLowerCase() ?? "";
+      const isAbout = product.length >= 3 && this.#instructions.some((text) => text.includes(product));
+      found.push({ ...finding, severity: isAbout ? "note" : "warn" });
+      if (found.length >= MOST_NAMED) break;
+    }
+    const first = this.#shown.values().next().value;
+    // Only this dialect has a place for declaring them.
+    if (this.#subject.skill.dialect === "openclaw" && first !== undefined) {
+      const names = [...this.#shown.keys()];
+      const list = names.slice(0, MOST_NAMED).join(", ") + (names.length > MOST_NAMED ? ", …" : "");
+      const message = `Credentials are taken from the environment without being declared in requires.env: ${list}.`;
+      found.push({ ...first, severity: "note", message });
+    }
+    return found;
+  }
+
+  #noteTold(raw: string): void {
+    this.#instructions.push(raw.toLowerCase());
+    for (const [name] of raw.matchAll(/[A-Za-z][A-Za-z0-9_]{3,60}/g)) {
+      if (this.#told.size >= MOST_TOLD) return;
+      if (CREDENTIAL.test(name)) this.#told.add(name);
+    }
+  }
+}
+
+function declaredNames({ needs, primaryEnv, servers }: Subject["skill"]): Set<string> {
+  const names = new Set(needs.env);
+  if (primaryEnv !== undefined) names.add(primaryEnv);
+  for (const { parameters, template } of servers) {
+    for (const { name } of parameters) names.add(name);
+    for (const name of Object.keys(template?.env ?? {})) names.add(name);
+  }
+  return names;
+}
+
+/** Each once, and a bounded number: every one of them is looked for in the texts. */
+function readNames(text: ScannedText): Map<string, ScannedLine> {
+  const names = new Map<string, ScannedLine>();
+  const seen = new Set<string>();
+  for (const line of text.lines) {
+    if (!line.raw.includes("$") && !/env/i.test(line.raw)) continue;
+    for (const found of line.raw.matchAll(READS)) {
+      const name = found.slice(1).find((group) => group !== undefined) ?? "";
+      if (seen.has(name) || !CREDENTIAL.test(name) || NO_CREDENTIAL.test(name)) continue;
+      seen.add(name);
+      // What a script gives a value to itself is not taken from outside.
+      if (!isOwn(text, name)) names.set(name, line);
+      if (seen.size >= MOST_NAMES) return names;
+    }
+  }
+  return names;
+}
+
+function isOwn({ raw }: ScannedText, name: string): boolean {
+  return [`${name}=$(`, `${name}="$(`, `${name}=\``, `read ${name}`, `read -s ${name}`].some((own) =>
+    raw.includes(own),
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * The frontmatter of SKILL.md, said once: the published JSON Schema, the page in docs and validation come from here. The
+ * standard is strict, as it is meant to be; the whole of the dialects is open, as files in the wild are.
+ */
+import { z } from "zod";
+
+/** A tool, with what it may do in brackets: `Bash(git add:*)`. */
+const TOOLS = /^[^\s,()]+(?:\([^()]*\))?(?: +[^\s,()]+(?:\([^()]*\))?)*$/;
+
+const Name = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/)
+  .describe("Lower-case letters, digits and single hyphens between them; the same as the folder's name.");
+const Description = z
+  .string()
+  .min(1)
+  .max(1024)
+  .regex(/\S/)
+  .describe("What the skill does and when to use it. This is what a model sees before it takes the skill up.");
+const License = z.string().describe("Name of the license, or of a file of the skill that holds it.");
+const Compatibility = z.string().min(1).max(500).describe("What the skill needs from the machine or the client.");
+
+/** The Agent Skills standard to the letter. */
+export const StandardSchema = z.strictObject({
+  name: Name,
+  description: Description,
+  license: License.optional(),
+  compatibility: Compatibility.optional(),
+  metadata: z.record(z.string(), z.string()).optional().describe("Further texts by name, for other programs."),
+  "allowed-tools": z
+    .string()
+    .regex(TOOLS)
+    .optional()
+    .describe("Tools that need no further approval, separated by spaces: `Bash(git:*) Read`."),
+});
+
+const Texts = z.union([z.string(), z.array(z.string())]);
+const Label = z.union([z.string(), z.number()]);
+
+/** What Claude Code adds. */
+export const ClaudeCodeSchema = z.looseObject({
+  "disable-model-invocation": z.boolean().optional().describe("true: only a person may take the skill up."),
+  "user-invocable": z.boolean().optional().describe("false: not offered to people by name. true if absent."),
+  "argument-hint": z
+    .union([z.string(), z.array(z.unknown())])
+    .optional()
+    .describe("What to write after the skill's name: `[issue-number]`."),
+  arguments: z.unknown().optional().describe("Names of positional arguments. Shown, never acted on."),
+  "when-to-use": z.string().optional().describe("More about when to use it. Shown, never acted on."),
+  "disallowed-tools": Texts.optional().describe("Tools that are off while the skill is active. Shown, never acted on."),
+  context: z.string().optional().describe("`fork` runs it apart from the conversation. Shown, never acted on."),
+  agent: z.string().optional().describe("The kind of agent for `context: fork`. Shown, never acted on."),
+  model: z.string().optional().describe("The model for it. Shown, never acted on."),
+  effort: Label.optional().describe("How hard the model should think. Shown, never acted on."),
+  paths: Texts.optional().describe("Files that the skill is about. Shown, never acted on."),
+  shell: z.string().optional().describe("The shell for commands in the text. Shown, never run."),
+  hooks: z.unknown().optional().describe("Commands at certain moments. Shown, never run."),
+});
+
+/** `metadata.openclaw`; `clawdbot` and `clawdis` are its former names. */
+export const OpenClawBlockSchema = z.looseObject({
+  requires: z
+    .looseObject({
+      bins: Texts.optional().describe("Programs that must be on the PATH, all of them."),
+      anyBins: Texts.optional().describe("Programs of which one is enough."),
+      env: z.unknown().optional().describe("Environment variables that must be set."),
+      config: Texts.optional().describe("Paths in OpenClaw's config that must be set."),
+    })
+    .optional()
+    .describe("What the machine must have."),
+  os: Texts.optional().describe("`darwin`, `linux`, `win32`; `macos` and `windows` too. Any if absent."),
+  always: z.boolean().optional().describe("Wants to be in every conversation."),
+  primaryEnv: z.string().optional().describe("The variable that holds the skill's key."),
+  skillKey: z.string().optional().describe("Its key in OpenClaw's config."),
+  emoji: z.string().optional().describe("A sign for lists."),
+  homepage: z.string().optional().describe("Where to read more."),
+  install: z.unknown().optional().describe("Steps that get missing programs. Shown, never run."),
+});
+
+/** Top-level keys that OpenClaw adds. */
+export const OpenClawSchema = z.looseObject({
+  "command-dispatch": z.literal("tool").optional().describe("Hands its arguments straight to a tool, without a model."),
+  "command-tool": z.string().optional().describe("Public name of that tool."),
+  "command-arg-mode": z.literal("raw").optional().describe("How: the text as it was written."),
+  homepage: z.string().optional().describe("Where to read more."),
+});
+
+/** A parameter of a required server. */
+export const ParameterSchema = z.looseObject({
+  description: z.string().optional().describe("What to fill in."),
+  required: z.boolean().optional().describe("true if absent and there is no default."),
+  sensitive: z
+    .boolean()
+    .optional()
+    .describe("true: asked for without echo, kept as a secret, and never with a default."),
+  default: z
+    .union([z.string(), z.number(), z.boolean()])
+    .optional()
+    .describe("May hold `${CWD}`, `${WORKSPACE}`, `${HOME}` and `${SKILL_DIR}`."),
+  example: z.union([z.string(), z.number(), z.boolean()]).optional().describe("Shown when it is asked for."),
+});
+
+const Arguments = z.array(z.union([z.string(), z.number(), z.boolean()])).optional();
+const NamedTexts = z.record(z.string(), z.unknown()).optional();
+
+/** How a required server is started or reached. */
+export const TemplateSchema = z.looseObject({
+  command: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe("Program of a stdio server."),
+  args: Arguments.describe("Its arguments."),
+  env: NamedTexts.describe("Its environment variables."),
+  cwd: z.string().optional().describe("Its working directory."),
+  url: z.string().optional().describe("Address of a remote server."),
+  headers: NamedTexts.describe("HTTP headers for it."),
+});
+
+/** One required server. */
+export const ServerSchema = z.looseObject({
+  name: z.string().optional().describe("Becomes its id in the config. From the package if absent."),
+  package: z
+    .string()
+    .optional()
+    .describe("npm package, run with `npx -y`; `pypi:name` is run with `uvx`. A version may follow."),
+  description: z.string().optional().describe("What the skill uses it for."),
+  purpose: z.string().optional().describe("The same as `description`."),
+  transport: z.string().optional().describe("`stdio`, `http` or `sse`; inferred if absent."),
+  "config-template": TemplateSchema.optional().describe(
+    "How it is started, with `${PARAMETER}` or `${PARAMETER:-default}` in its texts. Its keys may stand beside `name` too.",
+  ),
+  parameters: z
+    .record(z.string(), z.union([ParameterSchema, z.string(), z.null()]))
+    .optional()
+    .describe("What the placeholders stand for. One that is not declared is required, with a warning."),
+  docker: z
+    .union([z.string(), z.looseObject({ image: z.string(), port: z.int().min(1).max(65_535).optional() })])
+    .optional()
+    .describe("A container image of it. Kept and shown, not run yet."),
+  stdio: TemplateSchema.optional().describe("How it is started without a container."),
+});
+
+const ServerItem = z.union([z.string(), ServerSchema, z.record(z.string(), z.unknown())]);
+
+/** What Toolcrib adds, and what many files have. */
+export const OwnSchema = z.looseObject({
+  "requires-mcp-servers": z
+    .union([z.string(), z.array(ServerItem), z.record(z.string(), z.unknown())])
+    .optional()
+    .describe("MCP servers that the skill needs: names, packages or templates."),
+  version: Label.optional().describe("Version of the skill; 1.0.0 if absent."),
+  author: z
+    .union([z.string(), z.looseObject({ name: z.string() })])
+    .optional()
+    .describe("Who wrote it."),
+});
+
+const VendorBlock = z.union([OpenClawBlockSchema, z.string()]).optional();
+
+/** All dialects together. Unknown keys are allowed: what one program does not know another may. */
+export const FrontmatterSchema = z.looseObject({
+  name: Name,
+  description: Description,
+  license: License.optional(),
+  compatibility: Compatibility.optional(),
+  metadata: z
+    .looseObject({
+      openclaw: VendorBlock.describe("OpenClaw's needs and switches."),
+      clawdbot: VendorBlock.describe("Former name of `openclaw`."),
+      clawdis: VendorBlock.describe("Former name of `openclaw`."),
+    })
+    .optional()
+    .describe("Further values by name, and the blocks of other programs."),
+  "allowed-tools": Texts.optional().describe(
+    "Tools that need no further approval, with spaces or commas, or as a list.",
+  ),
+  ...ClaudeCodeSchema.shape,
+  ...OpenClawSchema.shape,
+  ...OwnSchema.shape,
+});

@@ -1,0 +1,59 @@
+/**
+ * The placeholders that a template of a server may hold: `${NAME}`, `${NAME:-default}`, and `${env:NAME}` or `${input:NAME}`
+ * as editors write them. `{baseDir}` is OpenClaw's word for the skill's folder. `$${` stands for a literal `${`.
+ */
+
+/** What Toolcrib itself knows; all other names are parameters. */
+export const VARIABLES = ["CWD", "WORKSPACE", "HOME", "SKILL_DIR"] as const;
+export type VariableName = (typeof VARIABLES)[number];
+export type ServerVariables = Readonly<Record<VariableName, string>>;
+
+export interface Placeholder {
+  readonly name: string;
+  readonly fallback?: string;
+}
+
+/** Text that stands for itself, or something to be filled in. */
+export type TemplatePart = string | Placeholder;
+
+const PLACEHOLDER = /\$\$\{|\$\{(?:env:|input:)?([A-Za-z_][A-Za-z0-9_.-]{0,127})(?::-([^}]*))?\}|\{baseDir\}/g;
+
+/** What looks like a placeholder and is none stays text. */
+export function parsePlaceholders(text: string): TemplatePart[] {
+  const parts: TemplatePart[] = [];
+  let literal = "";
+  let position = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    literal += text.slice(position, match.index);
+    position = match.index + match[0].length;
+    if (match[0] === "$${") {
+      literal += "${";
+      continue;
+    }
+    if (literal !== "") parts.push(literal);
+    literal = "";
+    const [, name = "SKILL_DIR", fallback] = match;
+    parts.push(fallback === undefined ? { name } : { name, fallback });
+  }
+  literal += text.slice(position);
+  if (literal !== "" || parts.length === 0) parts.push(literal);
+  return parts;
+}
+
+export function placeholdersIn(text: string): Placeholder[] {
+  return parsePlaceholders(text).filter((part) => typeof part !== "string");
+}
+
+export function isVariable(name: string): name is VariableName {
+  return (VARIABLES as readonly string[]).includes(name);
+}
+
+/** A name that can stand in a placeholder. */
+export function isParameterName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name);
+}
+
+/** Whether something begins like a placeholder and is none. */
+export function hasStrayOpening(text: string): boolean {
+  return text.replaceAll(PLACEHOLDER, "").includes("${");
+}

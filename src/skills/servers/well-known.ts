@@ -1,0 +1,221 @@
+/**
+ * Servers that skills name without saying how they are started. The names of packages, variables and options are those of
+ * the servers themselves.
+ */
+import { canonicalJson } from "../../model/canonical-json.ts";
+import type { RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
+import { launchOf, type PackageReference, parsePackage, samePackage } from "./package-reference.ts";
+
+export interface WellKnownServer {
+  readonly name: string;
+  readonly description: string;
+  readonly package?: PackageReference;
+  readonly template: ServerTemplate;
+  readonly parameters: readonly ServerParameter[];
+}
+
+interface Row {
+  readonly description: string;
+  /** Or `url`. */
+  readonly package?: string;
+  readonly url?: string;
+  readonly args?: readonly string[];
+  /** Each becomes a variable of the server's environment of the same name. */
+  readonly env?: readonly ServerParameter[];
+  readonly parameters?: readonly ServerParameter[];
+}
+
+const needed = (name: string, description: string, more: Partial<ServerParameter> = {}): ServerParameter => ({
+  name,
+  description,
+  required: more.default === undefined,
+  sensitive: false,
+  ...more,
+});
+const optional = (name: string, description: string, more: Partial<ServerParameter> = {}): ServerParameter =>
+  needed(name, description, { required: false, ...more });
+const secret = (name: string, description: string, more: Partial<ServerParameter> = {}): ServerParameter =>
+  needed(name, description, { sensitive: true, ...more });
+
+const ROWS: Readonly<Record<string, Row>> = {
+  filesystem: {
+    description: "Reads and writes files below one folder.",
+    package: "@modelcontextprotocol/server-filesystem",
+    args: ["${ROOT}"],
+    parameters: [needed("ROOT", "Folder that the server may use.", { default: "${WORKSPACE}", example: "~/notes" })],
+  },
+  memory: {
+    description: "Keeps a graph of facts between conversations.",
+    package: "@modelcontextprotocol/server-memory",
+    env: [optional("MEMORY_FILE_PATH", "File that holds the graph; one of the server's own if absent.")],
+  },
+  everything: {
+    description: "Shows every feature of the protocol; for tests.",
+    package: "@modelcontextprotocol/server-everything",
+  },
+  "sequential-thinking": {
+    description: "Lets a model think in numbered steps that it can revise.",
+    package: "@modelcontextprotocol/server-sequential-thinking",
+  },
+  github: {
+    description: "Repositories, issues and pull requests on GitHub.",
+    package: "@modelcontextprotocol/server-github",
+    env: [secret("GITHUB_PERSONAL_ACCESS_TOKEN", "Personal access token of GitHub.", { example: "ghp_…" })],
+  },
+  gitlab: {
+    description: "Projects, issues and merge requests on GitLab.",
+    package: "@modelcontextprotocol/server-gitlab",
+    env: [
+      secret("GITLAB_PERSONAL_ACCESS_TOKEN", "Personal access token of GitLab."),
+      optional("GITLAB_API_URL", "API of a GitLab of your own.", { example: "https://gitlab.example.com/api/v4" }),
+    ],
+  },
+  git: {
+    description: "Status, history and changes of a local Git repository.",
+    package: "pypi:mcp-server-git",
+    args: ["--repository", "${REPOSITORY}"],
+    parameters: [needed("REPOSITORY", "Folder of the repository.", { default: "${WORKSPACE}" })],
+  },
+  fetch: {
+    description: "Fetches web pages and turns them into Markdown.",
+    package: "pypi:mcp-server-fetch",
+  },
+  time: {
+    description: "The time now, and in other time zones.",
+    package: "pypi:mcp-server-time",
+    args: ["--local-timezone=${LOCAL_TIMEZONE}"],
+    parameters: [optional("LOCAL_TIMEZONE", "Time zone; the system's if absent.", { example: "Europe/Berlin" })],
+  },
+  sqlite: {
+    description: "Queries and changes a SQLite database.",
+    package: "pypi:mcp-server-sqlite",
+    args: ["--db-path", "${DB_PATH}"],
+    parameters: [needed("DB_PATH", "File of the database.", { example: "~/data.db" })],
+  },
+  postgres: {
+    description: "Reads schemas and runs read-only queries in a PostgreSQL database.",
+    package: "@modelcontextprotocol/server-postgres",
+    args: ["${DATABASE_URL}"],
+    // The address holds the password.
+    parameters: [secret("DATABASE_URL", "Address of the database.", { example: "postgresql://user@localhost/mydb" })],
+  },
+  mongodb: {
+    description: "Queries a MongoDB database.",
+    package: "mongodb-mcp-server",
+    env: [secret("MDB_MCP_CONNECTION_STRING", "Connection string of the database.")],
+  },
+  "brave-search": {
+    description: "Searches the web with Brave.",
+    package: "@brave/brave-search-mcp-server",
+    env: [secret("BRAVE_API_KEY", "Key of the Brave Search API.")],
+  },
+  tavily: {
+    description: "Searches the web and reads pages with Tavily.",
+    package: "tavily-mcp",
+    env: [secret("TAVILY_API_KEY", "Key of the Tavily API.")],
+  },
+  firecrawl: {
+    description: "Reads and crawls web sites with Firecrawl.",
+    package: "firecrawl-mcp",
+    env: [secret("FIRECRAWL_API_KEY", "Key of the Firecrawl API.")],
+  },
+  puppeteer: {
+    description: "Drives a Chromium browser.",
+    package: "@modelcontextprotocol/server-puppeteer",
+  },
+  playwright: {
+    description: "Drives a browser through its accessibility tree.",
+    package: "@playwright/mcp",
+  },
+  "chrome-devtools": {
+    description: "Inspects and drives Chrome through its developer tools.",
+    package: "chrome-devtools-mcp",
+  },
+  slack: {
+    description: "Reads and writes messages in a Slack workspace.",
+    package: "@modelcontextprotocol/server-slack",
+    env: [
+      secret("SLACK_BOT_TOKEN", "Token of the bot user.", { example: "xoxb-…" }),
+      needed("SLACK_TEAM_ID", "Id of the workspace.", { example: "T01234567" }),
+      optional("SLACK_CHANNEL_IDS", "Only these channels, with commas.", { example: "C01234567,C76543210" }),
+    ],
+  },
+  notion: {
+    description: "Pages and databases of a Notion workspace.",
+    package: "@notionhq/notion-mcp-server",
+    env: [secret("NOTION_TOKEN", "Token of an internal integration.", { example: "ntn_…" })],
+  },
+  "google-maps": {
+    description: "Places, routes and distances of Google Maps.",
+    package: "@modelcontextprotocol/server-google-maps",
+    env: [secret("GOOGLE_MAPS_API_KEY", "Key of the Google Maps API.")],
+  },
+  context7: {
+    description: "Documentation of libraries in the version that is asked for.",
+    package: "@upstash/context7-mcp",
+    env: [secret("CONTEXT7_API_KEY", "Key for higher limits.", { required: false })],
+  },
+  linear: {
+    description: "Issues and projects in Linear. A person logs in once.",
+    url: "https://mcp.linear.app/mcp",
+  },
+};
+
+const ALIASES: Readonly<Record<string, string>> = {
+  brave: "brave-search",
+  bravesearch: "brave-search",
+  "file-system": "filesystem",
+  files: "filesystem",
+  fs: "filesystem",
+  googlemaps: "google-maps",
+  mongo: "mongodb",
+  postgresql: "postgres",
+  sequentialthinking: "sequential-thinking",
+};
+
+/** By the name that skills use, in any case and with `_` for `-`. */
+export function wellKnownByName(name: string): WellKnownServer | undefined {
+  const plain = name.toLowerCase().replaceAll(/[_ ]/g, "-");
+  const key = Object.hasOwn(ALIASES, plain) ? (ALIASES[plain] ?? plain) : plain;
+  const row = Object.hasOwn(ROWS, key) ? ROWS[key] : undefined;
+  return row === undefined ? undefined : serverOf(key, row);
+}
+
+/** With the version that was written in place of the newest. */
+export function wellKnownByPackage(reference: PackageReference): WellKnownServer | undefined {
+  for (const [name, row] of Object.entries(ROWS)) {
+    const own = row.package === undefined ? undefined : parsePackage(row.package);
+    if (own !== undefined && samePackage(own, reference)) return serverOf(name, row, reference);
+  }
+  return undefined;
+}
+
+/** Whether the table itself says that the server needs it: it is started as the table says, and nothing is added. */
+export function isNeededByTable({ name, package: text, template }: RequiredServer, parameter: string): boolean {
+  const reference = text === undefined ? undefined : parsePackage(text);
+  const known = reference === undefined ? wellKnownByName(name) : wellKnownByPackage(reference);
+  if (known === undefined || template === undefined) return false;
+  return (
+    canonicalJson(known.template) === canonicalJson(template) &&
+    known.parameters.some((each) => each.name === parameter && each.required)
+  );
+}
+
+export const WELL_KNOWN_NAMES: readonly string[] = Object.keys(ROWS);
+
+function serverOf(name: string, row: Row, written?: PackageReference): WellKnownServer {
+  const reference = written ?? (row.package === undefined ? undefined : parsePackage(row.package));
+  const env = row.env ?? [];
+  const template: ServerTemplate = {
+    ...(reference === undefined ? {} : launchOf(reference, row.args ?? [])),
+    ...(row.url === undefined ? {} : { url: row.url, transport: "http" }),
+    ...(env.length === 0 ? {} : { env: Object.fromEntries(env.map((one) => [one.name, `\${${one.name}}`])) }),
+  };
+  return {
+    name,
+    description: row.description,
+    ...(reference === undefined ? {} : { package: reference }),
+    template,
+    parameters: [...(row.parameters ?? []), ...env],
+  };
+}
