@@ -2,6 +2,7 @@
 export { createHub, type HubOptions } from "./hub/create.ts";
 export type { CallRequest, CompleteRequest, Hub, PromptRequest, ReadRequest, ToolsOptions } from "./hub/hub.ts";
 export type { HubEvents } from "./hub/events.ts";
+export type { ActiveSkill, HubSkills, SkillInfo } from "./hub/skills/hub-skills.ts";
 export type { AfterVerdict, BeforeVerdict, HookCall, Hooks, PersistVerdict } from "./hub/hooks.ts";
 export type { McpToolDetails } from "./hub/agent-tools.ts";
 export type { View } from "./hub/view.ts";
@@ -28,5 +29,6 @@ export type { Outcome } from "./model/outcome.ts";
 export type { CallToolResult, ContentBlock, GetPromptResult, Progress, ReadResourceResult } from "./model/protocol.ts";
 export type { ServerInfo, ServerState } from "./model/server-state.ts";
 export type { ServerSpec } from "./model/server-spec.ts";
+export type { SkillFacts, SkillFinding, SkillManifest, SkillWarning } from "./model/skill.ts";
 export type { CallRecord } from "./telemetry/call-record.ts";
 export { VERSION } from "./model/version.ts";

@@ -258,7 +258,7 @@ export class Catalog {
   /** Servers as configured, then in-process sources. */
   #inOrder(): Entry[] {
     const servers = this.#servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
-    return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind === "local")];
+    return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind !== "server")];
   }
 }
 

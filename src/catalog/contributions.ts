@@ -17,25 +17,26 @@ export class NamedContributions<K extends "tool" | "prompt"> {
   #taken: ReadonlySet<string> = new Set();
 
   of(offers: readonly SourceOffer<K>[], naming: Naming): Contribution<K>[] {
-    const locals = offers.filter(({ source }) => source.kind === "local");
+    const locals = offers.filter(({ source }) => source.kind !== "server");
     const isSame =
       this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
     if (naming !== this.#naming || !isSame) {
       this.#naming = naming;
       this.#locals = locals.map(({ accepted }) => accepted);
       this.#taken = new Set(
-        locals.flatMap(({ source, accepted }) => [...naming.localNames(source.id, namesOf(accepted)).values()]),
+        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted)).values()]),
       );
     }
     const taken = this.#taken;
-    return offers.map(({ source: { id, kind }, accepted }) => ({
-      source: id,
-      isLocal: kind === "local",
+    return offers.map(({ source, accepted }) => ({
+      source: source.id,
+      isLocal: source.kind !== "server",
       accepted,
       basis: taken,
       naming: () => {
         const names = namesOf(accepted);
-        const publicNames = kind === "local" ? naming.localNames(id, names) : naming.serverNames(id, names, taken);
+        const publicNames =
+          source.kind === "server" ? naming.serverNames(source.id, names, taken) : naming.localNames(source, names);
         return (name) => publicNames.get(name) ?? name;
       },
     }));
@@ -49,7 +50,7 @@ export function locatedContributions<K extends "resource" | "template">(
 ): Contribution<K>[] {
   return offers.map(({ source: { id, kind }, accepted }) => ({
     source: id,
-    isLocal: kind === "local",
+    isLocal: kind !== "server",
     accepted,
     basis: uris.revision,
     naming: () => (uri) => uris.publicUri(id, uri),

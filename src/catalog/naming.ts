@@ -12,7 +12,8 @@
  */
 import { createHash } from "node:crypto";
 import { NamePattern } from "./name-pattern.ts";
-import { MAX_NAME_LENGTH, providerName } from "./provider-name.ts";
+import type { Source } from "../model/source.ts";
+import { cleanCharacters, MAX_NAME_LENGTH, providerName } from "./provider-name.ts";
 
 const HASH_LENGTH = 10;
 const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}$`);
@@ -66,26 +67,30 @@ export class Naming {
     const owners = this.#owners.get(server) ?? [];
     return assign(server, names, {
       render: (name) => pattern?.render(name) ?? name,
+      clean: providerName,
       belongsToOther: (plain) =>
         LOOKS_HASHED.test(plain) || taken.has(plain) || owners.some((owner) => owner.couldGive(plain)),
     });
   }
 
-  /** Public names of in-process capabilities: their own, as far as providers can take them. */
-  localNames(source: string, names: readonly string[]): Map<string, string> {
-    return assign(source, names, { render: (name) => name, belongsToOther: () => false });
+  /** Public names of in-process capabilities and of skills: their own, as far as providers can take them. */
+  localNames({ id, kind }: Pick<Source, "id" | "kind">, names: readonly string[]): Map<string, string> {
+    const clean = kind === "skills" ? cleanCharacters : providerName;
+    return assign(id, names, { render: (name) => name, clean, belongsToOther: () => false });
   }
 }
 
 interface Rules {
   render(name: string): string;
+  /** Provider-safe but for its length. */
+  clean(text: string): string;
   belongsToOther(plain: string): boolean;
 }
 
 function assign(source: string, names: readonly string[], rules: Rules): Map<string, string> {
   const rendered = names.map((name) => {
     const text = rules.render(name);
-    return { name, text, plain: providerName(text) };
+    return { name, text, plain: rules.clean(text) };
   });
   const count = new Map<string, number>();
   for (const { plain } of rendered) count.set(plain, (count.get(plain) ?? 0) + 1);

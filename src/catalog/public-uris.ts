@@ -78,7 +78,8 @@ export class PublicUris {
   }
 
   #rankOf(source: string): string {
-    return this.#rank.get(source) ?? `1${source}`;
+    // No server's id has a colon: those are sources of the hub itself, whose URIs no server takes over.
+    return this.#rank.get(source) ?? (source.includes(":") ? "0" : `1${source}`);
   }
 }
 

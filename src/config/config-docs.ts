@@ -28,6 +28,9 @@ export function renderConfigDocs(): string {
       "Each can be set by an environment variable, which wins over the file. An empty variable counts as unset; a wrong " +
         "one is an error.",
       limitsTable(config.properties?.["limits"]),
+      "## `skills`",
+      "See [skills.md](skills.md).",
+      table(config.properties?.["skills"]),
       "## `roles`",
       "Each key is the name of a role. A role only narrows: see [policy.md](policy.md).",
       table(valuesOf(config.properties?.["roles"])),
@@ -120,6 +123,7 @@ shows, unless the variable is a well-known harmless one such as \`HOME\`.`;
 const DIALECTS = `## Dialects
 
 A config of these programs can be given with \`--config\` or listed in \`import\`. Which one it is shows in its contents.
+\`import\` also takes the id of a client, such as \`cursor\`: see [clients.md](clients.md).
 
 | dialect | recognised by | notes |
 |---|---|---|

@@ -11,6 +11,7 @@ import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.t
 import type { Tool, ToolResult } from "../model/tool.ts";
 import { normalizeSchema, type NormalizedSchema, type Provider } from "../schemas/normalize.ts";
 import type { Session } from "../sessions/session.ts";
+import { SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import { isSearchTool } from "./search-definitions.ts";
 
 /** `details` of what a tool from an MCP server returns; for the program, never for a model. */
@@ -113,9 +114,10 @@ function agentTool(
   };
 }
 
-/** In-process tools, and the search tools. */
+/** In-process tools, the user's skills, and the search tools. */
 function isOwn(capability: ToolCapability): boolean {
-  return capability.origin.source === "local" || isSearchTool(capability);
+  const { source } = capability.origin;
+  return source === "local" || source === SKILLS_SOURCE || isSearchTool(capability);
 }
 
 function describeMcpTool({ definition, origin }: ToolCapability, options: AgentToolsOptions): string {

@@ -49,6 +49,8 @@ export interface CallPath {
   /** Resources that no server lists. */
   readonly unlisted: UnlistedResources;
   /** Names this session may see, for near matches. */
+  /** Whether a URI stands below a skill of the user's own. */
+  readonly isOfOwnSkill: (uri: string) => boolean;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   /** There with `tools.max` only. */
   readonly searchTools?: SearchTools | undefined;

@@ -14,6 +14,7 @@ import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { Secrets } from "../secrets/secrets.ts";
 import { Session } from "../sessions/session.ts";
+import { thisMachine } from "../skills/needs/this-machine.ts";
 import { AuditLog } from "../telemetry/audit/log.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
 import { loadPlugins } from "../tools/plugins.ts";
@@ -34,6 +35,10 @@ import { MaskedEvents } from "./masked-events.ts";
 import { relayCatalog } from "./relay.ts";
 import { type Present, Reloader } from "./reload.ts";
 import { ServerSet } from "./server-set.ts";
+import { dispatcher } from "./skills/dispatch.ts";
+import { ServerSkillOffers } from "./skills/server-skill-offers.ts";
+import { LiveSkills } from "./skills/live-skills.ts";
+import { SkillSources } from "./skills/skill-sources.ts";
 import { type LastingParts, trustOf, wire } from "./wiring.ts";
 
 const DEFAULT_WAIT_MS = 10_000;
@@ -50,6 +55,8 @@ export interface HubOptions {
   readonly onElicit?: ElicitationCallback;
   /** Answers for calls that an `ask` rule holds back, in sessions that have no callback of their own. */
   readonly onAsk?: AskCallback;
+  /** False leaves `skills.autoStart` alone, for a hub that is there for one call. */
+  readonly skillServers?: boolean;
   /** In-process tools; an empty registry of its own by default. */
   readonly registry?: ToolRegistry;
   /** Closes the hub when aborted. */
@@ -89,12 +96,21 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const clock = options.clock ?? systemClock;
   const home = resolve(options.home ?? toolcribHome(env));
   const place = { env, cwd: process.cwd(), home };
-  const config = await loadFrom(source, place);
+  const loaded = await loadFrom(source, place);
 
   const redactor = options.redactor ?? new Redactor();
   const events = new MaskedEvents(redactor);
   const warnings = keepWarnings(events);
   const warn = (message: string): void => events.emit("warning", { message });
+  const liveSkills = new LiveSkills({
+    home,
+    clock,
+    env,
+    warn,
+    machine: () => thisMachine(env),
+    startsServers: options.skillServers ?? true,
+  });
+  const config = await liveSkills.prepare(loaded);
   const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
@@ -129,6 +145,11 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
       events.emit("visibility", {});
     },
   });
+  const serverSkills = new ServerSkillOffers({
+    sources: () => parts.skills,
+    machine: () => thisMachine(env),
+    warn: (message, server) => events.emit("warning", { server, message }),
+  });
   const logLevel = { value: options.logLevel ?? "info" };
   const servers = new ServerSet({
     deps: {
@@ -156,10 +177,12 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     sessions: () => hub.sessions(),
     onReady: (connection) => {
       definitions.checkInstructions(connection.id, connection.instructions());
+      serverSkills.renew(connection);
       followed.renew(connection);
     },
     onReplaced: (connection) => {
       reloader.serverReplaced(connection.id);
+      serverSkills.renew(connection);
       followed.renew(connection);
     },
   });
@@ -168,12 +191,21 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     connection: (id) => servers.get(id),
     sessions: () => hub.sessions(),
   });
+  const dispatch = dispatcher({
+    serverOf: (skill) => parts.skills.serverOfSkill(skill),
+    session: (id) => hub.sessions().find((each) => each.id === id),
+    tools: (viewer) => hub.view(viewer).tools,
+    call: (caller, request) => hub.call(caller, request),
+  });
   const parts: LastingParts = {
     clock,
     redactor,
     registry,
     catalog,
     servers,
+    skills: new SkillSources(catalog, dispatch, (server, uri) =>
+      events.emit("resource-updated", { server, uri, originUri: uri }),
+    ),
     definitions,
     approvals: makeApprovals(() => present.wiring.config, { clock, events, audit, onAsk: options.onAsk }),
     limits: new Limits(clock, config.config.limits),
@@ -187,14 +219,16 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   definitions.start();
   relayCatalog(catalog, events);
   catalog.addSource(registry.source());
+  liveSkills.offer(config, parts.skills);
   for (const spec of config.servers) servers.add(spec);
 
   const isWanted = (spec: ServerSpec): boolean => isChosen(spec, options.connect);
   const waitFor = (connecting: Promise<unknown>): Promise<void> => waitAtMost(connecting, options.wait, clock);
-  const reloader = new Reloader({ parts, present, place, events, secrets, plugins, isWanted, waitFor });
-  const connecting = (): Promise<unknown> => {
+  const reloader = new Reloader({ parts, present, place, events, secrets, plugins, liveSkills, isWanted, waitFor });
+  const connecting = async (): Promise<void> => {
     const chosen = servers.list().filter(({ spec }) => isWanted(spec));
-    return Promise.all(chosen.map((connection) => connection.connect()));
+    await Promise.all(chosen.map((connection) => connection.connect()));
+    await serverSkills.settled();
   };
 
   const hub = new Hub({
@@ -203,6 +237,7 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     reloader,
     session,
     followed,
+    liveSkills,
     events,
     warnings,
     settled: () => settled,
@@ -222,6 +257,8 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     },
   });
   const stops = [
+    events.on("server", ({ info }) => serverSkills.follow(info)),
+    events.on("reload", ({ report }) => report.removed.forEach((id) => serverSkills.drop(id))),
     // What was not followed again because it was hidden may be seen now.
     events.on("visibility", () => servers.list().forEach((connection) => followed.renew(connection))),
     registry.on("warning", ({ message }) => warn(message)),

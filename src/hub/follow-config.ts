@@ -8,6 +8,9 @@ interface Followed {
   readonly onReload: (listener: () => void) => () => void;
   /** Reloads if the files say something else than what holds; another comment is nothing else. */
   readonly reloadIfChanged: () => Promise<void>;
+  /** Tells of changes to the skills of the present config, until the returned function is called. */
+  readonly watchSkills: (onChange: () => void) => () => void;
+  readonly refreshSkills: () => Promise<void>;
   readonly warn: (message: string) => void;
 }
 
@@ -32,10 +35,29 @@ export function followConfig(hub: Followed, options: WatchOptions = {}): () => v
     // What changed after the files were read, and before they were watched.
     attempt();
   };
-  const stopListening = hub.onReload(watchFiles);
+  let watchedDirs: readonly string[] = [];
+  let stopSkills = (): void => {};
+  const refreshSkills = (): void => {
+    hub.refreshSkills().catch((thrown: unknown) => {
+      hub.warn(`The changed skills are not taken over: ${asToolcribError(thrown).message}`);
+    });
+  };
+  const watchSkills = (): void => {
+    const { dirs } = hub.config().config.skills;
+    if (watchedDirs === dirs) return;
+    stopSkills();
+    watchedDirs = dirs;
+    stopSkills = hub.watchSkills(refreshSkills);
+  };
+  const stopListening = hub.onReload(() => {
+    watchFiles();
+    watchSkills();
+  });
   watchFiles();
+  watchSkills();
   return () => {
     stopListening();
     stopWatching();
+    stopSkills();
   };
 }

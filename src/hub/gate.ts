@@ -1,6 +1,6 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
 import { splitMappedUri } from "../catalog/public-uris.ts";
-import type { Capability } from "../model/capability.ts";
+import type { Capability, CapabilityOrigin } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolClasses } from "../policy/classes.ts";
 import type { Explanation, Policy, Subject } from "../policy/decide.ts";
@@ -22,6 +22,10 @@ export interface GateOptions {
   /** For a role's own server: the name that the tool would have at the hub's server whose place it takes. */
   readonly aliasOf: (source: string, originName: string) => string | undefined;
   readonly isOwnerOnly: (toolName: string) => boolean;
+  /** The name of the user's skill that something belongs to. */
+  readonly skillOf: (origin: CapabilityOrigin) => string | undefined;
+  /** The server whose rules hold for a source: itself, or the one whose skills it offers. */
+  readonly serverOf: (source: string) => string;
   /** Pins and scanned definitions. They narrow, like everything after the rules. */
   readonly objections: readonly Objection[];
 }
@@ -92,9 +96,10 @@ export class Gate {
       publicName: capability.name,
       aliases: this.#aliases(capability, uri),
       originName: capability.origin.name,
-      server: local ? null : capability.origin.source,
+      server: local ? null : this.#options.serverOf(capability.origin.source),
+      skill: local ? undefined : this.#options.skillOf(capability.origin),
       annotations: isTool ? capability.definition.annotations : undefined,
-      tags: this.#options.tagsOf(capability.origin.source),
+      tags: this.#options.tagsOf(this.#options.serverOf(capability.origin.source)),
       ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin.name),
     };
   }

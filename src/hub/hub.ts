@@ -28,7 +28,10 @@ import type { IdleClient } from "./idle-client.ts";
 import { locate, notFound } from "./locate.ts";
 import type { Present, Reloader } from "./reload.ts";
 import type { ReloadReport } from "./reload-report.ts";
-import { CALL_TOOL, isSearchTool } from "./search-definitions.ts";
+import { type ServerInstructions, serverInstructions } from "./server-instructions.ts";
+import { HubSkills } from "./skills/hub-skills.ts";
+import type { LiveSkills } from "./skills/live-skills.ts";
+import { toolBehind } from "./tool-behind.ts";
 import type { View } from "./view.ts";
 import type { LastingParts, Wiring } from "./wiring.ts";
 
@@ -70,6 +73,7 @@ export interface HubOwn {
   readonly reloader: Reloader;
   readonly session: Session;
   readonly followed: FollowedResources;
+  readonly liveSkills: LiveSkills;
   readonly events: Emitter<HubEvents>;
   readonly warnings: readonly HubEvents["warning"][];
   readonly settled: () => Promise<void>;
@@ -79,18 +83,11 @@ export interface HubOwn {
   readonly release: () => Promise<void>;
 }
 
-export interface ServerInstructions {
-  /** The id of the server. */
-  readonly server: string;
-  /** Its name for people. */
-  readonly name: string;
-  readonly text: string;
-}
-
 export class Hub {
   readonly registry: ToolRegistry;
   /** The session of the program that made the hub. */
   readonly session: Session;
+  readonly skills: HubSkills;
   readonly #own: HubOwn;
   readonly #parts: LastingParts;
   readonly #sessions = new Set<Session>();
@@ -102,6 +99,15 @@ export class Hub {
     this.#parts = own.parts;
     this.registry = own.parts.registry;
     this.session = own.session;
+    this.skills = new HubSkills({
+      sources: own.parts.skills,
+      isTrusted: (source) => this.#wiring.path.isTrusted(source),
+      session: own.session,
+      view: (viewer) => this.view(viewer),
+      ofRole: (role) => this.config.config.roles[role]?.skills ?? [],
+      refresh: () => own.reloader.refreshSkills(),
+      warn: (message) => own.events.emit("warning", { message }),
+    });
   }
 
   /** The one that holds now; another one after a reload. */
@@ -209,7 +215,7 @@ export class Hub {
       inlineBytes: this.config.config.limits.inlineBytes,
       serverName: (id) => this.#parts.servers.get(id)?.spec.name ?? id,
       call: (caller, request) => this.call(caller, request),
-      toolBehind: (tool, args) => this.#toolBehind(session, tool, args),
+      toolBehind: (tool, args) => toolBehind(tool, args, this.view(session).tools, this.#parts.skills),
       onUnusable: (tool, reason) =>
         this.#own.events.emit("warning", {
           server: tool.origin.source,
@@ -293,12 +299,14 @@ export class Hub {
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
   watch(): () => void {
-    const { reloader, events } = this.#own;
+    const { reloader, events, liveSkills } = this.#own;
     const stop = followConfig(
       {
         config: () => this.config,
         onReload: (listener) => events.on("reload", listener),
         reloadIfChanged: () => reloader.reloadIfChanged(),
+        watchSkills: (onChange) => liveSkills.watch(this.config, onChange),
+        refreshSkills: () => reloader.refreshSkills(),
         warn: (message) => events.emit("warning", { message }),
       },
       { clock: this.#parts.clock },
@@ -327,15 +335,11 @@ export class Hub {
 
   /** The servers' own advice on how to use them, of those of which the session sees anything, in the config's order. */
   instructions(session: Session): ServerInstructions[] {
-    const { tools, resources, templates, prompts } = this.view(session);
-    const seen = new Set([...tools, ...resources, ...templates, ...prompts].map(({ origin }) => origin.source));
-    return this.#parts.servers.list().flatMap((connection) => {
-      const { id, spec } = connection;
-      // Where each user has a connection, what was said to the hub's owner is not for a session without a user.
-      const isTheirs = spec.isolation !== "user" || session.user !== undefined || session === this.session;
-      const text = seen.has(id) && isTheirs ? connection.instructions(session.user) : null;
-      if (text === null || text === "" || this.#parts.definitions.withholdsInstructions(id, text)) return [];
-      return [{ server: id, name: spec.name ?? id, text }];
+    return serverInstructions(session, {
+      view: this.view(session),
+      connections: this.#parts.servers.list(),
+      isOwn: session === this.session,
+      withholds: (id, text) => this.#parts.definitions.withholdsInstructions(id, text),
     });
   }
 
@@ -361,12 +365,6 @@ export class Hub {
 
   get #wiring(): Wiring {
     return this.#own.present.wiring;
-  }
-
-  /** Results of `toolcrib_call` are results of the tool that it ran, and as untrusted. */
-  #toolBehind(session: Session, tool: ToolCapability, args: JsonObject): ToolCapability {
-    if (!isSearchTool(tool) || tool.name !== CALL_TOOL) return tool;
-    return this.view(session).tools.find(({ name }) => name === args["name"]) ?? tool;
   }
 
   #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {

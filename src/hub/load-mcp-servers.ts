@@ -1,11 +1,12 @@
 /** The one-liner for agent loops that keep a ToolRegistry: MCP servers in, tools in the registry, kept in step. */
 import { isDeepStrictEqual } from "node:util";
 import type { LoadedConfig } from "../config/load-config.ts";
-import type { PromptCapability, ResourceCapability } from "../model/capability.ts";
+import type { PromptCapability, ResourceCapability, ToolCapability } from "../model/capability.ts";
 import type { ConfigInput } from "../model/config.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
 import type { Tool } from "../model/tool.ts";
+import { SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import { createHub, type HubOptions } from "./create.ts";
 import type { Hub, ToolsOptions } from "./hub.ts";
@@ -52,7 +53,7 @@ export async function loadMCPServers(
   });
 
   const fromServers = (choice: ToolsOptions): ReadonlyMap<string, string> => {
-    const offered = hub.offered(choice.session ?? hub.session, choice).filter((tool) => tool.origin.source !== "local");
+    const offered = hub.offered(choice.session ?? hub.session, choice).filter(isOfServer);
     return new Map(offered.map((tool) => [tool.name, tool.fingerprint]));
   };
   const tools = (choice: ToolsOptions = {}): Tool[] => {
@@ -109,4 +110,9 @@ export async function loadMCPServers(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The search tools stand in for tools of servers. */
+function isOfServer({ origin: { source } }: ToolCapability): boolean {
+  return source !== "local" && !source.startsWith(SKILLS_SOURCE);
 }

@@ -6,6 +6,7 @@ import { ToolcribError } from "../model/errors.ts";
 import type { Use } from "../model/source.ts";
 import { KeptResults } from "../sessions/kept-results.ts";
 import type { Session } from "../sessions/session.ts";
+import { SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import type { AbsentServers } from "./absent-servers.ts";
 import { keptResultsTarget } from "./kept-results-source.ts";
 import type { SearchTools } from "./search-tools.ts";
@@ -18,6 +19,8 @@ interface Lookup {
   readonly absent: AbsentServers;
   readonly unlisted: UnlistedResources;
   readonly searchTools?: SearchTools | undefined;
+  /** Whether a URI stands below a skill of the user's own: then nobody else answers for it. */
+  readonly isOfOwnSkill: (uri: string) => boolean;
 }
 
 /** Undefined if nobody who is up has it. */
@@ -38,7 +41,7 @@ export async function locateAbsent(lookup: Lookup, session: Session, use: Use): 
 }
 
 function find(
-  { catalog, unlisted }: Lookup,
+  { catalog, unlisted, isOfOwnSkill }: Lookup,
   session: Session,
   use: Use,
 ): { capability: Capability; use: Use } | undefined {
@@ -55,6 +58,7 @@ function find(
     case "subscribe":
     case "unsubscribe": {
       const found = catalog.findResource(use.uri) ?? unlisted.find(session, use.uri);
+      if (found?.capability.origin.source !== SKILLS_SOURCE && isOfOwnSkill(use.uri)) return undefined;
       return found && { capability: found.capability, use: { ...use, uri: found.uri } };
     }
     case "completion": {

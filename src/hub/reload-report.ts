@@ -17,7 +17,15 @@ export interface ReloadReport {
   readonly needsRestart: readonly string[];
 }
 
-const LIVE = ["plugins", "tools", "limits", "roles", "guard", "secrets"] as const satisfies readonly (keyof Config)[];
+const LIVE = [
+  "plugins",
+  "tools",
+  "limits",
+  "roles",
+  "guard",
+  "secrets",
+  "skills",
+] as const satisfies readonly (keyof Config)[];
 
 /** The servers as they are now, by id, against the new config. */
 export function reportOf(

@@ -10,6 +10,7 @@ import { loadPlugins, type PluginHandle } from "../tools/plugins.ts";
 import { type ConfigPlace, type ConfigSource, loadAgain, loadFrom } from "./config-source.ts";
 import type { HubEvents } from "./events.ts";
 import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
+import type { LiveSkills } from "./skills/live-skills.ts";
 import { type LastingParts, type Wiring, wire } from "./wiring.ts";
 
 /** The wiring that holds now: replaced as a whole, never changed. */
@@ -24,6 +25,7 @@ export interface ReloaderOptions {
   readonly events: Emitter<HubEvents>;
   readonly secrets: Secrets;
   readonly plugins: readonly PluginHandle[];
+  readonly liveSkills: LiveSkills;
   /** Whether a server is to be connected without being asked for. */
   readonly isWanted: (spec: ServerSpec) => boolean;
   /** Resolves when these are over, or have taken long enough. */
@@ -71,6 +73,18 @@ export class Reloader {
     });
   }
 
+  /** Reads the skills again. What they bring up comes and goes with them. */
+  async refreshSkills(): Promise<void> {
+    const { liveSkills, parts, present } = this.#options;
+    await this.#inTurn(async () => {
+      const { config } = present.wiring;
+      const servers = config.servers.filter(({ origin }) => origin.dialect !== "skill");
+      const fresh = await liveSkills.prepare({ ...config, servers });
+      if (isSameConfig(fresh, config)) liveSkills.offer(fresh, parts.skills);
+      else await this.#apply(fresh, parts.approvals.writtenDown());
+    });
+  }
+
   /** Another connection serves under an id: whether it is trusted follows from its own spec. */
   serverReplaced(id: string): void {
     const { present, parts, events } = this.#options;
@@ -90,9 +104,10 @@ export class Reloader {
     for (const plugin of this.#plugins) plugin.unregister();
   }
 
-  #load(source?: ConfigSource): Promise<LoadedConfig> {
-    const { place, present } = this.#options;
-    return source === undefined ? loadAgain(present.wiring.config, place) : loadFrom(source, place);
+  async #load(source?: ConfigSource): Promise<LoadedConfig> {
+    const { liveSkills, place, present } = this.#options;
+    const loaded = source === undefined ? loadAgain(present.wiring.config, place) : loadFrom(source, place);
+    return liveSkills.prepare(await loaded);
   }
 
   /** Reloads run one after another, but do not wait for the servers of the one before. */
@@ -111,7 +126,7 @@ export class Reloader {
 
   /** @param answers Those that were written down before the config was read. */
   async #apply(config: LoadedConfig, answers: readonly string[]): Promise<Applied> {
-    const { parts, present, events, secrets, isWanted } = this.#options;
+    const { parts, present, events, secrets, liveSkills, isWanted } = this.#options;
     const { approvals, catalog, servers, limits } = parts;
     // All that can fail comes first.
     const newPlugins = await this.#loadPlugins(config);
@@ -133,6 +148,7 @@ export class Reloader {
     const added = specsOf(report.added).map((spec) => servers.add(spec));
     const changes = specsOf(report.changed).map((spec) => servers.change(spec, isWanted(spec)));
     servers.arrange(config.servers.map(({ id }) => id));
+    liveSkills.offer(config, parts.skills);
     this.#put(wire(parts, config));
 
     this.#tellOddNames();

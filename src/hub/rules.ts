@@ -30,7 +30,10 @@ export function policyOf({ config, file, servers }: LoadedConfig): Policy {
   ]);
   const ofRoles = Object.entries(config.roles).map(
     ([name, role]) =>
-      [name, { where: `${where} (role ${name})`, servers: withOwn(name, role), rules: role.tools }] as const,
+      [
+        name,
+        { where: `${where} (role ${name})`, servers: withOwn(name, role), skills: role.skills, rules: role.tools },
+      ] as const,
   );
   return new Policy({ hub: config.tools, where, servers: new Map(ofServers), roles: new Map(ofRoles) });
 }

@@ -1,13 +1,13 @@
 /** Runs the search tools. `toolcrib_call` adds no way around anything: what it runs takes the whole call path by itself. */
 import { nearMatches } from "../catalog/near-matches.ts";
 import type { ToolCapability } from "../model/capability.ts";
-import { type ErrorObject, ToolcribError } from "../model/errors.ts";
+import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult } from "../model/protocol.ts";
 import { NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import { checkedArguments } from "../tools/arguments.ts";
+import { type InnerCall, innerCall } from "./inner-call.ts";
 import {
   CALL_TOOL,
   DEFAULT_RESULTS,
@@ -24,21 +24,7 @@ export interface SearchToolsOptions {
   readonly search: ToolSearch;
   readonly view: (session: Session) => View;
   /** The hub's own `call`. */
-  readonly call: (session: Session, request: InnerCall) => Promise<Outcome<CallToolResult>>;
-}
-
-interface InnerCall {
-  readonly name: string;
-  readonly arguments: JsonObject;
-  readonly signal: UseContext["signal"];
-  readonly onProgress: UseContext["onProgress"];
-  readonly onNotice: UseContext["onNotice"];
-  readonly logLevel: UseContext["logLevel"];
-  readonly meta: UseContext["meta"];
-  readonly audience: UseContext["audience"];
-  readonly keepLarge: UseContext["keepLarge"];
-  readonly client: UseContext["client"];
-  readonly onAsk: UseContext["onAsk"];
+  readonly call: InnerCall;
 }
 
 const MAX_LINE = 160;
@@ -100,31 +86,13 @@ export class SearchTools {
     return { content: [{ type: "text", text: JSON.stringify(definition) }], structuredContent: definition };
   }
 
-  async #call(session: Session, name: string, args: JsonObject, context: UseContext): Promise<CallToolResult> {
+  #call(session: Session, name: string, args: JsonObject, context: UseContext): Promise<CallToolResult> {
     if (name.startsWith("toolcrib_")) {
       throw new ToolcribError("invalid_arguments", `${CALL_TOOL} does not run "${name}".`, {
         hint: `Call ${name} itself.`,
       });
     }
-    const { signal, onProgress, onNotice, logLevel, meta, audience, keepLarge, client, onAsk } = context;
-    const outcome = await this.#options.call(session, {
-      name,
-      arguments: args,
-      signal,
-      onProgress,
-      onNotice,
-      logLevel,
-      meta,
-      audience,
-      keepLarge,
-      client,
-      onAsk,
-    });
-    if (outcome.ok) return outcome.result;
-    const { error, result } = outcome;
-    if (result !== undefined) return result;
-    if (error.code === "cancelled") throw new ToolcribError("cancelled", error.message);
-    return errorResult(error);
+    return innerCall(this.#options.call, session, { name, arguments: args }, context);
   }
 }
 
@@ -144,16 +112,6 @@ function innerArguments(given: unknown): JsonObject {
       hint: "Send them as an object.",
     },
   );
-}
-
-/** For a model an error is an answer like any other: it can read it and do better. */
-function errorResult(error: ErrorObject): CallToolResult {
-  const { code, message, hint } = error;
-  return {
-    content: [{ type: "text", text: `${code}: ${message}${hint === undefined ? "" : ` ${hint}`}` }],
-    structuredContent: { error },
-    isError: true,
-  };
 }
 
 function unknownTool(name: string, tools: readonly ToolCapability[]): ToolcribError {

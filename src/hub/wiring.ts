@@ -7,6 +7,7 @@ import { ToolClasses } from "../policy/classes.ts";
 import type { Limits } from "../policy/limits.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { Session } from "../sessions/session.ts";
+import { serverSkills, SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
 import { AbsentServers } from "./absent-servers.ts";
@@ -21,6 +22,7 @@ import { aliases, policyOf } from "./rules.ts";
 import { SEARCH_SOURCE } from "./search-definitions.ts";
 import { SearchTools, type SearchToolsOptions } from "./search-tools.ts";
 import type { ServerSet } from "./server-set.ts";
+import type { SkillSources } from "./skills/skill-sources.ts";
 import { ToolSearch } from "./tool-search.ts";
 import { UnlistedResources } from "./unlisted-resources.ts";
 import { type View, Views } from "./view.ts";
@@ -32,6 +34,7 @@ export interface LastingParts {
   readonly registry: ToolRegistry;
   readonly catalog: Catalog;
   readonly servers: ServerSet;
+  readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;
   readonly approvals: Approvals;
   readonly limits: Limits;
@@ -49,7 +52,8 @@ export interface Wiring {
 }
 
 export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
-  const { clock, redactor, registry, catalog, servers, definitions, approvals, limits, hooks, audit, call } = parts;
+  const { clock, redactor, registry, catalog, servers, skills, definitions, approvals, limits, hooks, audit, call } =
+    parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = policyOf(config);
   const tagsOf = tagsBySource(config.servers);
@@ -60,6 +64,8 @@ export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
     tagsOf,
     aliasOf: aliases(config),
     isOwnerOnly: (name) => registry.isOwnerOnly(name),
+    skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
+    serverOf: (source) => skills.serverOf(source) ?? source,
     objections: definitions.objections,
   });
   const views = new Views(catalog, gate);
@@ -74,6 +80,7 @@ export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
       servers: () => servers.list(),
       shows: (viewer, capability) => gate.shows(viewer, capability),
     }),
+    isOfOwnSkill: (uri) => skills.isOfOwnSkill(uri),
     visibleNames: (caller, kind) => views.names(caller, kind),
     searchTools: tools.max === undefined ? undefined : new SearchTools({ search, view, call }),
     gate,
@@ -97,7 +104,7 @@ function tagsBySource(servers: readonly ServerSpec[]): (source: string) => reado
 }
 
 /**
- * In-process tools and the hub's own are the program's; a server is trusted only if its entry says so. While a server with
+ * In-process tools, the hub's own and the user's skills are trusted; a server is trusted, and with it its skills, only if its entry says so. While a server with
  * another entry still serves under the id, that entry must say so as well.
  */
 export function trustOf(
@@ -107,6 +114,13 @@ export function trustOf(
   const trusted = servers
     .filter((spec) => spec.trust === "trusted" && (serving(spec.id) ?? spec).trust === "trusted")
     .map((spec) => spec.id);
-  const sources = new Set(["local", SEARCH_SOURCE, RESULTS_SOURCE, ...trusted]);
+  const sources = new Set([
+    "local",
+    SKILLS_SOURCE,
+    SEARCH_SOURCE,
+    RESULTS_SOURCE,
+    ...trusted,
+    ...trusted.map(serverSkills),
+  ]);
   return (source) => sources.has(source);
 }

@@ -54,7 +54,31 @@ const RoleSchema = z.strictObject({
     .optional()
     .describe("Servers of the role's own; one with the id of a hub's server takes its place."),
   tools: ToolRulesSchema.optional().describe("Rules that narrow what the role may use."),
-  skills: notBuilt(Anything, "Skills").optional().describe("Skills that are active for the role."),
+  skills: z
+    .array(z.string().min(1))
+    .optional()
+    .describe(
+      "Names of skills whose instructions the role's agents get from the start. With `servers` these are the only skills that the role sees.",
+    ),
+});
+
+const SkillsSchema = z.strictObject({
+  dirs: z
+    .array(z.string().min(1))
+    .prefault([])
+    .describe("Folders of skills that are offered as they are, without being imported; relative to this file."),
+  imported: z
+    .boolean()
+    .optional()
+    .describe("Offer the skills that were imported into the home: yes if absent, no for a config given in code."),
+  autoStart: z
+    .boolean()
+    .default(false)
+    .describe("Bring up the MCP servers that skills require, where no server of the config does their job."),
+  gates: z
+    .enum(["warn", "hide"])
+    .default("warn")
+    .describe("A skill that needs what this machine does not have is offered with a remark, or not at all."),
 });
 
 const Patterns = z.array(z.string().min(1));
@@ -134,7 +158,9 @@ export const ConfigSchema = z.strictObject({
   import: z
     .array(z.string().min(1))
     .prefault([])
-    .describe("Other config files to read servers from; relative to this file."),
+    .describe(
+      "Where else servers are read from: config files, relative to this one, and ids of clients such as `cursor`.",
+    ),
   plugins: z
     .array(z.string().min(1))
     .prefault([])
@@ -145,7 +171,7 @@ export const ConfigSchema = z.strictObject({
     .string()
     .optional()
     .describe("Folder offered to servers as a root; relative to this file. None is offered if absent."),
-  skills: notBuilt(Anything, "Skills").optional().describe("Folders of skills."),
+  skills: SkillsSchema.prefault({}).describe("Skills, besides those that were imported into the home."),
   roles: z
     .record(z.string().min(1), RoleSchema)
     .prefault({})

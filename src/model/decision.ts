@@ -13,6 +13,7 @@ export interface Rule {
     | "ask"
     | "roles"
     | "servers"
+    | "skills"
     | "tags"
     | "ownerOnly"
     | "pins"

@@ -76,7 +76,7 @@ export interface UseContext {
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */
 export interface Source {
   readonly id: string;
-  readonly kind: "server" | "local";
+  readonly kind: "server" | "local" | "skills";
   definitions(): Definitions;
   /** Resolves with the result as the source gave it, `isError` results included. Rejects with ToolcribError only. */
   run(use: Use, context: UseContext): Promise<Result>;

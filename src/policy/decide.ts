@@ -24,6 +24,8 @@ export interface ServerPolicy {
 export interface RolePolicy {
   /** Ids of the servers that the role may see, `local` for in-process tools; all if absent. */
   readonly servers?: readonly string[] | undefined;
+  /** Names of skills that the role may see where `servers` says which servers; all where it does not. */
+  readonly skills?: readonly string[] | undefined;
   readonly rules?: ToolRules | undefined;
   readonly where: string;
 }
@@ -50,6 +52,8 @@ export interface Subject {
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
+  /** The name of the skill that it belongs to. */
+  readonly skill?: string | undefined;
   readonly annotations?: ToolAnnotations | undefined;
   /** Those of its server if absent. */
   readonly tags?: readonly string[] | undefined;
@@ -178,7 +182,11 @@ export class Policy {
       const where = `${this.#where}: the role has a server of its own in its place`;
       yield denial({ level: "role", list: "servers", pattern: String(subject.server), where });
     }
-    if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
+    if (role?.servers !== undefined && subject.skill !== undefined) {
+      const skills = role.skills ?? [];
+      if (!skills.includes(subject.skill))
+        yield denial({ level: "role", list: "skills", pattern: skills.join(", "), where: role.where });
+    } else if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
       yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
     }
     if (who.rules !== undefined) yield* partDenials(subject, who.rules, server);

@@ -46,7 +46,7 @@ const TOKEN = charactersOf(/[A-Za-z0-9._~+/=-]/, false);
 const VALUE = charactersOf(/[^\s"'&;,<>(){}]/, true);
 const BEFORE_AT = charactersOf(/[^@]/, true);
 /** References and masks say nothing; a path or a URL after a name is what the name is about. */
-const NO_SECRET = /^(?:\$|secret:\/\/|\[redacted|https?:\/\/|\.{0,2}\/)/i;
+const NO_SECRET = /^(?:\$|secret:\/\/|\[redacted|https?:\/\/|\.{0,2}\/|(?:Bearer|Basic) [$[<])/i;
 
 export function maskTokens(text: string): string {
   if (text.length < 8) return text;

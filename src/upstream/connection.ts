@@ -26,6 +26,7 @@ import { RecentWarnings } from "./recent-warnings.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { Restarts } from "./restarts.ts";
 import { sameLink } from "./same-link.ts";
+import { type SkillOffer, skillOffer } from "./skill-offer.ts";
 import { serverInfo } from "./server-info.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -197,7 +198,9 @@ export class Connection implements Source {
     this.#subscriptions.resume(uris, session.id, this.#care);
   }
 
-  // --- life ---------------------------------------------------------------------------------------------------------
+  skillOffer(): SkillOffer | undefined {
+    return skillOffer(this.#link, this.#spec.timeout);
+  }
 
   #begin(): Promise<void> {
     this.#stopTimer();

@@ -6,6 +6,7 @@ import type { Source } from "../model/source.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { ConnectionEvents } from "./connection-events.ts";
+import type { SkillOffer } from "./skill-offer.ts";
 import { UserConnections } from "./user-connections.ts";
 
 export interface ServerConnection extends Source {
@@ -32,6 +33,8 @@ export interface ServerConnection extends Source {
   endSession(sessionId: string): void;
   /** The session goes on following these resources, as it did on a connection before this one. */
   resume(session: SessionContext, uris: readonly string[]): void;
+  /** The skills that the server offers now; not where each user has a connection. */
+  skillOffer?(): SkillOffer | undefined;
   /** Only where each user has a connection: connects this user's. */
   connectUser?(user: string): Promise<ServerInfo>;
 }

@@ -154,9 +154,9 @@ describe("errors", () => {
 
   it("come in full: those of the file and those of the environment together", async () => {
     const place = new Workplace();
-    const file = place.write("toolcrib.json", { mcpServers: { a: {} }, skills: {} });
+    const file = place.write("toolcrib.json", { mcpServers: { a: {} }, agent: {} });
     const problems = await place.problems({ file, env: { TOOLCRIB_LIMITS_SERVERS: "x" } });
-    expect(codes(problems)).toEqual(["not_built skills", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
+    expect(codes(problems)).toEqual(["not_built agent", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
   });
 
   it("refuse more servers than the limit", async () => {
@@ -231,7 +231,6 @@ describe("keys that are not built", () => {
     };
     const config = {
       mcpServers: { a: entry },
-      skills: {},
       agent: {},
       store: "postgres://x",
       sandbox: "docker",
@@ -245,7 +244,6 @@ describe("keys that are not built", () => {
       "mcpServers.a.isolation",
       "mcpServers.a.sandbox",
       "mcpServers.a.replicas",
-      "skills",
       "agent",
       "store",
       "sandbox",

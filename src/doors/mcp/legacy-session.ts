@@ -22,7 +22,8 @@ import type { Encoded, Outlet } from "./encoded.ts";
 import { type Listener, type ListKind, sourcesOf } from "./listeners.ts";
 import { asLogLevel, DEFAULT_LEVEL, isAtLeastLevel, type LogLevel } from "./log-levels.ts";
 import { invalidParams, textParam } from "./params.ts";
-import { answer, type Incoming, sharedMethod } from "./requests.ts";
+import type { Incoming } from "./incoming.ts";
+import { answer, sharedMethod } from "./requests.ts";
 import { WatchedOutlet } from "./watched-outlet.ts";
 import { instructionsFor, negotiated, passedOnCapabilities, SERVER_INFO, serverCapabilities } from "./welcome.ts";
 
@@ -154,7 +155,7 @@ export class LegacySession {
       this.#capabilities = passedOnCapabilities(params["capabilities"]);
       const session = (this.#session = hub.openSession(this.#door.sessionOptions(this.#origin)));
       this.version = negotiated(params["protocolVersion"]);
-      const instructions = instructionsFor(hub, session);
+      const instructions = await instructionsFor(hub, session);
       return encodeResult(id, {
         protocolVersion: this.version,
         capabilities: serverCapabilities(hub, session),

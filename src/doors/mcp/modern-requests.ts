@@ -17,7 +17,8 @@ import { listen } from "./listen.ts";
 import { asLogLevel, isAtLeastLevel } from "./log-levels.ts";
 import { metaOf, objectParam } from "./params.ts";
 import type { PrincipalSessions } from "./principal-sessions.ts";
-import { type Incoming, sharedMethod } from "./requests.ts";
+import type { Incoming } from "./incoming.ts";
+import { sharedMethod } from "./requests.ts";
 import { WatchedOutlet } from "./watched-outlet.ts";
 import {
   instructionsFor,
@@ -130,7 +131,7 @@ export class ModernRequests {
   async #discover(id: RpcRequest["id"], session: Session): Promise<Encoded> {
     const { hub } = this.#door;
     await this.#door.soonSettled();
-    const instructions = instructionsFor(hub, session);
+    const instructions = await instructionsFor(hub, session);
     return encodeResult(id, {
       resultType: "complete",
       supportedVersions: SUPPORTED_VERSIONS,

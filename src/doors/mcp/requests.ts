@@ -1,16 +1,10 @@
 /** The requests that both eras have: from MCP's params to the hub, and from its Outcome to an answer. */
 import type { Hub } from "../../hub/hub.ts";
-import type { CancelSignal } from "../../model/cancel.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Outcome } from "../../model/outcome.ts";
-import type { Era } from "../../model/protocol.ts";
-import type { RequestId, RpcError } from "../../model/rpc.ts";
-import type { ClientSide } from "../../model/session.ts";
-import type { InputRound } from "../../model/source.ts";
-import type { AskCallback } from "../../model/ask.ts";
-import type { Session } from "../../sessions/session.ts";
 import { encodeError, encodeNotification, encodeResultText, inEra, resourceNotFound, rpcErrorOf } from "./encode.ts";
 import type { Encoded, Outlet } from "./encoded.ts";
+import type { Incoming } from "./incoming.ts";
 import { listBytes } from "./lists.ts";
 import {
   foreignMeta,
@@ -23,24 +17,7 @@ import {
   textParam,
   textsParam,
 } from "./params.ts";
-
-/** One request on its way, whichever era it came in. */
-export interface Incoming {
-  readonly id: RequestId;
-  readonly method: string;
-  readonly params: JsonObject;
-  readonly era: Era;
-  readonly session: Session;
-  readonly client: ClientSide;
-  readonly onAsk?: AskCallback | undefined;
-  readonly outlet: Outlet;
-  readonly signal: CancelSignal;
-  readonly onNotice: (method: string, params: JsonObject) => void;
-  readonly logLevel?: string | undefined;
-  readonly input?: InputRound | undefined;
-  /** A better answer than the source's, if the call fails for a reason that only the door knows. */
-  readonly insteadOfFailure?: (() => RpcError | undefined) | undefined;
-}
+import { getSkill, listSkills, readDirectory } from "./skills.ts";
 
 type Answer = (hub: Hub, incoming: Incoming) => Promise<Encoded> | Encoded;
 
@@ -61,6 +38,9 @@ const METHODS: ReadonlyMap<string, Answer> = new Map<string, Answer>([
   ["resources/read", readResource],
   ["prompts/get", getPrompt],
   ["completion/complete", complete],
+  ["skills/list", listSkills],
+  ["skills/get", getSkill],
+  ["resources/directory/read", readDirectory],
 ]);
 
 /** How long a list may be taken for the present one; whoever wants to know at once listens. */

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from "../../model/protocol.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Session } from "../../sessions/session.ts";
+import { SKILLS_CAPABILITY, SKILLS_EXTENSION } from "./skills.ts";
 
 export const SERVER_INFO: JsonObject = { name: "toolcrib", title: "Toolcrib", version: VERSION };
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS];
@@ -27,17 +28,19 @@ export function serverCapabilities(hub: Hub, session: Session): JsonObject {
     completions: {},
     logging: {},
     ...merged("experimental", declared),
-    ...merged("extensions", declared),
+    // In the place of what servers declare: their skills are offered as the hub's.
+    extensions: { ...merged("extensions", declared)["extensions"], [SKILLS_EXTENSION]: SKILLS_CAPABILITY },
   };
 }
 
-function merged(key: string, declared: readonly JsonObject[]): JsonObject {
+function merged<Key extends string>(key: Key, declared: readonly JsonObject[]): { [key in Key]?: JsonObject } {
   const members = declared.flatMap((capabilities) => {
     const value = capabilities[key];
     return isJsonObject(value) ? Object.entries(value) : [];
   });
   const kept = members.filter(([name]) => name !== NOT_PASSED_ON);
-  return kept.length === 0 ? {} : { [key]: Object.fromEntries(kept) };
+  // A computed key of a type parameter has no type of its own.
+  return (kept.length === 0 ? {} : { [key]: Object.fromEntries(kept) }) as { [key in Key]?: JsonObject };
 }
 
 /** A client's capabilities as servers may hear of them. */
@@ -49,11 +52,13 @@ export function passedOnCapabilities(capabilities: unknown): JsonObject {
   return { ...rest, extensions: kept };
 }
 
-/** The advice of one server alone is given as it is, that of several under their names. */
-export function instructionsFor(hub: Hub, session: Session): string | undefined {
-  const given = hub.instructions(session);
+/** The advice of one server alone is given as it is; that of several, and active skills, under their names. */
+export async function instructionsFor(hub: Hub, session: Session): Promise<string | undefined> {
+  const active = await hub.skills.active(session);
+  const skills = active.map(({ name, instructions }) => ({ name: `Skill: ${name}`, text: instructions }));
+  const given = [...hub.instructions(session), ...skills];
   const [only] = given;
   if (only === undefined) return undefined;
-  if (given.length === 1 && hub.servers().length === 1) return only.text;
+  if (given.length === 1 && skills.length === 0 && hub.servers().length === 1) return only.text;
   return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
 }

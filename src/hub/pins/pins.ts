@@ -12,11 +12,12 @@ import type { Capability, CapabilityOrigin, ToolCapability } from "../../model/c
 import { type Clock, systemClock } from "../../model/clock.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
 import { type PinOf, pinsIn, withoutServer, withPins } from "./pin-table.ts";
 
-/** In-process tools are the user's own code: they change when the user changes them. */
-const LOCAL_SOURCE = "local";
+/** In-process tools are the user's own code: they change when the user changes them. So do skills. */
+const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
 const WATCH_MS = 1000;
 
 export type PinEvent =
@@ -91,7 +92,7 @@ export class Pins {
 
   /** To be called whenever a server's tools may have changed. A server that offers nothing is down, not changed. */
   check(server: string, tools: readonly CurrentTool[]): void {
-    if (this.mode === "off" || server === LOCAL_SOURCE || tools.length === 0) return;
+    if (this.mode === "off" || UNPINNED.has(server) || tools.length === 0) return;
     this.#current.set(server, new Map(tools.map((tool) => [tool.definition.name, tool])));
     this.#compare(server);
   }
@@ -111,7 +112,7 @@ export class Pins {
   /** Looks at the fingerprint itself, so that it is right also for a definition that `check` has not been told of yet. */
   verdictFor(tool: { readonly origin: CapabilityOrigin; readonly fingerprint: string }): PinVerdict {
     const { source, name } = tool.origin;
-    if (this.mode === "off" || source === LOCAL_SOURCE) return { verdict: "allow" };
+    if (this.mode === "off" || UNPINNED.has(source)) return { verdict: "allow" };
     const asked = { server: source, name, fingerprint: tool.fingerprint };
     if (this.#unusable !== undefined) return unusableVerdict(this.mode, asked, this.file);
     const pin = this.#table.get(source)?.get(name);
@@ -268,7 +269,8 @@ export class Pins {
   }
 
   #adopt(table: PinTable): void {
-    this.#stamp = pinFileStamp(this.file);
+    // Written a moment ago: if it is gone already, the next look must find that out.
+    this.#stamp = pinFileStamp(this.file) ?? "removed";
     this.#unusable = undefined;
     this.#table = withPins(table, this.#unsaved);
     for (const server of this.#current.keys()) this.#compare(server);

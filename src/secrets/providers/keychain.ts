@@ -80,6 +80,24 @@ export async function storeInKeychain(
     throw new SecretFailure(`${program} failed: ${result.complaint || `exit code ${result.exitCode}`}`);
 }
 
+/** Takes an entry out again; one that is not there is no failure. */
+export async function removeFromKeychain(
+  { service, account }: { readonly service: string; readonly account: string },
+  access: Access,
+  platform: NodeJS.Platform = process.platform,
+): Promise<void> {
+  const program = programOf(platform);
+  const args =
+    program === "security"
+      ? ["delete-generic-password", "-s", service, "-a", account]
+      : ["clear", "service", service, "account", account];
+  const result = await runCommand(program, args, access);
+  if (result === undefined) throw missing(program);
+  if (result.exitCode === 0 || result.exitCode === NOT_FOUND_ON_MACOS) return;
+  if (result.exitCode === 1 && result.complaint === "") return;
+  throw new SecretFailure(`${program} failed: ${result.complaint || `exit code ${result.exitCode}`}`);
+}
+
 function addCommand(service: string, account: string, value: string): string {
   const quote = (text: string): string => `"${text.replace(/[\\"]/g, "\\$&")}"`;
   const hex = Buffer.from(value, "utf8").toString("hex");

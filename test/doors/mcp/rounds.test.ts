@@ -109,10 +109,10 @@ describe("[gate-02a] a legacy server that asks a modern client in the middle of 
   it("does not take a question for roots for the reason why a call failed", async () => {
     const key = { caller: "ada", method: "resources/read", params: { uri: "none://such" } };
     const call = new RoundCall(new InputRounds(new FakeClock()), key, "ada", {}, { send: () => {} });
-    const { signal } = new AbortController();
-    await expect(call.client.listRoots?.({ signal })).rejects.toMatchObject({ code: "denied" });
+    const context = { server: "e", signal: new AbortController().signal };
+    await expect(call.client.listRoots?.(context)).rejects.toMatchObject({ code: "denied" });
     expect(call.missingCapability()).toBeUndefined();
-    await expect(call.client.sample?.({}, { signal })).rejects.toMatchObject({ code: "denied" });
+    await expect(call.client.sample?.({}, context)).rejects.toMatchObject({ code: "denied" });
     expect(call.missingCapability()?.code).toBe(-32021);
   });
 });

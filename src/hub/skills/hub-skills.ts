@@ -1,0 +1,202 @@
+/** What a hub knows and does about skills: `hub.skills`. */
+import { randomUUID } from "node:crypto";
+import { nearMatches } from "../../catalog/near-matches.ts";
+import { wrapUntrusted } from "../../guard/wrap/wrap.ts";
+import type { Capability } from "../../model/capability.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { ResourceDefinition } from "../../model/protocol.ts";
+import type { MissingNeeds, SkillFacts, SkillFinding } from "../../model/skill.ts";
+import type { Session } from "../../sessions/session.ts";
+import { instructionsOf } from "../../skills/offer/instructions.ts";
+import { fileUri, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
+import type { View } from "../view.ts";
+import { directoryOf, SkillEntries, type SkillEntry } from "./skill-entries.ts";
+import type { SkillSources } from "./skill-sources.ts";
+
+/** A skill as a program sees it. */
+export interface SkillInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly source: string;
+  /** URI of its SKILL.md. */
+  readonly uri: string;
+  /** Path of its folder, if it is on this machine. */
+  readonly dir?: string;
+  readonly facts: SkillFacts;
+  readonly missing: MissingNeeds;
+  readonly findings: readonly SkillFinding[];
+}
+
+export interface ActiveSkill {
+  readonly id: string;
+  readonly name: string;
+  readonly instructions: string;
+}
+
+export interface HubSkillsOptions {
+  readonly sources: SkillSources;
+  /** Whether what a server says may reach an agent as it is. */
+  readonly isTrusted: (source: string) => boolean;
+  readonly session: Session;
+  readonly view: (session: Session) => View;
+  /** Names of the skills that a role has from the start. */
+  readonly ofRole: (role: string) => readonly string[];
+  /** Reads the home and the config's folders again. */
+  readonly refresh: () => Promise<void>;
+  readonly warn: (message: string) => void;
+}
+
+interface ForSession {
+  /** Whose view it is; the hub's own session if absent. */
+  readonly session?: Session;
+}
+
+export class HubSkills {
+  readonly #options: HubSkillsOptions;
+  readonly #entries = new SkillEntries();
+  readonly #seen = new WeakMap<View, readonly OfferedSkill[]>();
+  readonly #activated = new WeakMap<Session, Set<string>>();
+
+  constructor(options: HubSkillsOptions) {
+    this.#options = options;
+  }
+
+  /** Those that a session sees. */
+  list({ session }: ForSession = {}): SkillInfo[] {
+    return this.#visible(session).map(infoOf);
+  }
+
+  /** By id or by name; undefined if the session sees none. */
+  get(idOrName: string, { session }: ForSession = {}): SkillInfo | undefined {
+    const skill = this.#find(idOrName, session);
+    return skill && infoOf(skill);
+  }
+
+  /** The list for a system prompt, in `<available_skills>`, within a budget of characters. */
+  promptCatalog({ session, ...options }: PromptCatalogOptions & ForSession = {}): string {
+    return promptCatalog(this.#visible(session), options);
+  }
+
+  /** What an agent reads when it takes the skill up; between boundary markers if an untrusted server wrote it. */
+  instructions(
+    idOrName: string,
+    { session, arguments: given }: ForSession & { arguments?: string } = {},
+  ): Promise<string> {
+    return this.#instructions(this.#required(idOrName, session), given);
+  }
+
+  /** From now on the skill is among the session's active ones. */
+  activate(session: Session, idOrName: string): void {
+    const { id } = this.#required(idOrName, session);
+    const active = this.#activated.get(session);
+    if (active === undefined) this.#activated.set(session, new Set([id]));
+    else active.add(id);
+  }
+
+  deactivate(session: Session, idOrName: string): void {
+    const skill = this.#find(idOrName, session);
+    if (skill !== undefined) this.#activated.get(session)?.delete(skill.id);
+  }
+
+  /**
+   * The role's skills and those that were activated, with their instructions, ready to be put before an agent. A role
+   * names skills of the user's own. One that cannot be read any more is warned about and left out.
+   */
+  async active(session: Session): Promise<ActiveSkill[]> {
+    const wanted = this.#activated.get(session) ?? new Set();
+    const named = new Set(session.role === undefined ? [] : this.#options.ofRole(session.role));
+    const own = new Set(this.#options.sources.own());
+    const isOfRole = (skill: OfferedSkill): boolean => own.has(skill) && named.has(skill.facts.name);
+    const skills = this.#visible(session).filter((skill) => wanted.has(skill.id) || isOfRole(skill));
+    const read = skills.map(async (skill): Promise<ActiveSkill[]> => {
+      try {
+        return [{ id: skill.id, name: skill.facts.name, instructions: await this.#instructions(skill) }];
+      } catch (error) {
+        this.#options.warn(`The skill ${skill.facts.name} is active and left out: ${asToolcribError(error).message}`);
+        return [];
+      }
+    });
+    return (await Promise.all(read)).flat();
+  }
+
+  /** Those that a client can verify, as the MCP skills extension lists them. */
+  entries(session: Session): Promise<SkillEntry[]> {
+    return this.#entries.list(this.#visible(session));
+  }
+
+  /** One of them by the URI of its SKILL.md. */
+  async entry(session: Session, uri: string): Promise<SkillEntry | undefined> {
+    const skill = this.#visible(session).find((each) => fileUri(each, mainFile(each)) === uri);
+    return skill && this.#entries.of(skill);
+  }
+
+  /** What a folder of a skill holds, by its URI. */
+  directory(session: Session, uri: string): ResourceDefinition[] {
+    return directoryOf(this.#visible(session), uri);
+  }
+
+  /** Reads imported skills and the config's folders again. `hub.watch()` does it by itself. */
+  refresh(): Promise<void> {
+    return this.#options.refresh();
+  }
+
+  async #instructions(skill: OfferedSkill, given?: string): Promise<string> {
+    const text = await instructionsOf(skill, given);
+    const server = this.#options.sources.serverOfSkill(skill);
+    if (server === undefined || this.#options.isTrusted(server)) return text;
+    return wrapUntrusted(text, { id: randomUUID(), server, tool: skill.facts.name });
+  }
+
+  #visible(session: Session = this.#options.session): readonly OfferedSkill[] {
+    const { sources } = this.#options;
+    const view = this.#options.view(session);
+    const known = this.#seen.get(view);
+    if (known !== undefined) return known;
+    const skillsOf = (capabilities: readonly Capability[]): Set<OfferedSkill | undefined> =>
+      new Set(capabilities.map(({ origin }) => sources.skillOf(origin.source, origin.name)));
+    const [tools, prompts] = [skillsOf(view.tools), skillsOf(view.prompts)];
+    const readable = new Set(view.resources.map(({ name }) => name));
+    const visible = sources.all().filter((skill) => {
+      if (!readable.has(fileUri(skill, mainFile(skill)))) return false;
+      const { disableModelInvocation, userInvocable } = skill.facts;
+      // Who may not take it up may not read it by another way either.
+      return disableModelInvocation ? !userInvocable || prompts.has(skill) : tools.has(skill);
+    });
+    this.#seen.set(view, visible);
+    return visible;
+  }
+
+  #find(idOrName: string, session?: Session): OfferedSkill | undefined {
+    const visible = this.#visible(session);
+    return visible.find(({ id }) => id === idOrName) ?? visible.find(({ facts }) => facts.name === idOrName);
+  }
+
+  #required(idOrName: string, session?: Session): OfferedSkill {
+    const skill = this.#find(idOrName, session);
+    if (skill !== undefined) return skill;
+    const near = nearMatches(
+      idOrName,
+      this.#visible(session).map(({ facts }) => facts.name),
+    );
+    throw new ToolcribError("not_found", `There is no skill "${idOrName}".`, {
+      hint: near.length === 0 ? "`toolcrib skill list` shows what there is." : `Did you mean ${near.join(", ")}?`,
+    });
+  }
+}
+
+function infoOf(skill: OfferedSkill): SkillInfo {
+  const { id, facts, source, dir, missing, findings } = skill;
+  return {
+    id,
+    name: facts.name,
+    description: facts.description,
+    source,
+    uri: fileUri(skill, mainFile(skill)),
+    ...(dir === undefined ? {} : { dir }),
+    facts,
+    missing,
+    findings,
+  };
+}

@@ -1,0 +1,153 @@
+/** Skills that servers offer: taken in when every file is what its digest says and the scan has nothing against them. */
+import { isDeepStrictEqual } from "node:util";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Skill, SkillFile } from "../../model/skill.ts";
+import { type Machine, missingNeeds } from "../../skills/needs/check-needs.ts";
+import { MAIN_FILE, type OfferedSkill, serverSkillBase, serverSkillKey } from "../../skills/offer/offered-skill.ts";
+import type { SkillOffer } from "../../upstream/skill-offer.ts";
+
+interface ServerSkillsOptions {
+  readonly server: string;
+  readonly machine: Machine;
+  /** Those that were taken in before: one with the same files is not fetched and scanned again. */
+  readonly known: readonly OfferedSkill[];
+  readonly warn: (message: string) => void;
+  /** Asked in between; true stops the reading. */
+  readonly isOver: () => boolean;
+}
+
+interface Entry {
+  readonly uri: string;
+  readonly name: string;
+  readonly frontmatter: JsonObject;
+  readonly files: readonly (SkillFile & { readonly uri: string })[];
+}
+
+/** Of one skill, as the extension wants hosts to take at least. */
+const MOST_FILES = 512;
+const MOST_BYTES = 16 * 1024 * 1024;
+/** Of all skills of a server: every byte is fetched and scanned. */
+const MOST_SKILLS = 200;
+const MOST_BYTES_IN_ALL = 64 * 1024 * 1024;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+/** Never rejects: what cannot be taken in is warned about. */
+export async function readServerSkills(offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill[]> {
+  const { server, warn } = options;
+  try {
+    const taken: OfferedSkill[] = [];
+    const listed = await offer.list();
+    let bytes = 0;
+    if (listed.length > MOST_SKILLS)
+      warn(`Of ${server}'s ${listed.length} skills the first ${MOST_SKILLS} are looked at.`);
+    for (const raw of listed.slice(0, MOST_SKILLS)) {
+      if (options.isOver()) return [];
+      try {
+        const entry = checkedEntry(raw);
+        bytes += sizeOf(entry.files);
+        if (bytes > MOST_BYTES_IN_ALL) throw wrong(`${entry.name}: the skills of the server are too large in all`);
+        taken.push(await takeIn(entry, offer, options));
+      } catch (error) {
+        warn(`A skill of ${server} is not taken in: ${asToolcribError(error).message}`);
+      }
+    }
+    return taken;
+  } catch (error) {
+    warn(`The skills of ${server} could not be listed: ${asToolcribError(error).message}`);
+    return [];
+  }
+}
+
+async function takeIn(entry: Entry, offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill> {
+  const { server, machine } = options;
+  const [{ parseSkill }, { bytesDigest, skillDigest }, { scanSkill, worst }] = await Promise.all([
+    import("../../skills/read/read-skill.ts"),
+    import("../../skills/read/digest.ts"),
+    import("../../skills/scan/scan-skill.ts"),
+  ]);
+  const read = async (path: string): Promise<Uint8Array> => {
+    const file = entry.files.find((one) => one.path === path);
+    if (file === undefined) throw new ToolcribError("not_found", `${entry.name} has no file ${JSON.stringify(path)}`);
+    const bytes = await offer.read(file.uri, file.size);
+    if (bytes.length === file.size && bytesDigest(bytes) === file.digest) return bytes;
+    throw new ToolcribError("blocked", `${file.uri} is not the file that the server's list has the digest of`);
+  };
+  const bytes = await read(MAIN_FILE);
+  const { body, bytes: _same, ...parsed } = parseSkill(bytes, entry.name);
+  if (!isDeepStrictEqual(parsed.frontmatter, entry.frontmatter)) {
+    throw new ToolcribError("blocked", `the frontmatter of ${entry.uri} is not the one in the server's list`);
+  }
+  const files = entry.files.map(({ uri: _uri, ...file }) => file);
+  const facts = { ...parsed, files, digest: skillDigest(files) };
+  const base = serverSkillBase(server, entry.name);
+  const skill: Skill = { ...facts, dir: base, body, bytes };
+  const before = options.known.find(({ facts: { digest } }) => digest === facts.digest);
+  const findings = before?.findings ?? (await scanSkill(skill, read));
+  if (worst(findings) === "refuse") {
+    const reasons = findings.filter(({ severity }) => severity === "refuse").map(({ message }) => message);
+    throw new ToolcribError("blocked", `${entry.name}: ${reasons.join("; ")}`);
+  }
+  return {
+    id: `${server}:${entry.name}`,
+    key: serverSkillKey(server, entry.name),
+    facts,
+    missing: missingNeeds(facts.needs, machine),
+    findings,
+    source: `server:${server}`,
+    base,
+    read,
+  };
+}
+
+/** An entry with a name, SKILL.md first, and nothing outside of its own folder. */
+function checkedEntry(raw: unknown): Entry {
+  const { uri, frontmatter, resources } = isJsonObject(raw) ? raw : {};
+  if (typeof uri !== "string" || !uri.endsWith(`/${MAIN_FILE}`) || !isJsonObject(frontmatter)) {
+    throw wrong("an entry without the URI of a SKILL.md or without frontmatter");
+  }
+  const { name } = frontmatter;
+  if (typeof name !== "string" || !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || name.length > 64) {
+    throw wrong(`${uri} has no name as the standard wants it`);
+  }
+  if (resources === "dynamic") throw wrong(`${name} has no digests, so nothing of it can be verified`);
+  if (!Array.isArray(resources) || resources.length > MOST_FILES) throw wrong(`${name} has no usable list of files`);
+  const root = uri.slice(0, -MAIN_FILE.length);
+  const files = resources.map((resource: unknown) => fileOf(resource, root, name));
+  if (sizeOf(files) > MOST_BYTES) throw wrong(`${name} has more than ${MOST_BYTES / 1024 / 1024} MiB`);
+  if (new Set(files.map(({ path }) => path)).size < files.length) throw wrong(`${name} lists a file twice`);
+  const main = files.find(({ path }) => path === MAIN_FILE);
+  if (main === undefined) throw wrong(`${name} does not list its SKILL.md`);
+  const others = files.filter((file) => file !== main).toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return { uri, name, frontmatter, files: [main, ...others] };
+}
+
+function fileOf(resource: unknown, root: string, name: string): SkillFile & { uri: string } {
+  const { uri, digest, size } = isJsonObject(resource) ? resource : {};
+  const path = typeof uri === "string" && uri.startsWith(root) ? decoded(uri.slice(root.length)) : undefined;
+  if (path === undefined || typeof uri !== "string") throw wrong(`${name} lists a file outside of its folder`);
+  if (typeof digest !== "string" || !DIGEST.test(digest)) throw wrong(`${name} lists a file without a digest`);
+  if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
+    throw wrong(`${name} lists a file without a size`);
+  }
+  return { uri, path, digest, size, executable: false };
+}
+
+function sizeOf(files: readonly SkillFile[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
+}
+
+/** Undefined for a path that leads anywhere else than down. */
+function decoded(encoded: string): string | undefined {
+  try {
+    const segments = encoded.split("/").map(decodeURIComponent);
+    const isPlain = segments.every((segment) => !["", ".", ".."].includes(segment) && !/[/\\\0]/.test(segment));
+    return isPlain ? segments.join("/") : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function wrong(message: string): ToolcribError {
+  return new ToolcribError("invalid_config", message);
+}

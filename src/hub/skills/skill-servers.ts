@@ -1,0 +1,84 @@
+/**
+ * `skills.autoStart`: servers that imported skills require and no server of the config stands in for, as if the config had
+ * them. Not those of skills in folders that are offered as they are: whoever can write there could start programs.
+ */
+import { resolve } from "node:path";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import { userHome } from "../../config/find-config.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
+import type { RequiredServer } from "../../model/skill.ts";
+import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
+
+export interface SkillServersOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly warn: (message: string) => void;
+}
+
+/** A server that cannot be brought up as it stands is warned about; the others are. */
+export async function withSkillServers(
+  config: LoadedConfig,
+  skills: readonly OfferedSkill[],
+  { env, warn }: SkillServersOptions,
+): Promise<LoadedConfig> {
+  const [{ defaultOf, entryOf, sameServer, satisfiedBy }, { entryFindings }] = await Promise.all([
+    import("../../skills/servers/resolve.ts"),
+    import("../install/entry-findings.ts"),
+  ]);
+  const workspace = config.config.workspaceDir;
+  const added: ServerSpec[] = [];
+
+  const specOf = (skill: OfferedSkill, server: RequiredServer): ServerSpec => {
+    const baseDir = skill.dir ?? config.baseDir;
+    const variables = {
+      CWD: process.cwd(),
+      WORKSPACE: workspace === undefined ? process.cwd() : resolve(config.baseDir, workspace),
+      HOME: userHome(env),
+      SKILL_DIR: baseDir,
+    };
+    const values: Record<string, string> = {};
+    const lacking: string[] = [];
+    for (const parameter of server.parameters) {
+      const { name, sensitive, required } = parameter;
+      // A skill must not get a secret by asking for a variable of that name: those are set up with `skill install`.
+      const given = sensitive ? undefined : env[name] || undefined;
+      const value = given ?? defaultOf(parameter, variables);
+      if (value !== undefined) values[name] = value;
+      else if (required) lacking.push(name);
+    }
+    if (lacking.length > 0) {
+      throw new ToolcribError("invalid_config", `it needs ${lacking.join(", ")}`, {
+        hint: "toolcrib skill install --with-mcp sets the server up.",
+      });
+    }
+    const id = ServerIdSchema.parse(server.name);
+    const resolved = entryOf(server, values, variables);
+    const refusals = entryFindings(id, resolved).filter(({ severity }) => severity === "refuse");
+    if (refusals.length > 0) throw new ToolcribError("blocked", refusals.map(({ message }) => message).join("; "));
+    const entry = ServerEntrySchema.parse(resolved);
+    return { ...entry, id, origin: { file: `${baseDir}/SKILL.md`, dialect: "skill" }, baseDir };
+  };
+
+  for (const skill of skills.filter(({ manifest }) => manifest !== undefined)) {
+    for (const server of skill.facts.servers) {
+      if (satisfiedBy(server, config.servers) !== undefined) continue;
+      try {
+        if (server.template === undefined) throw new ToolcribError("invalid_config", "nobody knows how it is started");
+        if (config.servers.length + added.length >= config.config.limits.servers) {
+          throw new ToolcribError("invalid_config", "limits.servers is reached");
+        }
+        const spec = specOf(skill, server);
+        if (added.some((other) => sameServer(other, spec))) continue;
+        if (added.some(({ id }) => id === spec.id)) {
+          throw new ToolcribError("conflict", "another skill requires another server of that name");
+        }
+        added.push(spec);
+      } catch (error) {
+        const { message, hint } = asToolcribError(error);
+        const more = hint === undefined ? "" : ` ${hint}`;
+        warn(`The server ${server.name} of the skill ${skill.facts.name} is not brought up: ${message}.${more}`);
+      }
+    }
+  }
+  return added.length === 0 ? config : { ...config, servers: [...config.servers, ...added] };
+}

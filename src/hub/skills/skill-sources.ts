@@ -1,0 +1,129 @@
+/** The skills of a hub as Sources of its catalog: the user's own in one, those of each server in another. */
+import { isDeepStrictEqual } from "node:util";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { fileUri, type OfferedSkill, serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
+import { type Dispatch, SkillsSource } from "../../skills/offer/skills-source.ts";
+
+interface OfferedSource {
+  readonly source: SkillsSource;
+  readonly server: string | undefined;
+  skills: readonly OfferedSkill[];
+}
+
+export class SkillSources {
+  readonly #catalog: Catalog;
+  readonly #dispatch: Dispatch;
+  readonly #onUpdated: (source: string, uri: string) => void;
+  readonly #sources = new Map<string, OfferedSource>();
+
+  /** @param onUpdated Told of each file that is listed as before and has other content. */
+  constructor(catalog: Catalog, dispatch: Dispatch, onUpdated: (source: string, uri: string) => void) {
+    this.#catalog = catalog;
+    this.#dispatch = dispatch;
+    this.#onUpdated = onUpdated;
+  }
+
+  /** Replaces the user's own. */
+  offerOwn(skills: readonly OfferedSkill[]): void {
+    this.#offer(SKILLS_SOURCE, skills);
+  }
+
+  /** Replaces those of a server; none takes its source out of the catalog. */
+  offerServers(server: string, skills: readonly OfferedSkill[]): void {
+    this.#offer(serverSkills(server), skills, server);
+  }
+
+  /** The user's own. */
+  own(): readonly OfferedSkill[] {
+    return this.#sources.get(SKILLS_SOURCE)?.skills ?? [];
+  }
+
+  /** Whether a URI stands below one of the user's own, whether that has such a file or not. */
+  isOfOwnSkill(uri: string): boolean {
+    const [base] = /^skill:\/\/[^/]*\//i.exec(`${uri}/`) ?? [];
+    return base !== undefined && this.own().some((skill) => skill.base === base);
+  }
+
+  ofServer(server: string): readonly OfferedSkill[] {
+    return this.#sources.get(serverSkills(server))?.skills ?? [];
+  }
+
+  all(): OfferedSkill[] {
+    return [...this.#sources.values()].flatMap(({ skills }) => skills);
+  }
+
+  /** The skill that a name or URI of a source belongs to. */
+  skillOf(source: string, originName: string): OfferedSkill | undefined {
+    return this.#sources.get(source)?.source.skillOf(originName);
+  }
+
+  /** The server whose skills a source offers. */
+  serverOf(source: string): string | undefined {
+    return this.#sources.get(source)?.server;
+  }
+
+  /** The server that a skill comes from; undefined for the user's own. */
+  serverOfSkill(skill: OfferedSkill): string | undefined {
+    return [...this.#sources.values()].find(({ skills }) => skills.includes(skill))?.server;
+  }
+
+  #offer(id: string, skills: readonly OfferedSkill[], server?: string): void {
+    const known = this.#sources.get(id);
+    if (skills.length === 0) {
+      this.#sources.delete(id);
+      this.#catalog.removeSource(id);
+      return;
+    }
+    if (known !== undefined) {
+      const present = keepSame(known.skills, skills);
+      if (isSameList(known.skills, present)) return;
+      const updated = changedFiles(known.skills, present);
+      known.skills = present;
+      known.source.offer(present);
+      for (const uri of updated) this.#onUpdated(id, uri);
+      return;
+    }
+    const source = new SkillsSource({ id, dispatch: this.#dispatch });
+    source.offer(skills);
+    this.#sources.set(id, { source, skills, server });
+    this.#catalog.addSource(source);
+  }
+}
+
+/** A skill that did not change stays the object that it was, for whoever remembers it. */
+function keepSame(before: readonly OfferedSkill[], after: readonly OfferedSkill[]): OfferedSkill[] {
+  const byId = new Map(before.map((skill) => [skill.id, skill]));
+  return after.map((skill) => {
+    const old = byId.get(skill.id);
+    return old !== undefined && isSame(old, skill) ? old : skill;
+  });
+}
+
+function isSame(a: OfferedSkill, b: OfferedSkill): boolean {
+  const essence = ({ key, facts, missing, findings, source, dir }: OfferedSkill): unknown => [
+    key,
+    facts.digest,
+    missing,
+    findings,
+    source,
+    dir,
+  ];
+  return isDeepStrictEqual(essence(a), essence(b));
+}
+
+function isSameList(a: readonly OfferedSkill[], b: readonly OfferedSkill[]): boolean {
+  return a.length === b.length && a.every((skill, index) => skill === b[index]);
+}
+
+function changedFiles(before: readonly OfferedSkill[], after: readonly OfferedSkill[]): string[] {
+  const digests = new Map(
+    before.flatMap((skill) => skill.facts.files.map(({ path, digest }) => [fileUri(skill, path), digest])),
+  );
+  return after.flatMap((skill) =>
+    skill.facts.files.flatMap(({ path, digest }) => {
+      const uri = fileUri(skill, path);
+      const old = digests.get(uri);
+      return old === undefined || old === digest ? [] : [uri];
+    }),
+  );
+}
