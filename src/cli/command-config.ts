@@ -2,6 +2,7 @@
 import { renderDiagnostic } from "../config/diagnostics.ts";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import type { Invocation } from "./command.ts";
+import { recoverKilled } from "./recover-install.ts";
 
 /** The config that the command line names or that is found, with its warnings shown. */
 export async function loadForCommand(invocation: Invocation): Promise<LoadedConfig> {
@@ -10,7 +11,9 @@ export async function loadForCommand(invocation: Invocation): Promise<LoadedConf
   return config;
 }
 
-export function loadQuietly({ flags, env, cwd }: Invocation): Promise<LoadedConfig> {
+export async function loadQuietly(invocation: Invocation): Promise<LoadedConfig> {
+  const { flags, env, cwd } = invocation;
+  await recoverKilled(invocation);
   const file = flags.text("config");
   return loadConfig({ env, cwd, ...(file === undefined ? {} : { file }) });
 }

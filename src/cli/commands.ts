@@ -15,6 +15,7 @@ const out: OptionEntry = {
 const overwrite = force("let --out overwrite a file");
 const role: OptionEntry = { flags: "--role <name>", summary: "see and use only what this role may" };
 const yes: OptionEntry = { flags: "--yes", summary: "answer yes, once, where a rule asks; on a terminal only" };
+const scope: OptionEntry = { flags: "--scope <scope>", summary: "user or project; user if absent" };
 const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
 
 const logOptions: readonly OptionEntry[] = [
@@ -194,14 +195,85 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "import",
-    summary: "add the servers of another program's config file",
-    arguments: [{ syntax: "<file>", summary: "config of Claude Desktop, Cursor, VS Code, OpenClaw …" }],
+    summary: "add the servers that another program has",
+    arguments: [{ syntax: "<source>", summary: "a client's id, as `toolcrib clients` shows it, or a config file" }],
     options: [
       force("replace entries of the same id"),
       { flags: "--rename", summary: "give a new id to an entry whose id is taken" },
       dryRun,
     ],
     load: () => import("./commands/import.ts"),
+  },
+  {
+    name: "clients",
+    summary: "show which agent clients are on this machine and which servers they have",
+    arguments: [],
+    options: [],
+    load: () => import("./commands/clients.ts"),
+  },
+  {
+    name: "connect",
+    summary: "write Toolcrib, or single servers of it, into a client's config",
+    arguments: [{ syntax: "<client>", summary: "a client's id, as `toolcrib clients` shows it" }],
+    options: [
+      {
+        flags: "--server <id>",
+        summary: "this server alone instead of the whole catalog; may be repeated",
+        kind: "list",
+      },
+      { flags: "--url <url>", summary: "address of a running hub, for clients that can; a command otherwise" },
+      scope,
+      force("replace an entry of the same name that is not Toolcrib's"),
+      dryRun,
+    ],
+    examples: ["toolcrib connect cursor", "toolcrib connect vscode --scope project --url http://127.0.0.1:4700/mcp"],
+    load: () => import("./commands/connect.ts"),
+  },
+  {
+    name: "disconnect",
+    summary: "take out of a client's config what connect wrote",
+    arguments: [{ syntax: "<client>", summary: "a client's id" }],
+    options: [
+      { flags: "--server <id>", summary: "only this server; may be repeated", kind: "list" },
+      scope,
+      force("take out an entry too that was edited since"),
+      dryRun,
+    ],
+    load: () => import("./commands/disconnect.ts"),
+  },
+  {
+    name: "skill",
+    summary: "list, show, validate, import, install, update and remove skills",
+    arguments: [
+      { syntax: "<action>", summary: "list, show, validate, import, install, update or remove" },
+      { syntax: "[names...]", summary: "folders, sources, or names of skills" },
+    ],
+    options: [
+      { flags: "--strict", summary: "validate: the Agent Skills standard to the letter" },
+      { flags: "--select <names>", summary: "import, install: only these skills, with commas" },
+      { flags: "--all", summary: "import, install, update: every skill that is found" },
+      { flags: "--with-mcp", summary: "install: set up the MCP servers that the skill needs" },
+      { flags: "--client <ids>", summary: "install, remove: these clients too, with commas" },
+      scope,
+      {
+        flags: "--set <K=V>",
+        summary:
+          "install: value of a parameter, or its name alone for the variable of your environment; may be repeated",
+        kind: "list",
+      },
+      { flags: "--with-servers", summary: "remove: servers too that no other skill needs" },
+      { flags: "--yes", summary: "ask nothing, and take the defaults" },
+      force(
+        "import, install, update: also what the scan refuses, and in the place of another; remove: also what was changed",
+      ),
+      dryRun,
+    ],
+    examples: [
+      "toolcrib skill import ~/.openclaw/skills --dry-run",
+      "toolcrib skill install ./notes --with-mcp --client cursor,codex --set ROOT=~/notes",
+      "toolcrib skill validate ./notes --strict",
+    ],
+    load: () => import("./commands/skill.ts"),
   },
   {
     name: "policy",
@@ -259,9 +331,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "schema",
-    summary: "print the JSON Schema of the config",
+    summary: "print the JSON Schema of the config, or of a skill's frontmatter",
     arguments: [],
-    options: [],
+    options: [{ flags: "--skill", summary: "of the frontmatter of SKILL.md" }],
     load: () => import("./commands/schema.ts"),
   },
 ];
@@ -269,10 +341,6 @@ export const COMMANDS: readonly CommandEntry[] = [
 /** Commands of the contract that are still to come. They are refused by name, so that nobody takes them for a typo. */
 export const PLANNED: Readonly<Record<string, string>> = {
   acp: "the ACP agent over stdio",
-  clients: "agent clients on this machine",
-  connect: "write Toolcrib into a client's config",
-  disconnect: "take Toolcrib out of a client's config",
-  skill: "skills",
   run: "the built-in agent",
   backup: "save the state",
   restore: "bring a saved state back",

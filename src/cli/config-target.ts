@@ -5,9 +5,11 @@ import type { EditResult } from "../config/edit-config.ts";
 import { expandTilde, findConfig, toolcribHome, userHome } from "../config/find-config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
+import { MASK } from "../secrets/mask.ts";
 import type { Invocation } from "./command.ts";
 import { loadQuietly } from "./command-config.ts";
 import { diffLines } from "./diff.ts";
+import { recoverKilled } from "./recover-install.ts";
 
 /** The config that would be used; the one in the home, still to be made, where there is none. */
 export function targetFile({ flags, env, cwd }: Invocation): string {
@@ -34,14 +36,16 @@ export function showEdit(
   else out.line(changed ? `${did} ${id} in ${file}` : `Nothing to change: ${id} in ${file} is so already.`);
 }
 
+/** `mask` for what is no JSON. */
 export function showDiff(
   { out }: Invocation,
   file: string,
   before: string,
   after: string,
   facts: Readonly<Record<string, unknown>>,
+  mask?: (text: string) => string,
 ): void {
-  const diff = diffLines(before, after).map(maskCredential);
+  const diff = diffLines(before, after, mask);
   if (out.json) {
     out.value({ ...facts, file, changed: diff.length > 0, dryRun: true, diff });
     return;
@@ -55,10 +59,10 @@ export function showDiff(
     out.line(line.startsWith("+") ? out.paint("green", line) : line.startsWith("-") ? out.paint("red", line) : line);
 }
 
-/** A credential that stands in the file as plain text must not reach the screen or a log. */
+/** The same for one line, of which nobody knows where it stands. */
 export function maskCredential(line: string): string {
   return line.replace(/"([^"\\]+)"(:\s*)"((?:[^"\\]|\\.)*)"/g, (whole, key: string, colon: string, value: string) =>
-    looksLikeCredential(key) && isPlainText(value) ? `"${key}"${colon}"***"` : whole,
+    looksLikeCredential(key) && isPlainText(value) ? `"${key}"${colon}"${MASK}"` : whole,
   );
 }
 
@@ -68,6 +72,7 @@ export async function editOwnServer(
   id: string,
   edit: (file: string) => Promise<EditResult>,
 ): Promise<{ file: string; result: EditResult }> {
+  await recoverKilled(invocation);
   const file = targetFile(invocation);
   try {
     if (!existsSync(file)) throw new ToolcribError("not_found", `There is no server "${id}": ${file} does not exist.`);

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { createHub } from "../hub/create.ts";
 import type { Hub } from "../hub/hub.ts";
+import { SKILLS_WARNING } from "../hub/skills/live-skills.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
@@ -17,11 +18,17 @@ export class RunningHub {
   readonly signal: AbortSignal;
   /** Milliseconds that connecting took, by server. */
   readonly took = new Map<string, number>();
+  /** What was wrong with the user's own skills when the hub was made, before anybody could listen. */
+  readonly skillWarnings: readonly string[];
   readonly #deadline: Deadline;
   readonly #attempts = new Map<string, Promise<ServerInfo>>();
 
   constructor(hub: Hub, signal: AbortSignal, deadline: Deadline) {
     this.hub = hub;
+    this.skillWarnings = hub
+      .warnings()
+      .filter(({ message }) => message.startsWith(SKILLS_WARNING))
+      .map(({ message }) => message.slice(SKILLS_WARNING.length));
     this.signal = signal;
     this.#deadline = deadline;
   }
@@ -129,6 +136,7 @@ export async function withHub(
     const onAsk = askOnTerminal(invocation);
     hub = await createHub(config, {
       connect: "none",
+      skillServers: false,
       door: "cli",
       env: invocation.env,
       redactor: invocation.out.redactor,

@@ -1,6 +1,7 @@
 /** Other files that bring servers: the `import` list, and the home's etc/mcp-servers.json. */
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { CLIENT_IDS, type ClientId } from "../clients/client.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { asWarning, type Diagnostic } from "./diagnostics.ts";
 import { readDialect } from "./dialects/detect.ts";
@@ -8,28 +9,6 @@ import type { Document } from "./document.ts";
 import { expandTilde } from "./find-config.ts";
 import { parseConfigText } from "./read-document.ts";
 import { roleServers } from "./role-servers.ts";
-
-/** Agent clients that a later version imports by name; until then the name must not be taken for a path. */
-const CLIENT_NAMES = new Set([
-  "claude-desktop",
-  "claude-code",
-  "cursor",
-  "vscode",
-  "windsurf",
-  "cline",
-  "zed",
-  "codex",
-  "gemini-cli",
-  "opencode",
-  "kiro",
-  "junie",
-  "goose",
-  "lm-studio",
-  "amp",
-  "continue",
-  "openclaw",
-  "copilot-cli",
-]);
 
 /** The servers of one file. */
 export interface Layer {
@@ -46,12 +25,12 @@ interface ImportOptions {
   readonly home: string | null;
   readonly list: readonly string[];
   readonly userHome: string;
+  readonly env: NodeJS.ProcessEnv;
 }
 
 interface Imports {
   /** In the order in which they win. */
   readonly layers: Layer[];
-  readonly problems: Diagnostic[];
   readonly warnings: Diagnostic[];
   /** All that were looked for, there or not. */
   readonly files: string[];
@@ -60,14 +39,16 @@ interface Imports {
 /** A file that is missing or broken is a warning: it belongs to another program and must not stop this one. */
 export async function readImports(options: ImportOptions): Promise<Imports> {
   const { document, baseDir, home, list, userHome } = options;
-  const imports: Imports = { layers: [], problems: [], warnings: [], files: [] };
+  const imports: Imports = { layers: [], warnings: [], files: [] };
   const seen = new Set(options.file === null ? [] : [options.file]);
   for (const [index, item] of list.entries()) {
     const path = ["import", index];
-    if (CLIENT_NAMES.has(item)) {
-      const message = "importing by client name is not built in this version";
-      const hint = "give the path of its config file";
-      imports.problems.push(document.report(path, { severity: "error", code: "not_built", message, hint }));
+    if (isClientId(item)) {
+      const reason = await readClient(item, options, seen, imports);
+      if (reason !== undefined) {
+        const message = `${reason}; nothing is imported from it`;
+        imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
+      }
       continue;
     }
     const file = resolve(baseDir, expandTilde(item, userHome));
@@ -97,6 +78,33 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
     });
   }
   return imports;
+}
+
+function isClientId(item: string): item is ClientId {
+  return CLIENT_IDS.some((id) => id === item);
+}
+
+/** Why there is nothing to read, if so. */
+async function readClient(
+  id: ClientId,
+  { baseDir, env }: ImportOptions,
+  seen: Set<string>,
+  imports: Imports,
+): Promise<string | undefined> {
+  // Loaded when a config names a client: readers of YAML and TOML are large.
+  const [{ clientById }, { isInstalled, serversOfClient, thisPlace }] = await Promise.all([
+    import("../clients/clients.ts"),
+    import("./client-servers.ts"),
+  ]);
+  const client = clientById(id);
+  if (client === undefined) return `there is no client ${id}`;
+  const place = thisPlace(env, baseDir);
+  const { layers, warnings, broken, files } = await serversOfClient(client, place);
+  imports.layers.push(...layers.filter(({ file }) => !seen.has(file)));
+  imports.warnings.push(...warnings, ...broken.map((problem) => skipped(problem, "the file is skipped")));
+  imports.files.push(...files.filter((file) => !seen.has(file)));
+  for (const file of files) seen.add(file);
+  return isInstalled(client, place) || layers.length > 0 ? undefined : `${client.name} is not installed here`;
 }
 
 const MISSING = "does not exist";

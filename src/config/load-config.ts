@@ -66,8 +66,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     home: options.config === undefined ? home : null,
     list: config.import,
     userHome: userHome(env),
+    env,
   });
-  problems.push(...imports.problems);
   warnings.push(...imports.warnings);
 
   const servers = mergeLayers([{ file: document.file, servers: primary.servers }, ...imports.layers], warnings);

@@ -85,20 +85,6 @@ describe("imports", () => {
     );
   });
 
-  it("by a client's name are refused with what to do", async () => {
-    const place = new Workplace();
-    const problems = await place.problems({ file: place.write("toolcrib.json", { import: ["claude-desktop"] }) });
-    expect(problems).toMatchObject([
-      {
-        code: "not_built",
-        path: "import[0]",
-        line: 3,
-        message: "importing by client name is not built in this version",
-        hint: "give the path of its config file",
-      },
-    ]);
-  });
-
   it("of another Toolcrib config bring its servers only", async () => {
     const place = new Workplace();
     place.write("sub/toolcrib.json", {

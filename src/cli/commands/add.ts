@@ -6,6 +6,7 @@ import type { Invocation } from "../command.ts";
 import { showEdit, targetFile } from "../config-target.ts";
 import { warnOfEntry } from "../entry-warnings.ts";
 import { LOCAL_SOURCE } from "../local-source.ts";
+import { recoverKilled } from "../recover-install.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags } = invocation;
@@ -16,6 +17,7 @@ export async function run(invocation: Invocation): Promise<number> {
     });
   }
   const entry = entryFrom(invocation);
+  await recoverKilled(invocation);
   const file = targetFile(invocation);
   const replace = flags.has("force");
   const result = await addServer(file, id, entry, { replace, dryRun: flags.has("dryRun") }).catch((error: unknown) => {

@@ -5,6 +5,7 @@ import { loadQuietly } from "../command-config.ts";
 import { type Check, configCheck, configErrorCheck, homeCheck, nodeCheck } from "../doctor/machine-checks.ts";
 import { serverChecks } from "../doctor/server-checks.ts";
 import { shadowingChecks } from "../doctor/shadowing-checks.ts";
+import { skillChecks } from "../doctor/skill-checks.ts";
 import { withHub } from "../running-hub.ts";
 
 /** Exits 0 when nothing failed; warnings are told and harm nothing. */
@@ -38,7 +39,7 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
         // Also those that connect only when asked to: this is asking.
         running.connect(config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         await running.settled();
-        checks.push(...serverChecks(running), ...shadowingChecks(running));
+        checks.push(...skillChecks(running), ...serverChecks(running), ...shadowingChecks(running));
         return 0;
       },
       { config, onWarning },

@@ -1,31 +1,33 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
-import { invalidConfig, renderDiagnostic } from "../../config/diagnostics.ts";
-import { readDialect } from "../../config/dialects/detect.ts";
+import { basename, join } from "node:path";
 import { addServer } from "../../config/edit-config.ts";
-import { expandTilde, userHome } from "../../config/find-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { parseConfigText } from "../../config/read-document.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
+import { type ImportSource, readSource } from "../clients/import-source.ts";
+import { adviceFor, type PlainCredential, plainCredentials } from "../clients/plain-credentials.ts";
 import type { Invocation } from "../command.ts";
 import { showDiff, targetFile } from "../config-target.ts";
 import { type ImportStep, planImport } from "../import-plan.ts";
+import { recoverKilled } from "../recover-install.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { args, cwd, env, flags, out } = invocation;
-  const [named = ""] = args;
-  const source = resolve(cwd, expandTilde(named, userHome(env)));
+  const { args, flags, out } = invocation;
+  await recoverKilled(invocation);
   const target = targetFile(invocation);
-  if (source === target) throw new ToolcribError("invalid_arguments", `${source} is the config itself.`);
+  const source = await readSource(invocation, args[0] ?? "");
+  if (source.files.includes(target)) throw new ToolcribError("invalid_arguments", `${target} is the config itself.`);
 
-  const incoming = readServers(invocation, named, source);
   const onConflict = flags.has("force") ? "replace" : flags.has("rename") ? "rename" : "refuse";
-  const steps = planImport(incoming, await serversOf(invocation, target), onConflict);
+  const steps = planImport(source.servers, await serversOf(invocation, target), onConflict);
   assertNoConflict(steps, target);
 
-  const facts = factsOf(steps, source);
+  const credentials = steps
+    .filter(({ action }) => action !== "same")
+    .flatMap(({ id, entry }) => plainCredentials(id, entry));
+  for (const credential of credentials) out.warn(adviceFor(credential));
+  const facts = factsOf(steps, source, credentials);
   if (flags.has("dryRun")) {
     await showDryRun(invocation, steps, target, facts);
     return 0;
@@ -34,33 +36,6 @@ export async function run(invocation: Invocation): Promise<number> {
   if (out.json) out.value({ ...facts, file: target });
   else show(out, steps, target);
   return 0;
-}
-
-/** Entries that cannot be read are told of and left out; a file without any that can is an error. */
-function readServers({ out, env }: Invocation, named: string, source: string): ServerSpec[] {
-  if (!existsSync(source)) {
-    throw new ToolcribError("not_found", `There is no file ${source}.`, {
-      hint: /^[a-z-]+$/.test(named)
-        ? "Importing by a client's name is not built in this version; give its config file."
-        : undefined,
-    });
-  }
-  const document = parseConfigText(source, readFileSync(source, "utf8"));
-  if (document.errors.length > 0) throw invalidConfig(document.errors);
-  const { servers, roleServers, warnings, problems } = readDialect(document.value, {
-    file: source,
-    document,
-    userHome: userHome(env),
-  });
-  if (servers.length === 0 && problems.length > 0) throw invalidConfig(problems);
-  for (const diagnostic of [...document.warnings, ...warnings, ...problems]) out.warn(renderDiagnostic(diagnostic));
-  for (const [role, theirs] of Object.entries(roleServers)) {
-    out.warn(
-      `${source}: servers of the agent ${role} alone are not imported: ${theirs.map(({ id }) => id).join(", ")}`,
-    );
-  }
-  if (servers.length === 0) throw new ToolcribError("not_found", `${source} has no MCP servers.`);
-  return servers;
 }
 
 async function serversOf({ cwd, env }: Invocation, target: string): Promise<readonly ServerSpec[]> {
@@ -107,18 +82,29 @@ interface Facts {
   readonly added: readonly string[];
   readonly replaced: readonly string[];
   readonly renamed: readonly { from: string; to: string }[];
+  /** There already, by the ids that they have in the source. */
   readonly skipped: readonly string[];
+  /** Entries of the source that start Toolcrib itself. */
+  readonly leftOut: readonly string[];
+  /** Credentials in plain text among what is brought in. */
+  readonly credentials: readonly PlainCredential[];
 }
 
-function factsOf(steps: readonly ImportStep[], source: string): Facts {
+function factsOf(
+  steps: readonly ImportStep[],
+  { name, own }: ImportSource,
+  credentials: readonly PlainCredential[],
+): Facts {
   const ids = (action: ImportStep["action"]): string[] =>
     steps.filter((step) => step.action === action).map((step) => step.id);
   return {
-    source,
+    source: name,
     added: ids("add"),
     replaced: ids("replace"),
     renamed: steps.filter((step) => step.action === "rename").map(({ from, id }) => ({ from, to: id })),
-    skipped: ids("same"),
+    skipped: steps.filter((step) => step.action === "same").map((step) => step.from),
+    leftOut: own,
+    credentials,
   };
 }
 
@@ -133,6 +119,6 @@ const WORDS = {
 function show(out: Invocation["out"], steps: readonly ImportStep[], target: string): void {
   out.line(target);
   for (const { from, id, action } of steps) {
-    out.line(`  ${id}  ${WORDS[action]}${from === id ? "" : ` (${from} in the file)`}`);
+    out.line(`  ${id}  ${WORDS[action]}${from === id ? "" : ` (${from} there)`}`);
   }
 }

@@ -3,29 +3,48 @@ import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { nearest } from "../../config/nearest.ts";
+import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../arguments/describe.ts";
 import type { Flags, Invocation } from "../command.ts";
 import { LOCAL_SOURCE } from "../local-source.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
+import { plain } from "../skill/describe.ts";
 import type { Column } from "../table.ts";
 
 export function run(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
     const [server] = invocation.args;
-    await connect(running, server);
-    tellUnreachable(invocation, running, server);
+    const source = server === SKILLS && !hasServer(running, SKILLS) ? SKILLS_SOURCE : server;
+    // Who asks for one server does not ask about skills.
+    if (source === undefined || source === SKILLS_SOURCE) {
+      for (const message of running.skillWarnings) invocation.out.warn(plain(message, Infinity));
+    }
+    await connect(running, source);
+    tellUnreachable(invocation, running, source);
     const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
-      (capability) => server === undefined || capability.origin.source === server,
+      (capability) => source === undefined || isOf(capability, source),
     );
     if (shown.length === 0) assertSomethingAnswered(running);
     if (invocation.out.json) invocation.out.value(shown.map(entryOf));
-    else show(invocation, shown);
+    else show(invocation, shown, (id) => hasServer(running, id));
     return 0;
   });
 }
 
+/** What the user's own skills are called here, unless a server is called so. */
+const SKILLS = "skills";
+
+function hasServer({ hub }: RunningHub, id: string): boolean {
+  return hub.config.servers.some((spec) => spec.id === id);
+}
+
+/** Of a server also the skills that it offers. */
+function isOf({ origin }: Capability, source: string): boolean {
+  return origin.source === source || origin.source === serverSkills(source);
+}
+
 async function connect(running: RunningHub, server: string | undefined): Promise<void> {
-  if (server === LOCAL_SOURCE) return;
+  if (server === LOCAL_SOURCE || server === SKILLS_SOURCE) return;
   if (server === undefined) running.connectAuto();
   else running.connect([requireServer(running, server)]);
   await running.settled();
@@ -103,21 +122,30 @@ function over(definition: JsonObject, ours: JsonObject): JsonObject {
   return { ...ours, ...definition, ...ours };
 }
 
-const COLUMNS: readonly Column<Capability>[] = [
-  { title: "NAME", cell: (capability) => capability.name },
-  { title: "SERVER", cell: (capability) => capability.origin.source },
-  { title: "DESCRIPTION", cell: ({ definition }) => definition.description ?? definition.title ?? "", shrink: true },
-];
+function columns(isServer: (id: string) => boolean): readonly Column<Capability>[] {
+  return [
+    { title: "NAME", cell: (capability) => capability.name },
+    { title: "SERVER", cell: ({ origin }) => serverCell(origin.source, isServer) },
+    { title: "DESCRIPTION", cell: ({ definition }) => definition.description ?? definition.title ?? "", shrink: true },
+  ];
+}
+
+/** As `toolcrib list <server>` takes it. */
+function serverCell(source: string, isServer: (id: string) => boolean): string {
+  if (source === SKILLS_SOURCE) return isServer(SKILLS) ? source : SKILLS;
+  return source.startsWith(serverSkills("")) ? source.slice(serverSkills("").length) : source;
+}
+
 const KIND_COLUMN: Column<Capability> = { title: "KIND", cell: (capability) => capability.kind };
 
-function show({ out, flags }: Invocation, shown: readonly Capability[]): void {
+function show({ out, flags }: Invocation, shown: readonly Capability[], isServer: (id: string) => boolean): void {
   if (shown.length === 0) {
     out.note("Nothing to list. `toolcrib add` adds a server, `toolcrib status` shows those there are.");
     return;
   }
   const mixed = new Set(shown.map((capability) => capability.kind)).size > 1;
   if (!flags.has("schema")) {
-    out.table(mixed ? [KIND_COLUMN, ...COLUMNS] : COLUMNS, shown);
+    out.table(mixed ? [KIND_COLUMN, ...columns(isServer)] : columns(isServer), shown);
     return;
   }
   for (const [index, capability] of shown.entries()) {

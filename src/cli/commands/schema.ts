@@ -1,8 +1,15 @@
-import { configJsonSchema } from "../../config/json-schema.ts";
 import type { Invocation } from "../command.ts";
 
 /** The same with and without --json: it is JSON either way. */
-export function run({ out }: Invocation): Promise<number> {
-  out.value(configJsonSchema());
-  return Promise.resolve(0);
+export async function run({ out, flags }: Invocation): Promise<number> {
+  out.value(await (flags.has("skill") ? skillSchema() : configSchema()));
+  return 0;
+}
+
+async function configSchema(): Promise<unknown> {
+  return (await import("../../config/json-schema.ts")).configJsonSchema();
+}
+
+async function skillSchema(): Promise<unknown> {
+  return (await import("../../skills/schema/json-schema.ts")).skillJsonSchema();
 }

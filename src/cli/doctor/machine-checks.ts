@@ -7,7 +7,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ToolcribError } from "../../model/errors.ts";
 
 export interface Check {
-  readonly area: "node" | "home" | "config" | "hub" | "server";
+  readonly area: "node" | "home" | "config" | "skills" | "hub" | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
   /** What to do about it. */

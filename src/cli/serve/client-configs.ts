@@ -1,4 +1,10 @@
-/** What to paste into the common agent clients, so that they find this hub. */
+/** What to paste into the common agent clients, so that they find this hub. `toolcrib connect` writes the same. */
+import { claudeDesktop } from "../../clients/claude-desktop.ts";
+import type { AgentClient, WrittenServer } from "../../clients/client.ts";
+import { cursor } from "../../clients/cursor.ts";
+import { vscode } from "../../clients/vscode.ts";
+import { gatewayCommand } from "../../hub/clients/gateway-command.ts";
+
 export interface HubAddress {
   /** Address of the MCP endpoint. */
   readonly url: string;
@@ -13,24 +19,31 @@ export interface ClientSnippet {
   readonly text: string;
 }
 
+const ID = "toolcrib";
 const TOKEN = "Bearer <token>";
 
 export function clientSnippets({ url, needsToken, configFile }: HubAddress): ClientSnippet[] {
   const headers = needsToken ? { headers: { Authorization: TOKEN } } : {};
-  const json = (value: unknown): string => JSON.stringify(value);
+  const hub: WrittenServer = { url, transport: "http", ...headers };
   const claudeCode = [
-    "claude mcp add --transport http toolcrib",
+    `claude mcp add --transport http ${ID}`,
     url,
     ...(needsToken ? [`--header "Authorization: ${TOKEN}"`] : []),
   ];
-  const args = ["mcp", ...(configFile === null ? [] : ["--config", configFile])];
   return [
     { client: "Claude Code", text: claudeCode.join(" ") },
-    { client: "Cursor (mcp.json)", text: json({ mcpServers: { toolcrib: { url, ...headers } } }) },
-    { client: "VS Code (.vscode/mcp.json)", text: json({ servers: { toolcrib: { type: "http", url, ...headers } } }) },
+    { client: "Cursor (mcp.json)", text: fileWith(cursor, hub) },
+    { client: "VS Code (.vscode/mcp.json)", text: fileWith(vscode, hub) },
     {
       client: "Claude Desktop (claude_desktop_config.json)",
-      text: json({ mcpServers: { toolcrib: { command: "toolcrib", args } } }),
+      text: fileWith(claudeDesktop, gatewayCommand({ configFile })),
     },
   ];
+}
+
+/** A whole file with this server alone. */
+function fileWith(client: AgentClient, server: WrittenServer): string {
+  const path = client.pathOf(ID, { scope: "user", path: "" }).filter((step) => typeof step === "string");
+  const entry: unknown = client.write(ID, server);
+  return JSON.stringify(path.reduceRight((inner, key) => ({ [key]: inner }), entry));
 }

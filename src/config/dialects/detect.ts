@@ -7,7 +7,7 @@ import { Document } from "../document.ts";
 import { foundIn } from "../schema-words.ts";
 import { readAcp } from "./acp.ts";
 import { readClaude } from "./claude.ts";
-import { EntryReader, type DialectName, type DialectRead } from "./entry.ts";
+import { EntryReader, type DialectRead, type FileDialect } from "./entry.ts";
 import { readList } from "./list.ts";
 import { readOpenclaw } from "./openclaw.ts";
 import { readToolcrib } from "./toolcrib.ts";
@@ -33,7 +33,7 @@ const OWN_KEYS = Object.keys(ConfigSchema.shape).filter((key) => key !== "mcpSer
 const OWN_FILE = /^toolcrib(?:\..*)?\.jsonc?$/;
 
 /** A value that is nobody's in particular counts as Toolcrib's own, whose strict messages help most. */
-export function detectDialect(value: unknown, file: string): DialectName {
+export function detectDialect(value: unknown, file: string): FileDialect {
   if (Array.isArray(value)) return "acp";
   if (!isJsonObject(value)) return "toolcrib";
   const name = basename(file);

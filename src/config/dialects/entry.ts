@@ -1,5 +1,6 @@
 /** What the dialects share: foreign names of keys, foreign forms of values, and the way from an entry to a ServerSpec. */
 import { dirname } from "node:path";
+import type { ClientId } from "../../clients/client.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
 import type { ConfigPath } from "../config-path.ts";
@@ -9,8 +10,13 @@ import { entryNode } from "../json-schema.ts";
 import { serverProblems, serverWarnings } from "../server-rules.ts";
 import { validate } from "../validate.ts";
 import { renameKeys } from "./aliases.ts";
+import { startsToolcrib } from "./own-entry.ts";
 
-export type DialectName = "toolcrib" | "claude" | "vscode" | "list" | "openclaw" | "acp";
+/** Forms that a file's content tells apart. */
+export type FileDialect = "toolcrib" | "claude" | "vscode" | "list" | "openclaw" | "acp";
+
+/** Or the client whose file it is, where that is known beforehand. */
+export type DialectName = FileDialect | ClientId;
 
 export interface DialectRead {
   readonly dialect: DialectName;
@@ -20,6 +26,8 @@ export interface DialectRead {
   readonly warnings: Diagnostic[];
   /** Entries that could not be read, and are not among the servers. */
   readonly problems: Diagnostic[];
+  /** Ids of entries that start Toolcrib itself, and are not among the servers. */
+  readonly own: readonly string[];
 }
 
 /** Reads the entries of one file and collects what there is to say about them. */
@@ -30,6 +38,7 @@ export class EntryReader {
   readonly warnings: Diagnostic[] = [];
   readonly problems: Diagnostic[] = [];
   readonly #dialect: DialectName;
+  readonly #own: string[] = [];
 
   constructor(document: Document, dialect: DialectName, options: { baseDir?: string; userHome: string }) {
     this.document = document;
@@ -50,6 +59,11 @@ export class EntryReader {
   readForeign(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
     if (!isJsonObject(raw)) {
       this.refuse(path, "wrong_server", "found no object; allowed is an object that describes a server");
+      return undefined;
+    }
+    if (startsToolcrib(id, raw)) {
+      this.#own.push(id);
+      this.warn(path, "own_entry", "this entry starts Toolcrib itself; it is left out");
       return undefined;
     }
     const draft = renameKeys(raw, (key, message) => this.warn([...path, ...key], "adapted", message));
@@ -119,6 +133,7 @@ export class EntryReader {
   }
 
   finish(servers: ServerSpec[], roleServers: Record<string, ServerSpec[]> = {}): DialectRead {
-    return { dialect: this.#dialect, servers, roleServers, warnings: this.warnings, problems: this.problems };
+    const { warnings, problems } = this;
+    return { dialect: this.#dialect, servers, roleServers, warnings, problems, own: this.#own };
   }
 }

@@ -1,0 +1,99 @@
+import { nearMatches } from "../../catalog/near-matches.ts";
+import type { WrittenServer } from "../../clients/client.ts";
+import { isInstalled } from "../../config/client-servers.ts";
+import { findConfig, toolcribHome } from "../../config/find-config.ts";
+import { planWrite, type WritePlan, type WriteRequest } from "../../hub/clients/plan-write.ts";
+import { gatewayCommand, readRecords, textOf, writeClientServers } from "../../hub/clients/write-client.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isLoopback } from "../../model/loopback.ts";
+import { fileFor, findClient, placeOf, scopeOf } from "../clients/find-client.ts";
+import { showClientDiff } from "../clients/show-change.ts";
+import { withChanges } from "../clients/with-changes.ts";
+import type { Invocation } from "../command.ts";
+import { loadForCommand } from "../command-config.ts";
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { args, env, flags, out } = invocation;
+  const client = findClient(args[0] ?? "");
+  const place = placeOf(invocation);
+  const file = fileFor(client, scopeOf(invocation), place);
+  const servers = await serversToWrite(invocation);
+  const request: WriteRequest = { client, file, servers, replace: flags.has("force") };
+  const home = toolcribHome(env);
+  warnOfPlainHttp(invocation);
+  if (file.scope === "user" && !isInstalled(client, place)) {
+    out.warn(`${client.name} does not seem to be installed here.`);
+  }
+
+  if (flags.has("dryRun")) {
+    const before = await textOf(file.path);
+    const plan = planWrite(before, request, await readRecords(home));
+    const after = plan.written.length === 0 ? before : plan.text;
+    showClientDiff(invocation, client, { file: file.path, before, after }, factsOf(request, plan));
+    return 0;
+  }
+  const plan = await withChanges(home, out, (changes) => writeClientServers({ ...request, changes, home }));
+  if (out.json) {
+    const facts = factsOf(request, plan);
+    out.value({ ...facts, file: file.path, changed: plan.written.length > 0, afterChange: client.afterChange });
+    return 0;
+  }
+  for (const id of plan.written) out.line(`Wrote ${id} into ${file.path}`);
+  for (const id of plan.present) out.line(`Nothing to change: ${id} is in ${file.path} already.`);
+  if (plan.written.length > 0) out.line(client.afterChange);
+  return 0;
+}
+
+/** The whole catalog under the name `toolcrib`, or single servers under their own names. */
+async function serversToWrite(invocation: Invocation): Promise<Record<string, WrittenServer>> {
+  const { flags, env, cwd } = invocation;
+  const url = flags.text("url");
+  const ids = flags.list("server");
+  const configFile = findConfig({ config: flags.text("config"), env, cwd });
+  if (ids.length === 0) {
+    return { toolcrib: url === undefined ? gatewayCommand({ configFile, env }) : addressOf(url) };
+  }
+  // A hub at another address has servers of its own.
+  if (url === undefined) assertKnown(ids, (await loadForCommand(invocation)).servers);
+  return Object.fromEntries(
+    ids.map((server) => [
+      server,
+      url === undefined ? gatewayCommand({ server, configFile, env }) : addressOf(url, server),
+    ]),
+  );
+}
+
+function assertKnown(ids: readonly string[], servers: readonly { readonly id: string }[]): void {
+  const known = servers.map(({ id }) => id);
+  for (const id of ids) {
+    if (known.includes(id)) continue;
+    const near = nearMatches(id, known);
+    throw new ToolcribError("not_found", `There is no server "${id}".`, {
+      hint: near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known servers: ${known.join(", ") || "none"}.`,
+    });
+  }
+}
+
+function addressOf(text: string, server?: string): WrittenServer {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new ToolcribError("invalid_arguments", "--url takes the address of a running hub.", {
+      hint: "`toolcrib serve` prints it: http://127.0.0.1:4700/mcp",
+    });
+  }
+  if (server !== undefined) url.searchParams.set("servers", server);
+  return { url: url.href, transport: url.pathname.endsWith("/sse") ? "sse" : "http" };
+}
+
+function warnOfPlainHttp({ flags, out }: Invocation): void {
+  // `addressOf` has parsed it by now.
+  const url = new URL(flags.text("url") ?? "https://localhost");
+  if (url.protocol !== "http:" || isLoopback(url.hostname)) return;
+  out.warn(
+    `${url.host} is addressed by plain http: anybody on the way can read and change what goes there. Use https.`,
+  );
+}
+
+function factsOf({ client, file, servers }: WriteRequest, { written, present }: WritePlan): Record<string, unknown> {
+  return { client: client.id, scope: file.scope, servers: Object.keys(servers), written, present };
+}

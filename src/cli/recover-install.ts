@@ -1,0 +1,42 @@
+/** Undoes what an install left that was killed in the middle, before a command uses its servers and secrets. */
+import { setTimeout as delay } from "node:timers/promises";
+import { toolcribHome } from "../config/find-config.ts";
+import { changesDir } from "../hub/changes-dir.ts";
+import { mayNeedRecovery } from "../hub/install/install-files.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { Invocation } from "./command.ts";
+
+/** Another command that is undoing the same is waited for so long. */
+const PATIENCE_MS = 5000;
+
+/** Costs a look at the home where there is nothing to do. An install of a living process is left alone. */
+export async function recoverKilled({ env, out }: Pick<Invocation, "env" | "out">): Promise<void> {
+  const home = toolcribHome(env);
+  if (!mayNeedRecovery(home)) return;
+  try {
+    const restored = await recover(home, env);
+    if (restored.length > 0)
+      out.warn(`A run that was killed left these half changed; they are as before: ${restored.join(", ")}`);
+  } catch (error) {
+    if (error instanceof ToolcribError) throw error;
+    // A home that cannot be written to: nothing can be undone there, and nothing more can go wrong.
+    const reason = error instanceof Error ? error.message : String(error);
+    out.warn(`What a run that was killed may have left in ${home} cannot be looked after: ${reason}`);
+  }
+}
+
+async function recover(home: string, env: NodeJS.ProcessEnv): Promise<string[]> {
+  const [{ recoverInstall }, { hasKilled }] = await Promise.all([
+    import("../hub/install/pending-install.ts"),
+    import("../files/change-set/recover.ts"),
+  ]);
+  const restored = await recoverInstall(home, env);
+  const until = performance.now() + PATIENCE_MS;
+  // Several clients may start their servers at once after a power cut. One of them undoes, and the others must not go on
+  // with what it has not got to yet.
+  while ((await hasKilled(changesDir(home))) && performance.now() < until) {
+    await delay(50);
+    restored.push(...(await recoverInstall(home, env)));
+  }
+  return restored;
+}

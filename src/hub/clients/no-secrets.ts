@@ -1,0 +1,91 @@
+/** Nothing that Toolcrib writes into another program's file may be a secret, or a reference that only Toolcrib reads. */
+import type { AgentClient, WrittenServer } from "../../clients/client.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isPlainText, looksLikeCredential } from "../../secrets/looks-like-secret.ts";
+import { maskTokens } from "../../secrets/token-shapes.ts";
+
+/** Throws `invalid_arguments` that names the server and the place, never the value. */
+export function assertNoSecrets(client: AgentClient, id: string, server: WrittenServer): void {
+  for (const { place, key, text } of textsOf(server)) {
+    const wrong = wrongIn(client, key, text);
+    if (wrong === undefined) continue;
+    throw new ToolcribError("invalid_arguments", `${id}: ${place} ${wrong}. ${client.name}'s file is not touched.`, {
+      hint:
+        "url" in server
+          ? `Leave it out, and give it to ${client.name} in its own way.`
+          : `Give the secret to Toolcrib, and let ${client.name} start the server with \`toolcrib mcp --server ${id}\`.`,
+    });
+  }
+}
+
+/** `postgres://me:password@host/db`, wherever it stands. */
+const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
+
+function wrongIn(client: AgentClient, key: string | undefined, text: string): string | undefined {
+  if (/secret:\/\//i.test(text)) return "holds a secret:// reference, which only Toolcrib can read";
+  if (key !== undefined && looksLikeCredential(key) && isPlainText(text) && !isOwnReference(client, text)) {
+    return "is a credential in plain text";
+  }
+  const [, password = ""] = PASSWORD_IN_ADDRESS.exec(text) ?? [];
+  if (isPlainText(password) && !isOwnReference(client, password)) return "holds a password in plain text";
+  // A path may look like anything.
+  return /[/\\]/.test(text) || maskTokens(text) === text ? undefined : "looks like a credential in plain text";
+}
+
+/** `${env:NAME}` in the client's own words. */
+function isOwnReference({ envReference }: AgentClient, text: string): boolean {
+  if (envReference === undefined) return false;
+  const [before = "", after = ""] = envReference("\0").split("\0");
+  const start = text.indexOf(before);
+  if (start === -1) return false;
+  const rest = text.slice(start + before.length);
+  const [name = ""] = /^[A-Za-z_]\w*/.exec(rest) ?? [];
+  return name !== "" && rest.slice(name.length).startsWith(after);
+}
+
+interface PlacedText {
+  readonly place: string;
+  /** The name that says what the text is. */
+  readonly key?: string;
+  readonly text: string;
+}
+
+function textsOf(server: WrittenServer): PlacedText[] {
+  if ("url" in server) return [...urlTexts(server.url), ...recordTexts("headers", server.headers)];
+  return [
+    { place: "command", text: server.command },
+    ...argumentTexts(server.args),
+    ...recordTexts("env", server.env),
+    ...(server.cwd === undefined ? [] : [{ place: "cwd", text: server.cwd }]),
+  ];
+}
+
+function recordTexts(place: string, record: Readonly<Record<string, string>> = {}): PlacedText[] {
+  return Object.entries(record).map(([key, text]) => ({ place: `${place}.${key}`, key, text }));
+}
+
+/** `--token=x`, `--token x`, and `Name: x` as programs take headers on the command line. */
+function argumentTexts(args: readonly string[]): PlacedText[] {
+  return args.flatMap((text, index): PlacedText[] => {
+    const place = `args[${index}]`;
+    const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(text) ?? [];
+    const [, header, headerValue] = /^([A-Za-z][\w-]*):(?!\/\/)\s*(.+)$/s.exec(text) ?? [];
+    const next = args[index + 1];
+    if (option !== undefined && value !== undefined) return [{ place, key: option, text: value }];
+    if (header !== undefined && headerValue !== undefined) return [{ place, key: header, text: headerValue }];
+    if (option !== undefined && next !== undefined && !next.startsWith("-")) {
+      return [{ place: `args[${index + 1}]`, key: option, text: next }];
+    }
+    return [{ place, text }];
+  });
+}
+
+function urlTexts(url: string): PlacedText[] {
+  const texts: PlacedText[] = [{ place: "url", text: url }];
+  if (!URL.canParse(url)) return texts;
+  const { username, password, searchParams } = new URL(url);
+  // A name alone may be a token as well.
+  if (username + password !== "") texts.push({ place: "url", key: "password", text: password || username });
+  for (const [key, text] of searchParams) texts.push({ place: `url?${key}`, key, text });
+  return texts;
+}

@@ -1,0 +1,33 @@
+/** Files of Toolcrib's home that speak of an install under way. Apart, because every skill command looks for them. */
+import { randomUUID } from "node:crypto";
+import { lstatSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, isAbsolute, join } from "node:path";
+import { changesDir } from "../changes-dir.ts";
+
+/** What an install has done outside of files. */
+export function pendingFile(home: string): string {
+  return join(home, "installing.json");
+}
+
+const TRIAL = "toolcrib-try-";
+
+/** A home for the hub that tries new servers. It is not there yet. */
+export function newTrialHome(): string {
+  return join(tmpdir(), `${TRIAL}${randomUUID()}`);
+}
+
+export function isTrialHome(dir: string): boolean {
+  return isAbsolute(dir) && basename(dir).startsWith(TRIAL);
+}
+
+/** One install or removal at a time. */
+export function installLock(home: string): string {
+  return join(home, "install");
+}
+
+export function mayNeedRecovery(home: string): boolean {
+  return [pendingFile(home), changesDir(home), `${installLock(home)}.lock`].some(
+    (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+  );
+}

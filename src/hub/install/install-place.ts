@@ -1,0 +1,26 @@
+/** The machine and the files that an install works on. */
+import { toolcribHome, userHome } from "../../config/find-config.ts";
+import { thisPlace } from "../../config/client-servers.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { ClientPlace } from "../../clients/client.ts";
+import type { SecretPlace } from "../../secrets/store-secret.ts";
+import type { ServerVariables } from "../../skills/servers/resolve.ts";
+
+export interface InstallPlace extends SecretPlace {
+  readonly cwd: string;
+  /** The config that servers are written into; it need not be there yet. */
+  readonly configFile: string;
+  readonly config: LoadedConfig;
+  /** As the files of clients are found. */
+  readonly clients: ClientPlace;
+}
+
+export function installPlace(given: Pick<InstallPlace, "env" | "cwd" | "configFile" | "config">): InstallPlace {
+  const { env, cwd } = given;
+  return { ...given, home: toolcribHome(env), userHome: userHome(env), clients: thisPlace(env, cwd) };
+}
+
+/** What `${CWD}` and the like stand for in a skill's templates. */
+export function variablesFor({ cwd, userHome: home, config }: InstallPlace, skillDir: string): ServerVariables {
+  return { CWD: cwd, WORKSPACE: config.config.workspaceDir ?? cwd, HOME: home, SKILL_DIR: skillDir };
+}

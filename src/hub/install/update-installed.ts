@@ -1,0 +1,174 @@
+/**
+ * Brings skills up to date with their sources, and with them what an install made of them: copies in clients' folders,
+ * `installed.json` and the lock file. Servers, and the copy that a server runs from, only an install changes.
+ */
+import { mkdir, rmdir } from "node:fs/promises";
+import { ChangeSet } from "../../files/change-set/change-set.ts";
+import { withLock } from "../../files/lock-file.ts";
+import type { SkillManifest } from "../../model/skill.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
+import { type UpdateOptions, type UpdateOutcome, updateSkills } from "../../skills/registry/update-skills.ts";
+import { changesDir } from "../changes-dir.ts";
+import { installLock } from "./install-files.ts";
+import {
+  type Installed,
+  installedFile,
+  type InstalledSkill,
+  parseInstalled,
+  readInstalled,
+  renderInstalled,
+} from "./installed-file.ts";
+import { withinChanges } from "./registry-changes.ts";
+import { folderState, placeSkill } from "./skill-copies.ts";
+import { parseSkillsLock, renderSkillsLock, sourceFromLock } from "./skills-lock.ts";
+
+export interface UpdatedSkills {
+  /** In the order of the manifests. */
+  readonly outcomes: readonly UpdateOutcome[];
+  /** Copies that were renewed. */
+  readonly renewed: readonly string[];
+  /** Copies that somebody edited, and that were left. */
+  readonly kept: readonly string[];
+}
+
+interface Options extends Omit<UpdateOptions, "put"> {
+  /** Toolcrib's. */
+  readonly home: string;
+}
+
+/** All that comes from one source changes at once, or stays as it was. */
+export async function updateInstalled(
+  registry: SkillRegistry,
+  manifests: readonly SkillManifest[],
+  { home, ...options }: Options,
+): Promise<UpdatedSkills> {
+  const renewed: string[] = [];
+  const kept: string[] = [];
+  const force = options.force === true;
+  const changing = <T>(change: (copies: Copies) => Promise<T>): Promise<T> =>
+    withChanges(home, registry, async (changes) => {
+      const copies = new Copies(registry, changes, home, force);
+      const result = await change(copies);
+      await changes.done();
+      renewed.push(...copies.renewed);
+      kept.push(...copies.kept);
+      return result;
+    });
+  const outcomes = await updateSkills(registry, manifests, {
+    ...options,
+    put: (skills, given, resolved) =>
+      changing(async (copies) => {
+        const result = await registry.put(skills, { ...given, ...withinChanges(copies.changes) });
+        await copies.follow([...result.imported, ...result.unchanged], resolved);
+        return result;
+      }),
+  });
+  // Somebody may have imported the new state before: then only the copies are behind.
+  const behind = options.dryRun === true ? [] : await behindOf(home, outcomes);
+  if (behind.length > 0) await changing((copies) => copies.follow(behind, undefined));
+  return { outcomes, renewed, kept };
+}
+
+async function behindOf(home: string, outcomes: readonly UpdateOutcome[]): Promise<SkillManifest[]> {
+  const installed = await readInstalled(home);
+  return outcomes
+    .filter(({ status, before }) => status === "unchanged" && isBehind(recordOf(installed, before), before))
+    .map(({ before }) => before);
+}
+
+async function withChanges<T>(
+  home: string,
+  registry: SkillRegistry,
+  work: (changes: ChangeSet) => Promise<T>,
+): Promise<T> {
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  return withLock(installLock(home), async () => {
+    const changes = new ChangeSet({ journalDir: changesDir(home) });
+    try {
+      return await work(changes);
+    } catch (error) {
+      await changes.undo();
+      throw error;
+    } finally {
+      await registry.sweep();
+      await rmdir(changesDir(home)).catch(() => undefined);
+    }
+  });
+}
+
+/** Lets the copies of skills follow the registry, as part of a change set. */
+class Copies {
+  readonly changes: ChangeSet;
+  readonly renewed: string[] = [];
+  readonly kept: string[] = [];
+  readonly #registry: SkillRegistry;
+  readonly #home: string;
+  readonly #force: boolean;
+
+  constructor(registry: SkillRegistry, changes: ChangeSet, home: string, force: boolean) {
+    this.#registry = registry;
+    this.changes = changes;
+    this.#home = home;
+    this.#force = force;
+  }
+
+  async follow(manifests: readonly SkillManifest[], resolved: string | undefined): Promise<void> {
+    const installed = await readInstalled(this.#home);
+    const records = new Map<string, InstalledSkill>();
+    for (const manifest of manifests) {
+      const record = recordOf(installed, manifest);
+      if (record === undefined || !isBehind(record, manifest)) continue;
+      records.set(manifest.id, await this.#renew(manifest, record));
+      await this.#lock(manifest, record, resolved);
+    }
+    if (records.size === 0) return;
+    const file = installedFile(this.#home);
+    await this.changes.editFile(file, (text) =>
+      renderInstalled({ ...parseInstalled(file, text), ...Object.fromEntries(records) }),
+    );
+  }
+
+  async #renew(manifest: SkillManifest, record: InstalledSkill): Promise<InstalledSkill> {
+    const { digest } = manifest;
+    const targets = new Set<string>();
+    for (const folder of record.folders) {
+      const state = await folderState(folder.path, folder.digest);
+      // One that was taken away is not wanted any more.
+      if (state === "absent") continue;
+      if (state === "unchanged" || this.#force) targets.add(folder.path);
+      else this.kept.push(folder.path);
+    }
+    const source = { dir: this.#registry.fileOf(manifest, "."), files: manifest.facts.files };
+    await placeSkill(this.changes, source, [...targets]);
+    this.renewed.push(...targets);
+    const folders = record.folders.map((folder) => (targets.has(folder.path) ? { ...folder, digest } : folder));
+    return { ...record, digest, folders };
+  }
+
+  /** The lock file follows where it speaks of the same source. */
+  async #lock(
+    { name, version, digest, source }: SkillManifest,
+    { lockFile }: InstalledSkill,
+    resolved: string | undefined,
+  ): Promise<void> {
+    await this.changes.editFile(lockFile, (text) => {
+      const lock = parseSkillsLock(lockFile, text);
+      const own = Object.hasOwn(lock, name) ? lock[name] : undefined;
+      if (own === undefined || own.digest === digest || sourceFromLock(own.source, lockFile) !== source) return text;
+      const { resolved: _before, ...rest } = own;
+      return renderSkillsLock({
+        ...lock,
+        [name]: { ...rest, version, digest, ...(resolved === undefined ? {} : { resolved }) },
+      });
+    });
+  }
+}
+
+function recordOf(installed: Installed, { id }: SkillManifest): InstalledSkill | undefined {
+  return Object.hasOwn(installed, id) ? installed[id] : undefined;
+}
+
+/** What was installed from elsewhere is not renewed from here. */
+function isBehind(record: InstalledSkill | undefined, { digest, source }: SkillManifest): boolean {
+  return record !== undefined && record.source === source && record.digest !== digest;
+}
