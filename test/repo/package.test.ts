@@ -55,7 +55,8 @@ describe("the files", () => {
     ]) {
       expect(files).toContain(name);
     }
-    const allowed = /^(?:bin|dist)(?:\/|$)|^(?:package\.json|schema\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    const allowed =
+      /^(?:bin|dist)(?:\/|$)|^(?:package\.json|(?:skill\.)?schema\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
     expect(files.filter((name) => !allowed.test(name))).toEqual([]);
     expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$/.test(name))).toEqual([]);
   });
@@ -67,11 +68,11 @@ describe("the files", () => {
     expect(licences.match(/Permission is hereby granted/g)).toHaveLength(BUNDLED.length);
   });
 
-  it("[spine-03] installs no development packages, and of the MCP SDK only what OAuth needs", () => {
+  it("[spine-03] installs no development packages, and of the MCP SDK only what OAuth and the skills extension need", () => {
     const packages = readdirSync(join(consumer, "node_modules"));
     for (const name of ["@aws-sdk", "@google-cloud", "vitest", "typescript", "rolldown", "commander"])
       expect(packages).not.toContain(name);
-    expect(readdirSync(join(consumer, "node_modules", "@modelcontextprotocol"))).toEqual(["client", "core"]);
+    expect(readdirSync(join(consumer, "node_modules", "@modelcontextprotocol"))).toEqual(["client", "core", "server"]);
   });
 
   it("[spine-03] has every file that the manifest's exports and bin name", () => {
