@@ -37,7 +37,8 @@ function decoded(raw: string): string {
     throw refused("hold no \\, # or control character");
   const segments = path.split("/").slice(1);
   if (segments.at(-1) === "") segments.pop();
-  if (segments.some((segment) => segment === "" || segment === "." || segment === "..")) {
+  // Also with spaces around them, which many cut off.
+  if (segments.some((segment) => ["", ".", ".."].includes(segment.trim()))) {
     throw refused("hold no empty segment, . or ..");
   }
   return path;
