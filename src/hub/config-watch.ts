@@ -1,8 +1,9 @@
 /** Notices that a config file, or a file that it imports, has other content than before. */
 import { createHash } from "node:crypto";
-import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Clock, systemClock } from "../model/clock.ts";
+import { FolderWatchers } from "./folder-watchers.ts";
 
 export interface WatchOptions {
   readonly clock?: Clock;
@@ -23,23 +24,16 @@ export function watchConfig(files: readonly string[], onChange: () => void, opti
   return () => watched.close();
 }
 
-interface WatchedFolder {
-  readonly watcher: FSWatcher;
-  /** A folder that was replaced has the same path and is another one. */
-  readonly inode: number;
-}
-
 class WatchedFiles {
   readonly #files: readonly string[];
   readonly #onChange: () => void;
   readonly #clock: Clock;
   readonly #pauseMs: number;
-  readonly #folders = new Map<string, WatchedFolder>();
+  readonly #folders: FolderWatchers;
   /** What was told of last, and what was seen last. */
   #told: string;
   #seen: string;
   #stopTimer: (() => void) | undefined;
-  #stopPolling: (() => void) | undefined;
   #closed = false;
 
   constructor(files: readonly string[], onChange: () => void, { clock, debounceMs }: WatchOptions) {
@@ -49,15 +43,21 @@ class WatchedFiles {
     // Content counts when two looks in a row find the same.
     this.#pauseMs = (debounceMs ?? DEFAULT_DEBOUNCE_MS) / 2;
     this.#told = this.#seen = contentOf(files);
+    this.#folders = new FolderWatchers({
+      clock: this.#clock,
+      onEvent: this.#lookSoon,
+      pollMs: POLL_MS,
+      onPoll: () => {
+        if (!this.#closed) this.#look();
+      },
+    });
     this.#watchFolders();
   }
 
   close(): void {
     this.#closed = true;
     this.#stopTimer?.();
-    this.#stopPolling?.();
-    for (const { watcher } of this.#folders.values()) watcher.close();
-    this.#folders.clear();
+    this.#folders.close();
   }
 
   /** A look that is due already is not put off: in a busy folder it would never come. */
@@ -83,33 +83,7 @@ class WatchedFiles {
 
   /** True if a folder is watched that was not before. */
   #watchFolders(): boolean {
-    const wanted = new Map(this.#files.flatMap(foldersOf).map(({ path, inode }) => [path, inode]));
-    for (const [path, { watcher, inode }] of this.#folders) {
-      if (wanted.get(path) === inode) continue;
-      watcher.close();
-      this.#folders.delete(path);
-    }
-    let isNew = false;
-    for (const [path, inode] of wanted) {
-      if (this.#folders.has(path)) continue;
-      try {
-        const watcher = watch(path, { persistent: false }, this.#lookSoon);
-        // As when the folder is removed.
-        watcher.on("error", this.#lookSoon);
-        this.#folders.set(path, { watcher, inode });
-        isNew = true;
-      } catch {
-        this.#poll();
-      }
-    }
-    return isNew;
-  }
-
-  #poll(): void {
-    this.#stopPolling ??= this.#clock.after(POLL_MS, () => {
-      this.#stopPolling = undefined;
-      if (!this.#closed) this.#look();
-    });
+    return this.#folders.follow(new Map(this.#files.flatMap(foldersOf).map(({ path, inode }) => [path, inode])));
   }
 }
 

@@ -1,4 +1,5 @@
 /** A home like a person's, and the skill command run in it. */
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -49,4 +50,19 @@ export function environment(place: Workspace, env: NodeJS.ProcessEnv = {}): Node
 export function addProgram(place: Workspace, name: string, script: string): void {
   mkdirSync(join(place.dir, "bin"), { recursive: true });
   writeFileSync(join(place.dir, "bin", name), `#!${process.execPath}\n${script}`, { mode: 0o755 });
+}
+
+/** Plays the person at a terminal: gives each answer when its question is shown, and gets all that was shown in the end. */
+export async function answered(child: ChildProcessWithoutNullStreams, answers: [string, string][]): Promise<string> {
+  let shown = "";
+  child.stdout.on("data", (chunk) => {
+    shown += String(chunk);
+    const [next] = answers;
+    if (next === undefined || !shown.includes(next[0])) return;
+    answers.shift();
+    // The terminal is switched to hidden input right after the question.
+    setTimeout(() => child.stdin.write(next[1]), 300);
+  });
+  await new Promise((done) => child.on("close", done));
+  return shown;
 }

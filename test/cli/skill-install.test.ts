@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { isAlive } from "../../src/files/is-alive.ts";
 import { filesServer, memoryServer, put, treeOf, writeSkill } from "../hub/install/skills.ts";
 import { SKILL_TEXT, tgzOf, zipOf } from "../skills/fetch/archives.ts";
-import { addProgram, environment, furnished, run, runReal } from "./furnished-home.ts";
+import { addProgram, answered, environment, furnished, run, runReal } from "./furnished-home.ts";
 import { MAIN, type Workspace } from "./run-cli.ts";
 
 const TOKEN = "canary-recall-token-5521";
@@ -262,16 +262,7 @@ describe("questions on a terminal", () => {
         ["RECALL_TOKEN, Token of the service (it is not shown): ", `${TOKEN}\r`],
         ["Set up and start files, recall? [y/N] ", "y\r"],
       ];
-      let shown = "";
-      child.stdout.on("data", (chunk) => {
-        shown += String(chunk);
-        const [next] = answers;
-        if (next === undefined || !shown.includes(next[0])) return;
-        answers.shift();
-        // The terminal is switched to hidden input right after the question.
-        setTimeout(() => child.stdin.write(next[1]), 300);
-      });
-      await new Promise((done) => child.on("close", done));
+      const shown = await answered(child, answers);
       expect(answers).toEqual([]);
       expect(shown).toContain("Installed notes as skill-notes");
       expect(shown).toContain("files: Reads and writes the notes.");

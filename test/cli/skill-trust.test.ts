@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesServer, MEMORY_SERVER, memoryServer, treeOf, writeSkill } from "../hub/install/skills.ts";
-import { environment, furnished, run } from "./furnished-home.ts";
+import { answered, environment, furnished, run } from "./furnished-home.ts";
 import { MAIN } from "./run-cli.ts";
 
 const AWS = "canary-aws-key-7719";
@@ -75,16 +75,7 @@ describe("variables of the user's environment", () => {
         ["empty for AWS_SECRET_ACCESS_KEY of your environment): ", "\r"],
         ["Set up and start weather? [y/N] ", `${answer}\r`],
       ];
-      let shown = "";
-      child.stdout.on("data", (chunk) => {
-        shown += String(chunk);
-        const [next] = answers;
-        if (next === undefined || !shown.includes(next[0])) return;
-        answers.shift();
-        // The terminal is switched to hidden input right after the question.
-        setTimeout(() => child.stdin.write(next[1]), 300);
-      });
-      await new Promise((done) => child.on("close", done));
+      const shown = await answered(child, answers);
       expect(answers).toEqual([]);
       expect(shown).not.toContain(AWS);
       expect(shown).toContain("AWS_SECRET_ACCESS_KEY of your environment goes to the server weather.");

@@ -2,9 +2,10 @@
  * Notices changes anywhere below some folders. Folders are watched one by one and files not at all: Node's recursive watch
  * loses a file that is replaced by a rename, which is how editors save, and takes a watch for every file.
  */
-import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../model/clock.ts";
+import { FolderWatchers } from "../folder-watchers.ts";
 
 /** How long things must rest before a change counts. */
 const REST_MS = 300;
@@ -12,12 +13,6 @@ const REST_MS = 300;
 const POLL_MS = 5000;
 const MOST_FOLDERS = 20_000;
 const DEEPEST = 8;
-
-interface Watched {
-  readonly watcher: FSWatcher;
-  /** A folder that was replaced has the same path and is another one. */
-  readonly inode: number;
-}
 
 /** The returned function ends it. */
 export function watchFolders(roots: readonly string[], onChange: () => void, clock: Clock): () => void {
@@ -29,24 +24,22 @@ class WatchedFolders {
   readonly #roots: readonly string[];
   readonly #onChange: () => void;
   readonly #clock: Clock;
-  readonly #folders = new Map<string, Watched>();
+  readonly #folders: FolderWatchers;
   #stopTimer: (() => void) | undefined;
-  #stopPolling: (() => void) | undefined;
   #closed = false;
 
   constructor(roots: readonly string[], onChange: () => void, clock: Clock) {
     this.#roots = roots;
     this.#onChange = onChange;
     this.#clock = clock;
+    this.#folders = new FolderWatchers({ clock, onEvent: this.#soon, pollMs: POLL_MS, onPoll: this.#soon });
     this.#watchAll();
   }
 
   close(): void {
     this.#closed = true;
     this.#stopTimer?.();
-    this.#stopPolling?.();
-    for (const { watcher } of this.#folders.values()) watcher.close();
-    this.#folders.clear();
+    this.#folders.close();
   }
 
   readonly #soon = (): void => {
@@ -62,28 +55,7 @@ class WatchedFolders {
   #watchAll(): void {
     const wanted = new Map<string, number>();
     for (const root of this.#roots) collect(root, wanted);
-    for (const [path, { watcher, inode }] of this.#folders) {
-      if (wanted.get(path) === inode) continue;
-      watcher.close();
-      this.#folders.delete(path);
-    }
-    for (const [path, inode] of wanted) {
-      if (this.#folders.has(path)) continue;
-      try {
-        const watcher = watch(path, { persistent: false }, this.#soon);
-        watcher.on("error", this.#soon);
-        this.#folders.set(path, { watcher, inode });
-      } catch {
-        this.#poll();
-      }
-    }
-  }
-
-  #poll(): void {
-    this.#stopPolling ??= this.#clock.after(POLL_MS, () => {
-      this.#stopPolling = undefined;
-      this.#soon();
-    });
+    this.#folders.follow(wanted);
   }
 }
 
