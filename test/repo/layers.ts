@@ -3,8 +3,8 @@ import { type ImportGraph, targetOf } from "../support/import-graph.ts";
 
 export const LAYERS: readonly (readonly string[])[] = [
   ["model"],
-  ["files"],
-  ["telemetry", "store", "secrets", "clients", "policy", "guard", "schemas"],
+  ["files", "contract"],
+  ["telemetry", "store", "secrets", "clients", "policy", "guard", "schemas", "api-client"],
   ["config", "upstream", "skills", "tools"],
   ["catalog"],
   ["sessions"],

@@ -1,0 +1,70 @@
+/** Tools, resources, prompts and pins as the HTTP contract shows them. */
+import { z } from "zod";
+
+const Definition = z.record(z.string(), z.unknown());
+
+const PIN_STATES = ["same", "changed", "new", "gone", "unknown", "off"] as const;
+
+export const ToolInfoSchema = z
+  .object({
+    name: z.string().describe("The public name, the same at every door."),
+    server: z.string().describe("Id of its source: a server, `local`, or `toolcrib:skills`."),
+    tool: z.string().describe("Its name there."),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    inputSchema: Definition.optional().describe("Left out with `fields=summary`."),
+    outputSchema: Definition.optional(),
+    annotations: Definition.optional(),
+    fingerprint: z.string(),
+    pin: z.enum(PIN_STATES),
+    quarantined: z.string().optional().describe("Why it is not offered."),
+  })
+  .meta({ id: "Tool" });
+
+export const ResourceInfoSchema = z
+  .object({
+    uri: z.string(),
+    server: z.string(),
+    name: z.string(),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    mimeType: z.string().optional(),
+    template: z.boolean().describe("Whether `uri` is a template."),
+  })
+  .meta({ id: "Resource" });
+
+export const PromptInfoSchema = z
+  .object({
+    name: z.string(),
+    server: z.string(),
+    prompt: z.string().describe("Its name there."),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    arguments: z.array(Definition),
+  })
+  .meta({ id: "Prompt" });
+
+export const ResultSchema = z
+  .looseObject({
+    content: z.array(z.looseObject({ type: z.string() })),
+    structuredContent: z.unknown().optional(),
+    isError: z.boolean().optional(),
+  })
+  .describe("The MCP result, untouched but for the guard's marks.")
+  .meta({ id: "CallResult" });
+
+export const PinSchema = z
+  .object({
+    server: z.string(),
+    tool: z.string(),
+    state: z.enum(PIN_STATES).describe("`unknown` before the server is connected, `gone` if it no longer offers it."),
+    fingerprint: z.string(),
+    pinnedAt: z.string(),
+    diff: z.array(z.string()).optional().describe("Lines of what changed, for a changed one."),
+  })
+  .meta({ id: "Pin" });
+
+export type ToolInfo = z.output<typeof ToolInfoSchema>;
+export type ResourceInfo = z.output<typeof ResourceInfoSchema>;
+export type PromptInfo = z.output<typeof PromptInfoSchema>;
+export type PinInfo = z.output<typeof PinSchema>;

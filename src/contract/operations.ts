@@ -1,0 +1,343 @@
+/**
+ * What can be asked of a running hub, as one table: REST, the WebSocket's commands, their checks, the OpenAPI document and the
+ * typed client all come from it.
+ */
+import { z } from "zod";
+import type { Scope } from "../model/caller.ts";
+import { ServerIdSchema } from "../model/server-spec.ts";
+import { ANSWERS, ApprovalSchema, AuditEntrySchema, AuditVerdictSchema, OverviewSchema } from "./activity.ts";
+import { SessionDetailSchema, SessionInfoSchema } from "./activity.ts";
+import { PinSchema, PromptInfoSchema, ResourceInfoSchema, ResultSchema, ToolInfoSchema } from "./catalog.ts";
+import { SERVER_STATES, ServerConfigSchema, ServerDetailSchema, ServerInfoSchema } from "./server.ts";
+import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings.ts";
+import {
+  ImportedSkillSchema,
+  ScannedSkillSchema,
+  SkillDetailSchema,
+  SkillFailureSchema,
+  SkillInfoSchema,
+  SkillPlaceSchema,
+} from "./skill.ts";
+
+export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+  readonly scope: Scope;
+  readonly summary: string;
+  readonly input: Input;
+  readonly output: Output;
+}
+
+function operation<Input extends z.ZodType, Output extends z.ZodType>(
+  given: Operation<Input, Output>,
+): Operation<Input, Output> {
+  return given;
+}
+
+const Id = z.string().min(1).max(512);
+/** In a query numbers and truth values come as text. */
+const Limit = z.coerce.number().int().min(1).max(1000).default(100).describe("Entries per page.");
+const Flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
+const Cursor = z.string().max(2000).optional().describe("`nextCursor` of the page before.");
+const Paged = { limit: Limit, cursor: Cursor };
+const Query = z.string().max(200).optional();
+const NextCursor = z.string().optional().describe("There is more; absent on the last page.");
+const Args = z.record(z.string(), z.unknown());
+const Path = z.string().min(1).max(4096).describe("A folder on the hub's machine; `~` is the home.");
+
+const ImportResult = z.object({
+  imported: z.array(ImportedSkillSchema),
+  unchanged: z.array(ImportedSkillSchema),
+  failed: z.array(SkillFailureSchema),
+  totalScanned: z.int(),
+});
+
+export const OPERATIONS = {
+  me: operation({ scope: "read", summary: "Who the caller is.", input: z.strictObject({}), output: MeSchema }),
+  overview: operation({
+    scope: "admin",
+    summary: "The hub at a glance.",
+    input: z.strictObject({}),
+    output: OverviewSchema,
+  }),
+
+  listServers: operation({
+    scope: "read",
+    summary: "Servers, with their state.",
+    input: z.strictObject({
+      ...Paged,
+      q: Query.describe("Part of an id or name."),
+      state: z.enum(SERVER_STATES).optional(),
+      tag: z.string().optional(),
+    }),
+    output: z.object({ servers: z.array(ServerInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  getServer: operation({
+    scope: "admin",
+    summary: "One server, with its entry, its last words and its history.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ server: ServerDetailSchema }),
+  }),
+  addServer: operation({
+    scope: "admin",
+    summary: "Adds a server, which is kept in the store.",
+    input: z.strictObject({
+      serverId: ServerIdSchema.optional().describe("Or `id` in `config`."),
+      config: ServerConfigSchema,
+    }),
+    output: z.object({ server: ServerDetailSchema }),
+  }),
+  updateServer: operation({
+    scope: "admin",
+    summary: "Changes parts of a server's entry; null takes a key out.",
+    input: z.strictObject({
+      serverId: Id,
+      updates: z.record(z.string(), z.unknown()),
+      ifMatch: z.string().optional().describe("Only if the entry still has this etag."),
+    }),
+    output: z.object({ server: ServerDetailSchema }),
+  }),
+  removeServer: operation({
+    scope: "admin",
+    summary: "Removes a server of the store.",
+    input: z.strictObject({ serverId: Id, ifMatch: z.string().optional() }),
+    output: z.object({ serverId: z.string() }),
+  }),
+  connectServer: operation({
+    scope: "admin",
+    summary: "Connects a server; does nothing if it is connected.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ server: ServerInfoSchema }),
+  }),
+  disconnectServer: operation({
+    scope: "admin",
+    summary: "Disconnects a server; does nothing if it is not connected.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ server: ServerInfoSchema }),
+  }),
+  parseServers: operation({
+    scope: "admin",
+    summary: "Reads a command line, an address or a snippet of any dialect as entries.",
+    input: z.strictObject({ text: z.string().min(1).max(100_000) }),
+    output: z.object({
+      servers: z.array(
+        z.object({ serverId: z.string(), config: z.record(z.string(), z.unknown()), warnings: z.array(z.string()) }),
+      ),
+    }),
+  }),
+  testServer: operation({
+    scope: "admin",
+    summary: "Connects once with an entry that is not saved, and says what came of it.",
+    input: z.strictObject({ serverId: ServerIdSchema.optional(), config: ServerConfigSchema }),
+    output: z.object({
+      ok: z.boolean(),
+      tools: z.array(z.string()),
+      serverVersion: z.string().nullable(),
+      error: z.string().nullable(),
+      hint: z.string().optional(),
+      stderr: z.array(z.string()),
+    }),
+  }),
+
+  listTools: operation({
+    scope: "read",
+    summary: "Tools that the caller sees.",
+    input: z.strictObject({
+      ...Paged,
+      serverId: Id.optional(),
+      name: z.string().optional().describe("Exactly this public name."),
+      q: Query.describe("Words; the best matches first."),
+      pin: z.enum(["same", "changed", "new"]).optional().describe("How it stands to its pin."),
+      fields: z.enum(["all", "summary"]).default("all").describe("`summary` leaves the schemas out."),
+    }),
+    output: z.object({ tools: z.array(ToolInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  callTool: operation({
+    scope: "call",
+    summary: "Calls a tool. What the tool itself reports as an error is a result with `isError`.",
+    input: z.strictObject({
+      toolName: Id.describe("Its public name; with `serverId` the server's own name does as well."),
+      serverId: Id.optional().describe("Whose tool it is."),
+      args: Args.default({}).describe("Arguments of the tool."),
+      timeoutMs: z.int().min(1).max(3_600_000).optional().describe("Milliseconds after which it is given up."),
+    }),
+    output: ResultSchema,
+  }),
+  listResources: operation({
+    scope: "read",
+    summary: "Resources and templates that the caller sees.",
+    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query }),
+    output: z.object({ resources: z.array(ResourceInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  readResource: operation({
+    scope: "read",
+    summary: "Reads a resource.",
+    input: z.strictObject({ uri: z.string().min(1) }),
+    output: z.looseObject({ contents: z.array(z.looseObject({ uri: z.string() })) }),
+  }),
+  listPrompts: operation({
+    scope: "read",
+    summary: "Prompts that the caller sees.",
+    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query }),
+    output: z.object({ prompts: z.array(PromptInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+
+  listSkills: operation({
+    scope: "read",
+    summary: "Skills that the caller sees.",
+    input: z.strictObject({ ...Paged, q: Query, kind: z.enum(["imported", "folder", "server"]).optional() }),
+    output: z.object({ skills: z.array(SkillInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  getSkill: operation({
+    scope: "read",
+    summary: "One skill.",
+    input: z.strictObject({ skillId: Id }),
+    output: z.object({ skill: SkillDetailSchema }),
+  }),
+  getInstructions: operation({
+    scope: "read",
+    summary: "What an agent reads when it takes the skill up.",
+    input: z.strictObject({ skillId: Id }),
+    output: z.object({ skillId: z.string(), name: z.string(), instructions: z.string() }),
+  }),
+  skillPlaces: operation({
+    scope: "admin",
+    summary: "Folders in which skills usually are.",
+    input: z.strictObject({}),
+    output: z.object({ places: z.array(SkillPlaceSchema) }),
+  }),
+  scanSkills: operation({
+    scope: "admin",
+    summary: "Looks at the skills below a folder and imports nothing.",
+    input: z.strictObject({ path: Path }),
+    output: z.object({
+      skills: z.array(ScannedSkillSchema),
+      failed: z.array(SkillFailureSchema),
+      totalScanned: z.int(),
+    }),
+  }),
+  importSkills: operation({
+    scope: "admin",
+    summary: "Imports one skill, or those below a folder.",
+    input: z.strictObject({
+      path: Path,
+      only: z.array(z.string()).max(10_000).optional().describe("Paths of the chosen ones, as the scan gives them."),
+      force: Flag.default(false).describe("Also what the scan refuses, and over a skill of another source."),
+      dryRun: Flag.default(false),
+    }),
+    output: ImportResult,
+  }),
+  removeSkill: operation({
+    scope: "admin",
+    summary: "Removes an imported skill.",
+    input: z.strictObject({ skillId: Id }),
+    output: z.object({ skillId: z.string(), name: z.string() }),
+  }),
+
+  listSessions: operation({
+    scope: "admin",
+    summary: "Who is connected through which door.",
+    input: z.strictObject({
+      ...Paged,
+      door: z.string().optional(),
+      state: z.enum(["open", "closed", "all"]).default("open"),
+    }),
+    output: z.object({ sessions: z.array(SessionInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  getSession: operation({
+    scope: "admin",
+    summary: "One session and what it sees.",
+    input: z.strictObject({ sessionId: Id }),
+    output: z.object({ session: SessionDetailSchema }),
+  }),
+  closeSession: operation({
+    scope: "admin",
+    summary: "Ends a session and its calls.",
+    input: z.strictObject({ sessionId: Id }),
+    output: z.object({ sessionId: z.string() }),
+  }),
+
+  listApprovals: operation({
+    scope: "admin",
+    summary: "Calls that wait for a yes, or those that were answered.",
+    input: z.strictObject({ ...Paged, status: z.enum(["pending", "answered", "expired", "all"]).default("pending") }),
+    output: z.object({ approvals: z.array(ApprovalSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  getApproval: operation({
+    scope: "admin",
+    summary: "One of them, with all its arguments.",
+    input: z.strictObject({ approvalId: Id }),
+    output: z.object({ approval: ApprovalSchema }),
+  }),
+  answerApproval: operation({
+    scope: "admin",
+    summary: "Answers a call that waits.",
+    input: z.strictObject({ approvalId: Id, answer: z.enum(ANSWERS) }),
+    output: z.object({ id: z.string(), answer: z.enum(ANSWERS) }),
+  }),
+
+  listPins: operation({
+    scope: "admin",
+    summary: "Pinned definitions and how they stand.",
+    input: z.strictObject({ ...Paged, serverId: Id.optional(), state: z.enum(["same", "changed", "gone"]).optional() }),
+    output: z.object({ pins: z.array(PinSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  changePins: operation({
+    scope: "admin",
+    summary: "Approves what a server offers now, or forgets its pins.",
+    input: z.strictObject({ action: z.enum(["approve", "reset"]), serverId: Id, tool: Id.optional() }),
+    output: z.object({ changed: z.array(z.object({ server: z.string(), tool: z.string() })) }),
+  }),
+  explainPolicy: operation({
+    scope: "read",
+    summary: "Why a tool, prompt or resource may be used or not.",
+    input: z.strictObject({
+      name: Id,
+      role: z.string().optional().describe("As that role; another than one's own needs `admin`."),
+    }),
+    output: ExplanationSchema,
+  }),
+  getConfig: operation({
+    scope: "admin",
+    summary: "The config with the origin of each value, masked.",
+    input: z.strictObject({}),
+    output: ConfigViewSchema,
+  }),
+  clientSnippets: operation({
+    scope: "read",
+    summary: "How agent clients are connected to this hub.",
+    input: z.strictObject({}),
+    output: z.object({ clients: z.array(ClientSnippetSchema) }),
+  }),
+  listAudit: operation({
+    scope: "admin",
+    summary: "Records of the audit log, the newest first.",
+    input: z.strictObject({
+      ...Paged,
+      since: z.string().optional().describe("ISO time, or a span such as `1h`."),
+      until: z.string().optional(),
+      type: z.enum(["start", "call", "decision", "event"]).optional(),
+      server: z.string().optional(),
+      name: z.string().optional().describe("Public name; `*` stands for anything."),
+      session: z.string().optional(),
+      user: z.string().optional(),
+      door: z.string().optional(),
+      outcome: z.string().optional().describe("`ok`, an error code, or `failed` for all of them."),
+      callId: z.string().optional(),
+      q: Query.describe("Part of a name, event, user or call id."),
+      order: z.enum(["newest", "oldest"]).default("newest"),
+    }),
+    output: z.object({ entries: z.array(AuditEntrySchema), nextCursor: NextCursor }),
+  }),
+  verifyAudit: operation({
+    scope: "admin",
+    summary: "Checks the hash chains of the audit log.",
+    input: z.strictObject({}),
+    output: AuditVerdictSchema,
+  }),
+} as const;
+
+export type OperationName = keyof typeof OPERATIONS;
+/** As a caller writes it. */
+export type InputOf<Name extends OperationName> = z.input<(typeof OPERATIONS)[Name]["input"]>;
+/** As a handler gets it. */
+export type CheckedInput<Name extends OperationName> = z.output<(typeof OPERATIONS)[Name]["input"]>;
+export type OutputOf<Name extends OperationName> = z.output<(typeof OPERATIONS)[Name]["output"]>;

@@ -1,0 +1,57 @@
+/** The operations over HTTP. Where an operation has a path parameter, it is the input of that name. */
+import type { OperationName } from "./operations.ts";
+
+export const API_PATH = "/api/v1";
+
+export interface RestRoute {
+  readonly operation: OperationName;
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Below `/api/v1`; `{serverId}` is one segment. */
+  readonly path: string;
+  /**
+   * Where the rest of the input comes from. `entry`: the body is the server's entry itself, with its `id`, or
+   * `{serverId, config}`. `updates`: the body is the input `updates`. `arguments`: the body is `{arguments}` or `{args}`.
+   */
+  readonly from?: "query" | "body" | "entry" | "updates" | "arguments";
+  readonly status?: 201;
+}
+
+export const REST_ROUTES = [
+  { operation: "me", method: "GET", path: "/me" },
+  { operation: "overview", method: "GET", path: "/overview" },
+  { operation: "listServers", method: "GET", path: "/mcp/servers", from: "query" },
+  { operation: "addServer", method: "POST", path: "/mcp/servers", from: "entry", status: 201 },
+  { operation: "parseServers", method: "POST", path: "/mcp/servers/parse", from: "body" },
+  { operation: "testServer", method: "POST", path: "/mcp/servers/test", from: "entry" },
+  { operation: "getServer", method: "GET", path: "/mcp/servers/{serverId}" },
+  { operation: "updateServer", method: "PATCH", path: "/mcp/servers/{serverId}", from: "updates" },
+  { operation: "removeServer", method: "DELETE", path: "/mcp/servers/{serverId}" },
+  { operation: "connectServer", method: "POST", path: "/mcp/servers/{serverId}/connect" },
+  { operation: "disconnectServer", method: "POST", path: "/mcp/servers/{serverId}/disconnect" },
+  { operation: "listTools", method: "GET", path: "/mcp/tools", from: "query" },
+  { operation: "listTools", method: "GET", path: "/mcp/tools/{serverId}", from: "query" },
+  { operation: "callTool", method: "POST", path: "/mcp/tools/{toolName}/call", from: "arguments" },
+  { operation: "listResources", method: "GET", path: "/mcp/resources", from: "query" },
+  { operation: "readResource", method: "POST", path: "/mcp/resources/read", from: "body" },
+  { operation: "listPrompts", method: "GET", path: "/mcp/prompts", from: "query" },
+  { operation: "listSkills", method: "GET", path: "/skills", from: "query" },
+  { operation: "skillPlaces", method: "GET", path: "/skills/places" },
+  { operation: "scanSkills", method: "POST", path: "/skills/scan", from: "body" },
+  { operation: "importSkills", method: "POST", path: "/skills/import", from: "body" },
+  { operation: "getSkill", method: "GET", path: "/skills/{skillId}" },
+  { operation: "removeSkill", method: "DELETE", path: "/skills/{skillId}" },
+  { operation: "getInstructions", method: "GET", path: "/skills/{skillId}/instructions" },
+  { operation: "listSessions", method: "GET", path: "/sessions", from: "query" },
+  { operation: "getSession", method: "GET", path: "/sessions/{sessionId}" },
+  { operation: "closeSession", method: "DELETE", path: "/sessions/{sessionId}" },
+  { operation: "listApprovals", method: "GET", path: "/approvals", from: "query" },
+  { operation: "getApproval", method: "GET", path: "/approvals/{approvalId}" },
+  { operation: "answerApproval", method: "POST", path: "/approvals/{approvalId}", from: "body" },
+  { operation: "listPins", method: "GET", path: "/pins", from: "query" },
+  { operation: "changePins", method: "POST", path: "/pins", from: "body" },
+  { operation: "explainPolicy", method: "GET", path: "/policy/explain", from: "query" },
+  { operation: "getConfig", method: "GET", path: "/config" },
+  { operation: "clientSnippets", method: "GET", path: "/clients" },
+  { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
+  { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
+] as const satisfies readonly RestRoute[];

@@ -1,0 +1,76 @@
+/** Servers as the HTTP contract shows and takes them. */
+import { z } from "zod";
+import { ServerIdSchema } from "../model/server-spec.ts";
+
+export const SERVER_STATES = [
+  "disabled",
+  "idle",
+  "connecting",
+  "ready",
+  "degraded",
+  "restarting",
+  "failed",
+  "closed",
+] as const;
+
+const JsonObjectSchema = z.record(z.string(), z.unknown());
+
+export const ServerInfoSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    transport: z.enum(["stdio", "http", "sse"]),
+    state: z.enum(SERVER_STATES),
+    status: z.enum(["connecting", "connected", "disconnected", "error"]),
+    capabilities: JsonObjectSchema,
+    toolCount: z.int().min(0),
+    serverVersion: z.string().nullable(),
+    lastError: z.string().nullable(),
+    hint: z.string().optional(),
+    connectedAt: z.string().nullable(),
+    origin: z.object({ file: z.string(), dialect: z.string() }),
+    tags: z.array(z.string()),
+    era: z.enum(["legacy", "modern"]).nullable(),
+    protocolVersion: z.string().nullable(),
+    warnings: z.array(z.string()),
+    auth: z
+      .object({
+        type: z.enum(["oauth", "client-credentials"]),
+        expiresAt: z.string().optional(),
+        state: z.enum(["ok", "expires_soon", "login_needed"]),
+      })
+      .optional(),
+    users: z.object({ connections: z.int(), connected: z.int() }).optional(),
+    restart: z.object({ attempt: z.int(), nextAt: z.string() }).optional(),
+  })
+  .meta({ id: "Server" });
+
+/** Where a server came from, in one word: the user's file, one of its imports, the store, a skill. */
+const OriginKindSchema = z.enum(["file", "import", "store", "skill", "code"]);
+
+const ServerEventSchema = z.object({
+  at: z.string().describe("ISO time."),
+  state: z.enum(SERVER_STATES),
+  reason: z.string().optional(),
+});
+
+export const ServerDetailSchema = ServerInfoSchema.extend({
+  from: OriginKindSchema.describe("Where it is written down."),
+  editable: z.boolean().describe("Whether PATCH and DELETE work; a server of the user's file is changed there."),
+  enabled: z.boolean(),
+  autoConnect: z.boolean(),
+  config: JsonObjectSchema.describe("Its entry with references as they are written, and plain secrets masked."),
+  etag: z.string().describe("Changes with the entry. Send it as `If-Match`."),
+  stderr: z.array(z.string()).describe("The last lines that its program wrote to stderr, masked."),
+  history: z.array(ServerEventSchema).describe("Its last changes of state, the newest last."),
+  resourceCount: z.int().min(0),
+  promptCount: z.int().min(0),
+}).meta({ id: "ServerDetail" });
+
+/** Any dialect's entry; the hub reads it as it would read a config file. */
+export const ServerConfigSchema = z
+  .looseObject({ id: ServerIdSchema.optional() })
+  .describe("An entry as under `mcpServers`; other dialects' keys are read too.")
+  .meta({ id: "ServerEntry" });
+
+export type ServerDetail = z.output<typeof ServerDetailSchema>;

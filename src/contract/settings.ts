@@ -1,0 +1,59 @@
+/** The config, policy explanations and the caller as the HTTP contract shows them. */
+import { z } from "zod";
+import { SCOPES } from "../model/caller.ts";
+
+export const ConfigValueSchema = z.object({
+  key: z.string().describe("Dotted, such as `limits.callsPerMinute`."),
+  value: z.unknown().describe("Masked where it could be a secret."),
+  origin: z.enum(["default", "file", "environment", "store", "command line", "code"]),
+  where: z.string().optional().describe("The file with its line, or the variable."),
+});
+
+export const ConfigViewSchema = z
+  .object({
+    file: z.string().nullable(),
+    files: z.array(z.string()).describe("Everything it was read from."),
+    values: z.array(ConfigValueSchema),
+    warnings: z.array(z.string()),
+    tokens: z
+      .array(z.object({ user: z.string().nullable(), role: z.string().nullable(), scopes: z.array(z.enum(SCOPES)) }))
+      .describe("Tokens of `http.auth`, never their text."),
+    roles: z.array(z.string()),
+  })
+  .meta({ id: "Config" });
+
+export const ExplanationSchema = z
+  .object({
+    name: z.string(),
+    verdict: z.enum(["allow", "deny", "ask"]),
+    visible: z.boolean(),
+    rule: z.looseObject({}).nullable(),
+    reasons: z.array(z.string()).describe("In sentences, the deciding one first."),
+  })
+  .meta({ id: "Explanation" });
+
+export const MeSchema = z
+  .object({
+    user: z.string().nullable(),
+    role: z.string().nullable(),
+    owner: z.boolean(),
+    scopes: z.array(z.enum(SCOPES)),
+    version: z.string(),
+    url: z.string().describe("Address of the hub as the caller reaches it."),
+  })
+  .meta({ id: "Me" });
+
+export const ClientSnippetSchema = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    file: z.string().nullable().describe("Where it goes, on the hub's machine."),
+    snippet: z.string(),
+    command: z.string().describe("What does the same by itself."),
+  })
+  .meta({ id: "ClientSnippet" });
+
+export type ConfigView = z.output<typeof ConfigViewSchema>;
+export type Explanation = z.output<typeof ExplanationSchema>;
+export type Me = z.output<typeof MeSchema>;
+export type ClientSnippet = z.output<typeof ClientSnippetSchema>;

@@ -1,0 +1,98 @@
+/** Skills as the HTTP contract shows them. */
+import { z } from "zod";
+
+const Texts = z.array(z.string());
+
+const NeedsSchema = z.object({ bins: Texts, anyBins: Texts, env: Texts, config: Texts, os: Texts });
+
+const WarningSchema = z.object({ code: z.string(), message: z.string(), line: z.int().optional() });
+
+const FindingSchema = z.object({
+  code: z.string(),
+  severity: z.enum(["note", "warn", "refuse"]),
+  message: z.string(),
+  file: z.string(),
+  line: z.int().optional(),
+});
+
+export const SkillInfoSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    description: z.string(),
+    source: z.string().describe("Where it is from: a path, an address, or `server:<id>`."),
+    kind: z
+      .enum(["imported", "folder", "server"])
+      .describe("Imported into the home, in a folder of the config, or of a server."),
+    dialect: z.string(),
+    version: z.string().optional(),
+    author: z.string().optional(),
+    removable: z.boolean(),
+    importedAt: z.string().optional(),
+    requires: NeedsSchema,
+    missing: NeedsSchema,
+    dependenciesMet: z.boolean(),
+    servers: z.array(z.object({ name: z.string(), present: z.boolean() })).describe("MCP servers that it needs."),
+    warnings: z.array(WarningSchema),
+    findings: z.array(FindingSchema),
+  })
+  .meta({ id: "Skill" });
+
+export const SkillDetailSchema = SkillInfoSchema.extend({
+  uri: z.string().describe("URI of its SKILL.md."),
+  files: z.array(z.object({ path: z.string(), size: z.int() })),
+  tools: Texts.describe("Public names of what it offers."),
+  injectedFor: Texts.describe("Roles whose agents get its instructions from the start."),
+  promptEntry: z.string().describe("What stands of it in the prompt's catalog of skills."),
+}).meta({ id: "SkillDetail" });
+
+/** A skill that was found and not imported. */
+export const ScannedSkillSchema = z
+  .object({
+    name: z.string(),
+    description: z.string(),
+    path: z.string(),
+    dialect: z.string(),
+    status: z.enum(["new", "updated", "unchanged", "refused", "conflict"]).describe("What importing it would do."),
+    requires: NeedsSchema,
+    missing: NeedsSchema,
+    dependenciesMet: z.boolean(),
+    otherOs: z.boolean().describe("It is for another operating system."),
+    warnings: z.array(WarningSchema),
+    findings: z.array(FindingSchema),
+  })
+  .meta({ id: "ScannedSkill" });
+
+export const SkillFailureSchema = z
+  .object({
+    path: z.string(),
+    name: z.string(),
+    code: z.string(),
+    message: z.string(),
+  })
+  .meta({ id: "SkillFailure" });
+
+export const ImportedSkillSchema = z
+  .object({
+    skillId: z.string(),
+    name: z.string(),
+    path: z.string(),
+    warnings: z.array(WarningSchema),
+    dependenciesMet: z.boolean(),
+  })
+  .meta({ id: "ImportedSkill" });
+
+export const SkillPlaceSchema = z
+  .object({
+    path: z.string(),
+    label: z.string(),
+    exists: z.boolean(),
+  })
+  .meta({ id: "SkillPlace" });
+
+export type SkillInfo = z.output<typeof SkillInfoSchema>;
+export type SkillDetail = z.output<typeof SkillDetailSchema>;
+export type ScannedSkill = z.output<typeof ScannedSkillSchema>;
+export type ImportedSkill = z.output<typeof ImportedSkillSchema>;
+export type SkillFailure = z.output<typeof SkillFailureSchema>;
+export type SkillPlace = z.output<typeof SkillPlaceSchema>;
