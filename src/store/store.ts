@@ -1,0 +1,259 @@
+/** What the hub keeps: one interface, SQLite or PostgreSQL behind it. Every write is on disk when its promise resolves. */
+import type { JsonObject } from "../model/json.ts";
+
+/** A server that was added while a hub ran. */
+export interface StoredServer {
+  readonly id: string;
+  /** Its entry with references as they were written; never a plain secret. */
+  readonly entry: JsonObject;
+  /** Where it came from: `api`, or the path of the mcp-servers.json that it was taken from. */
+  readonly source: string;
+  /** ISO times. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** Counts changes; the etag is made of it. */
+  readonly revision: number;
+}
+
+export interface StoredServers {
+  list(): Promise<StoredServer[]>;
+  get(id: string): Promise<StoredServer | undefined>;
+  /** Rejects with `conflict` if the id is taken. */
+  insert(server: Pick<StoredServer, "id" | "entry" | "source">): Promise<StoredServer>;
+  /** Rejects with `not_found`, or with `conflict` if `revision` is given and another one is there. */
+  update(id: string, entry: JsonObject, revision?: number): Promise<StoredServer>;
+  remove(id: string, revision?: number): Promise<void>;
+}
+
+/** An imported skill; the manifest is the registry's own. */
+export interface StoredSkill {
+  readonly id: string;
+  readonly manifest: JsonObject;
+}
+
+export interface StoredSkills {
+  /** In order of id. */
+  list(): Promise<StoredSkill[]>;
+  /** Changes whenever anything of them does, whichever process changed it; cheap. */
+  stamp(): Promise<string>;
+  /** Puts and removes in one transaction. */
+  change(put: readonly StoredSkill[], remove: readonly string[]): Promise<void>;
+}
+
+/**
+ * A pinned definition. `scope` is the absolute path of the lock file that it belongs to, whether that exists or not; for one of
+ * the home it is `locks/<id>`.
+ */
+export interface StoredPin {
+  readonly server: string;
+  readonly tool: string;
+  readonly fingerprint: string;
+  readonly definition: JsonObject;
+  /** ISO time. */
+  readonly pinnedAt: string;
+}
+
+export interface StoredPins {
+  list(scope: string): Promise<StoredPin[]>;
+  /** Changes whenever anything of the scope does, whichever process changed it. */
+  stamp(scope: string): Promise<string>;
+  /** Replaces, adds and removes in one transaction. */
+  change(
+    scope: string,
+    put: readonly StoredPin[],
+    remove: readonly Pick<StoredPin, "server" | "tool">[],
+  ): Promise<void>;
+}
+
+export type ApprovalStatus = "pending" | "answered" | "expired";
+
+export interface StoredApproval {
+  readonly id: string;
+  /** The hub that asked: a random id of the process. What another hub left pending is expired. */
+  readonly hub: string;
+  readonly status: ApprovalStatus;
+  /** The masked AskRequest. */
+  readonly request: JsonObject;
+  readonly askedAt: string;
+  readonly answer: string | null;
+  readonly answeredAt: string | null;
+  readonly answeredBy: string | null;
+}
+
+/** Pages go by an opaque cursor, the newest first. */
+export interface Page<Entry> {
+  readonly entries: Entry[];
+  readonly total: number;
+  readonly nextCursor?: string;
+}
+
+export interface PageOptions {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+export interface StoredApprovals {
+  put(approval: StoredApproval): Promise<void>;
+  get(id: string): Promise<StoredApproval | undefined>;
+  list(options: PageOptions & { readonly status?: ApprovalStatus }): Promise<Page<StoredApproval>>;
+  /** Marks as expired what hubs that are gone left pending. */
+  expire(livingHubs: readonly string[]): Promise<number>;
+  /** Forgets what was asked before. */
+  prune(before: string): Promise<number>;
+}
+
+export interface StoredSession {
+  readonly id: string;
+  readonly hub: string;
+  readonly door: string;
+  readonly role: string | null;
+  readonly user: string | null;
+  readonly owner: boolean;
+  readonly openedAt: string;
+  readonly closedAt: string | null;
+  readonly lastCallAt: string | null;
+  readonly calls: number;
+  readonly taint: JsonObject | null;
+}
+
+export interface StoredSessions {
+  /** Many at once: the hub writes them in batches. */
+  put(sessions: readonly StoredSession[]): Promise<void>;
+  get(id: string): Promise<StoredSession | undefined>;
+  list(
+    options: PageOptions & { readonly state?: "open" | "closed"; readonly door?: string },
+  ): Promise<Page<StoredSession>>;
+  /** Closes what hubs that are gone left open. */
+  closeLeftOver(livingHubs: readonly string[], closedAt: string): Promise<number>;
+  prune(before: string): Promise<number>;
+}
+
+/**
+ * One line of the audit log, exactly as it was written, with what can be asked for beside it. (`file`, `seq`) is unique, so
+ * taking the same line in twice changes nothing.
+ */
+export interface StoredAuditLine {
+  /** Name of the journal file that it was written to. */
+  readonly file: string;
+  readonly chain: string;
+  readonly seq: number;
+  /** Without its line break. */
+  readonly line: string;
+  readonly type: string;
+  readonly time: string;
+  readonly callId: string | null;
+  readonly session: string | null;
+  readonly user: string | null;
+  readonly role: string | null;
+  readonly door: string | null;
+  readonly name: string | null;
+  readonly server: string | null;
+  readonly outcome: string | null;
+  readonly event: string | null;
+}
+
+export interface AuditQuery extends PageOptions {
+  readonly since?: string;
+  readonly until?: string;
+  readonly types?: readonly string[];
+  readonly server?: string;
+  /** `*` stands for anything. */
+  readonly name?: string;
+  readonly session?: string;
+  readonly user?: string;
+  readonly door?: string;
+  /** `failed` for everything but ok. */
+  readonly outcome?: string;
+  readonly callId?: string;
+  /** Part of a name, event, user or call id. */
+  readonly text?: string;
+  readonly order?: "newest" | "oldest";
+}
+
+export interface StoredAuditFile {
+  readonly file: string;
+  readonly chain: string;
+  /** Of the lines, with their line breaks. */
+  readonly bytes: number;
+  readonly lines: number;
+  readonly lastSeq: number;
+  readonly firstTime: string;
+  readonly lastTime: string;
+}
+
+export interface StoredAudit {
+  /** In one transaction. Lines that are there are left as they are. */
+  append(lines: readonly StoredAuditLine[]): Promise<void>;
+  query(query: AuditQuery): Promise<Omit<Page<StoredAuditLine>, "total">>;
+  /** Oldest first. */
+  files(): Promise<StoredAuditFile[]>;
+  /** The lines of one file in their order. */
+  linesOf(file: string): Promise<string[]>;
+  removeFiles(files: readonly string[]): Promise<void>;
+}
+
+/** Encrypted with AES-256-GCM; the store never sees the text. */
+export interface SealedValue {
+  readonly name: string;
+  /** All base64. */
+  readonly nonce: string;
+  readonly ciphertext: string;
+  readonly tag: string;
+  /** Which key it was sealed with. */
+  readonly keyId: string;
+  readonly updatedAt: string;
+}
+
+export interface SealedValues {
+  get(name: string): Promise<SealedValue | undefined>;
+  names(): Promise<string[]>;
+  put(value: SealedValue): Promise<void>;
+  remove(name: string): Promise<boolean>;
+}
+
+export interface Settings {
+  get(key: string): Promise<string | undefined>;
+  set(key: string, value: string): Promise<void>;
+  /** Sets it unless it is there; resolves with what is there then. */
+  setOnce(key: string, value: string): Promise<string>;
+  /** False if it was not there. */
+  remove(key: string): Promise<boolean>;
+}
+
+export type ChangedTopic = "servers" | "skills" | "pins" | "approvals" | "settings";
+
+/** Written in the same transaction as the change itself. */
+export interface StoreChange {
+  readonly revision: number;
+  readonly topic: ChangedTopic;
+  /** The id of what changed, or the scope of pins; `*` where it may be anything of the topic. */
+  readonly subject: string;
+  /** The store object that wrote it: `store.id`. */
+  readonly writer: string;
+}
+
+export interface Store {
+  readonly kind: "sqlite" | "postgres";
+  /** Of this object, random. */
+  readonly id: string;
+  /** A path or an address without its password, for messages. */
+  readonly place: string;
+  readonly servers: StoredServers;
+  readonly skills: StoredSkills;
+  readonly pins: StoredPins;
+  readonly approvals: StoredApprovals;
+  readonly sessions: StoredSessions;
+  readonly audit: StoredAudit;
+  readonly sealed: SealedValues;
+  readonly settings: Settings;
+  /**
+   * Changes that other processes make, in order of revision, soon after they are made; from the opening of the store on, if
+   * nobody listened before. Changes of this object are not told: whoever made them knows.
+   */
+  follow(listener: (change: StoreChange) => void): () => void;
+  /** A whole copy as one SQLite file, taken while everything runs. */
+  backup(file: string): Promise<void>;
+  /** It will be closed soon: from a few seconds on, a database that does not answer is waited for no longer. */
+  endSoon?(): void;
+  close(): Promise<void>;
+}

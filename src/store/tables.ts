@@ -1,0 +1,95 @@
+/**
+ * The tables as Kysely sees them; in the database their names and columns are in snake case. JSON is text on both
+ * databases, so that it comes back as it was written, and a yes or no is 1 or 0.
+ */
+import type { ApprovalStatus, ChangedTopic } from "./store.ts";
+
+export interface Tables {
+  servers: {
+    id: string;
+    entry: string;
+    source: string;
+    /** What the entry says, for people who look with SQL. */
+    enabled: number;
+    autoConnect: number;
+    createdAt: string;
+    updatedAt: string;
+    revision: number;
+  };
+  skills: { id: string; manifest: string };
+  pins: { scope: string; server: string; tool: string; fingerprint: string; definition: string; pinnedAt: string };
+  approvals: {
+    id: string;
+    hub: string;
+    status: ApprovalStatus;
+    request: string;
+    askedAt: string;
+    answer: string | null;
+    answeredAt: string | null;
+    answeredBy: string | null;
+  };
+  sessions: {
+    id: string;
+    hub: string;
+    door: string;
+    role: string | null;
+    user: string | null;
+    owner: number;
+    openedAt: string;
+    closedAt: string | null;
+    lastCallAt: string | null;
+    calls: number;
+    taint: string | null;
+  };
+  audit: {
+    file: string;
+    seq: number;
+    chain: string;
+    line: string;
+    type: string;
+    time: string;
+    callId: string | null;
+    session: string | null;
+    user: string | null;
+    role: string | null;
+    door: string | null;
+    name: string | null;
+    server: string | null;
+    outcome: string | null;
+    event: string | null;
+  };
+  /** Sums over `audit`, kept so that nobody has to read all of it. */
+  auditFiles: {
+    file: string;
+    chain: string;
+    bytes: number;
+    lines: number;
+    lastSeq: number;
+    firstTime: string;
+    lastTime: string;
+  };
+  sealedValues: { name: string; nonce: string; ciphertext: string; tag: string; keyId: string; updatedAt: string };
+  settings: { key: string; value: string };
+  outbox: { revision: number; topic: ChangedTopic; subject: string; writer: string; writtenAt: string };
+  /** The revision of the last change of skills, and of each scope of pins; outlives the outbox. */
+  stamps: { topic: ChangedTopic; subject: string; revision: number };
+  /** One row: the revision of the last change. */
+  counter: { id: number; value: number };
+  migrations: { version: number; name: string; appliedAt: string };
+}
+
+/** Every table but `migrations`, in the order in which a copy is written. */
+export const COPIED_TABLES = [
+  "servers",
+  "skills",
+  "pins",
+  "approvals",
+  "sessions",
+  "audit",
+  "auditFiles",
+  "sealedValues",
+  "settings",
+  "outbox",
+  "stamps",
+  "counter",
+] as const satisfies readonly (keyof Tables)[];
