@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { verifyAudit } from "../../src/telemetry/audit/verify.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
-import { AuditPlace, callRecord, numbered, startRecord } from "./audit-place.ts";
+import { callRecord } from "../support/call-record.ts";
+import { AuditPlace, numbered, startRecord } from "./audit-place.ts";
 
 describe("[guard-18a] a record per call and per decision", () => {
   it("keeps who, what, decision, outcome, duration, sizes and findings", async () => {

@@ -6,7 +6,8 @@ import { afterEach } from "vitest";
 import { AuditLog, type AuditLogOptions } from "../../src/telemetry/audit/log.ts";
 import { type AuditEntry, readAudit } from "../../src/telemetry/audit/read.ts";
 import type { AuditFilter } from "../../src/telemetry/audit/filter.ts";
-import type { CallRecord, StartRecord } from "../../src/telemetry/call-record.ts";
+import type { StartRecord } from "../../src/telemetry/call-record.ts";
+import { callRecord } from "../support/call-record.ts";
 
 const places = new Set<string>();
 
@@ -52,29 +53,6 @@ export class AuditPlace {
   async names(filter: AuditFilter = {}): Promise<(string | undefined)[]> {
     return (await this.read(filter)).map(({ record }) => record.name);
   }
-}
-
-let count = 0;
-
-export function callRecord(change: Partial<CallRecord> = {}): CallRecord {
-  count += 1;
-  return {
-    callId: `call-${count}`,
-    time: "2026-11-15T10:00:00.000Z",
-    session: "session-1",
-    door: "library",
-    role: null,
-    kind: "tool",
-    name: "files__read",
-    origin: { source: "files", name: "read" },
-    decision: "allow",
-    rule: null,
-    outcome: "ok",
-    durationMs: 5,
-    resultBytes: 120,
-    notes: {},
-    ...change,
-  };
 }
 
 export function startRecord(change: Partial<StartRecord> = {}): StartRecord {

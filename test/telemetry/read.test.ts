@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { listFiles } from "../../src/telemetry/audit/files.ts";
 import { AuditTail } from "../../src/telemetry/audit/tail.ts";
 import { FakeClock } from "../support/fake-clock.ts";
-import { AuditPlace, callRecord, numbered, startRecord } from "./audit-place.ts";
+import { callRecord } from "../support/call-record.ts";
+import { AuditPlace, numbered, startRecord } from "./audit-place.ts";
 
 /** Minutes after the time at which the fake clock stands. */
 const clock = new FakeClock();

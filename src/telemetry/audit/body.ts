@@ -95,6 +95,7 @@ export function decisionBody(record: DecisionRecord, { redact }: BodyOptions): s
     name: redact(clip(record.name)),
     origin: originOf(record.origin, redact),
     rule: ruleOf(record.rule),
+    ...(record.answeredBy === undefined ? {} : { answeredBy: short(record.answeredBy) }),
   });
 }
 

@@ -15,19 +15,32 @@ const HEAD_MS = 5000;
 
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-(\d{1,10})-([0-9a-f]{16})\.jsonl$/;
 
-export interface AuditFile {
-  readonly name: string;
-  readonly path: string;
+/** What the name of a file says. */
+interface NamedFile {
   readonly chain: string;
   readonly pid: number;
   /** Milliseconds since 1970. */
   readonly start: number;
+}
+
+export interface AuditFile extends NamedFile {
+  readonly name: string;
+  readonly path: string;
   readonly size: number;
   readonly modified: number;
 }
 
 export function fileName(start: number, pid: number, chain: string): string {
   return `${new Date(start).toISOString().replace(/[-:]/g, "")}-${pid}-${chain}.jsonl`;
+}
+
+/** undefined for a name that the log does not give. */
+export function parseFileName(name: string): NamedFile | undefined {
+  const match = NAME.exec(name);
+  if (match === null) return undefined;
+  const [, year, month, day, hour, minute, second, pid, chain = ""] = match;
+  const start = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return { chain, pid: Number(pid), start };
 }
 
 /** Oldest first; none if there is no such folder. Other files in it are passed over. */
@@ -41,14 +54,12 @@ export function listFiles(dir: string): AuditFile[] {
   }
   const files: AuditFile[] = [];
   for (const name of names.toSorted()) {
-    const match = NAME.exec(name);
-    if (match === null) continue;
-    const [, year, month, day, hour, minute, second, pid, chain = ""] = match;
+    const named = parseFileName(name);
+    if (named === undefined) continue;
     const path = join(dir, name);
     const stat = statSync(path, { throwIfNoEntry: false });
     if (stat === undefined || !stat.isFile()) continue;
-    const start = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-    files.push({ name, path, chain, pid: Number(pid), start, size: stat.size, modified: stat.mtimeMs });
+    files.push({ ...named, name, path, size: stat.size, modified: stat.mtimeMs });
   }
   return files;
 }
@@ -108,8 +119,17 @@ export function hasRested(file: AuditFile): boolean {
 
 /** Whether a process may still write to the file. In doubt it may. */
 export function isInUse(file: AuditFile, now: number): boolean {
-  const last = lastRecord(file.path)?.type;
-  if (last === "closed" || last === "rotated") return false;
-  const host = headerOf(file.path)?.process.host ?? hostname();
-  return host === hostname() ? isAlive(file.pid) : now - file.modified < FOREIGN_REST_MS;
+  return mayGrow(file, headerOf(file.path), lastRecord(file.path), now);
+}
+
+/** As `isInUse`, of a file whose first and last record are known. */
+export function mayGrow(
+  { pid, modified }: Pick<AuditFile, "pid" | "modified">,
+  header: HeaderRecord | undefined,
+  last: AnyRecord | undefined,
+  now: number,
+): boolean {
+  if (last?.type === "closed" || last?.type === "rotated") return false;
+  const host = header?.process.host ?? hostname();
+  return host === hostname() ? isAlive(pid) : now - modified < FOREIGN_REST_MS;
 }

@@ -22,6 +22,8 @@ export class HeadKeeper {
   #head: ChainHead | undefined;
   #writtenFile: string | undefined;
   #isExpected = false;
+  /** Nobody had left a head when the first one was written, and none was expected. */
+  #foundNone = false;
   #pruned: string[] = [];
   #cancel: (() => void) | undefined;
   #hasFailed = false;
@@ -32,6 +34,13 @@ export class HeadKeeper {
 
   /** There are chains that must have left their heads. */
   expectOthers(): void {
+    this.#isExpected = true;
+  }
+
+  /** As `expectOthers`, told when the first head may have been written: the file was not there then, but should have been. */
+  expectEarlier(): void {
+    if (this.#foundNone) this.#options.onLost("missing");
+    this.#foundNone = false;
     this.#isExpected = true;
   }
 
@@ -75,6 +84,7 @@ export class HeadKeeper {
       this.#writtenFile = head.file;
       this.#pruned = [];
       if (before === "damaged" || (before === "missing" && this.#isExpected)) this.#options.onLost(before);
+      else if (before === "missing") this.#foundNone = true;
       this.#isExpected = true;
     } catch (error) {
       this.#fail(error);

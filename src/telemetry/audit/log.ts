@@ -1,28 +1,17 @@
 /** The audit log that one process writes: a chain of records over one or more files. */
 import { randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
-import { hostname } from "node:os";
-import { join } from "node:path";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { TurnoverMap } from "../../model/turnover.ts";
-import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
-import { fileName, hasRested, listFiles } from "./files.ts";
+import { ChainFiles, type ChainFilesOptions } from "./chain-files.ts";
 import { HeadKeeper } from "./head-keeper.ts";
-import { sealLine } from "./line.ts";
 import { closeOnExit } from "./live-logs.ts";
-import { OpenFile } from "./open-file.ts";
-import { filesToPrune, seenFile } from "./prune.ts";
-import { type DecisionRecord, type EventRecord, WITHHELD } from "./record.ts";
+import { PRUNED_PER_RECORD } from "./prune.ts";
+import { type DecisionRecord, type EventRecord, type SeenFile, WITHHELD } from "./record.ts";
+import { UnseenRecords } from "./unseen-records.ts";
 import { WaitingRecords } from "./waiting-records.ts";
 
-const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
-/** Files are read whole when they are verified. */
-const LARGEST_FILE = 16 * 1024 * 1024;
-const FILES_PER_LOG = 8;
-/** Commands write one small file each. */
-const MAX_FILES = 10_000;
 /** Waiting records while the disk takes nothing; the oldest go first. */
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 /** Calls under way of which nothing is masked or hashed a second time when they end. */
@@ -31,18 +20,11 @@ const RETRY_MS = 5000;
 /** How often, and after how much, it is looked whether the file is still in its place. A look costs as much as a write. */
 const LOOK_MS = 100;
 const LOOK_AFTER_LENGTH = 256 * 1024;
-const SEEN_FILES = 8;
-/** More would make a line that is too long. */
-const PRUNED_PER_RECORD = 200;
 
-export interface AuditLogOptions {
-  /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
-  readonly dir: string;
-  /** Of all files together. */
-  readonly maxBytes?: number;
-  readonly maxFiles?: number;
+export interface AuditLogOptions extends ChainFilesOptions {
+  /** Runs after records were written. Must not throw. */
+  readonly onWritten?: () => void;
   readonly clock?: Clock;
-  readonly pid?: number;
   /** Keeps arguments as text too, masked and cut. */
   readonly keepArguments?: boolean;
   /** Masks secrets. */
@@ -55,27 +37,16 @@ export interface AuditLogOptions {
 export class AuditLog implements AuditSink {
   readonly chain = randomBytes(8).toString("hex");
   readonly #dir: string;
-  readonly #maxBytes: number;
-  readonly #maxFiles: number;
-  readonly #fileBytes: number;
+  readonly #onWritten: () => void;
   readonly #clock: Clock;
-  readonly #pid: number;
   readonly #body: BodyOptions;
   readonly #onProblem: (message: string) => void;
   readonly #forgetExit: () => void;
   readonly #heads: HeadKeeper;
   readonly #begun = new TurnoverMap<string, BegunCall>();
-  #file: OpenFile | undefined;
-  #recordsInFile = 0;
-  #part = 0;
-  #seq = 0;
-  #prev: string | null = null;
-  #lastStart = -1;
+  readonly #files: ChainFiles;
   readonly #pending = new WaitingRecords();
-  /** What was written since the file was last seen in its place, and how far the chain was then. */
-  #unseen: string[] = [];
-  #unseenLength = 0;
-  #seen: { readonly seq: number; readonly prev: string | null } = { seq: 0, prev: null };
+  readonly #unseen = new UnseenRecords();
   #cancelLook: (() => void) | undefined;
   #timer: NodeJS.Immediate | undefined;
   /** Calls that wait for their begin to be written. */
@@ -90,11 +61,8 @@ export class AuditLog implements AuditSink {
 
   constructor(options: AuditLogOptions) {
     this.#dir = options.dir;
-    this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
-    this.#maxFiles = options.maxFiles ?? MAX_FILES;
-    this.#fileBytes = Math.min(LARGEST_FILE, Math.floor(this.#maxBytes / FILES_PER_LOG));
+    this.#onWritten = options.onWritten ?? (() => {});
     this.#clock = options.clock ?? systemClock;
-    this.#pid = options.pid ?? process.pid;
     this.#onProblem = options.onProblem ?? (() => {});
     this.#body = {
       salt: randomBytes(16).toString("hex"),
@@ -109,11 +77,61 @@ export class AuditLog implements AuditSink {
       onLost: (what) => this.#headsLost(what),
       onProblem: this.#onProblem,
     });
+    this.#files = new ChainFiles(options, {
+      chain: this.chain,
+      salt: this.#body.salt,
+      clock: this.#clock,
+      heads: this.#heads,
+      onProblem: this.#onProblem,
+    });
   }
 
   /** How many records could not be kept. */
   get lost(): number {
     return this.#lost;
+  }
+
+  /** The name of the file that is written to; the others of the chain have ended. */
+  get currentFile(): string | undefined {
+    return this.#files.current?.name;
+  }
+
+  /** How large a file gets. */
+  get fileBytes(): number {
+    return this.#files.fileBytes;
+  }
+
+  /** There are chains from before this process that must have left their heads. */
+  expectHeads(): void {
+    this.#heads.expectEarlier();
+  }
+
+  /** Says that these files go by intention. False if that cannot be written: then they must stay. */
+  prune(files: readonly SeenFile[]): boolean {
+    if (this.#closed) return false;
+    for (let from = 0; from < files.length; from += PRUNED_PER_RECORD) {
+      const some = files.slice(from, from + PRUNED_PER_RECORD);
+      this.#add(() => JSON.stringify({ type: "pruned", time: this.#now(), files: some }));
+    }
+    this.flush();
+    if (this.#pending.count > 0) return false;
+    this.#heads.prune(files.map(({ file }) => file));
+    return true;
+  }
+
+  /** Begins another file if files go by age and this one is old, so that what it holds can go too. */
+  renew(): void {
+    if (!this.#files.isOld) return;
+    try {
+      this.#look();
+      // Gone with what it held; a new one begins with the next record.
+      if (this.#files.current === undefined) return;
+      this.#files.rotate();
+      this.#begin();
+      this.#files.moveHead({ closed: false });
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /**
@@ -179,7 +197,8 @@ export class AuditLog implements AuditSink {
       if (this.#lostUntold > 0) this.#tellLost();
       this.#writePending();
       this.#failing = false;
-      if (!this.#closing) this.#moveHead();
+      if (!this.#closing) this.#files.moveHead({ closed: false });
+      this.#onWritten();
     } catch (error) {
       this.#fail(error);
     }
@@ -199,15 +218,11 @@ export class AuditLog implements AuditSink {
     this.#forgetExit();
     this.#drop(this.#pending.count);
     try {
-      if (this.#file !== undefined) {
-        this.#append({ type: "closed", time: this.#now() });
-        this.#moveHead();
-      }
-      this.#file?.close();
+      this.#files.close();
     } catch (error) {
       this.#fail(error);
     }
-    this.#file = undefined;
+    this.#onWritten();
   }
 
   /** The text is made at once, because the caller may change its arguments as soon as the call has ended. */
@@ -242,36 +257,25 @@ export class AuditLog implements AuditSink {
   /** In batches, one write each. What is not written keeps waiting, and the chain goes on from what is. */
   #writePending(): void {
     while (this.#pending.count > 0) {
-      const file = this.#openFile();
-      let [seq, prev, text, count] = [this.#seq, this.#prev, "", 0];
-      for (const body of this.#pending) {
-        const sealed = sealLine(seq, prev, body);
-        const isFull = file.size + text.length + sealed.line.length > this.#fileBytes;
-        // A file takes one record at least, however small the log may be.
-        if (isFull && (count > 0 || this.#recordsInFile > 0)) break;
-        text += sealed.line;
-        [seq, prev, count] = [seq + 1, sealed.hash, count + 1];
-      }
-      if (count === 0) {
+      if (this.#files.current === undefined) this.#begin();
+      const count = this.#files.write(this.#pending);
+      if (count > 0) this.#written(this.#pending.take(count));
+      else {
         this.#look();
-        if (this.#file === file) this.#rotate(file);
-        continue;
+        if (this.#files.current !== undefined) this.#files.rotate();
       }
-      file.append(text);
-      this.#seq = seq;
-      this.#prev = prev;
-      this.#recordsInFile += count;
-      this.#written(this.#pending.take(count));
     }
   }
 
+  #begin(): void {
+    this.#files.begin();
+    this.#look();
+  }
+
   #written(bodies: readonly string[]): void {
-    for (const body of bodies) {
-      this.#unseenLength += body.length;
-      this.#unseen.push(body);
-    }
+    this.#unseen.add(bodies);
     if (this.#closing) return;
-    if (this.#unseenLength > LOOK_AFTER_LENGTH) return this.#look();
+    if (this.#unseen.length > LOOK_AFTER_LENGTH) return this.#look();
     this.#cancelLook ??= this.#clock.after(LOOK_MS, () => {
       this.#cancelLook = undefined;
       this.#look();
@@ -281,83 +285,14 @@ export class AuditLog implements AuditSink {
 
   /** If the file is gone, what was written to it since the last look waits again, and will begin a new one. */
   #look(): void {
-    if (this.#file?.isRemoved === true) {
-      this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
-      this.#file.close();
-      this.#file = undefined;
-      this.#pending.putFirst(this.#unseen);
-      ({ seq: this.#seq, prev: this.#prev } = this.#seen);
+    const { current } = this.#files;
+    const isRemoved = current?.isRemoved === true;
+    if (isRemoved) {
+      this.#onProblem(`The audit file ${current.path} was removed while it was in use; a new one is begun.`);
+      this.#files.forget(this.#unseen.since);
     }
-    this.#unseen = [];
-    this.#unseenLength = 0;
-    this.#seen = { seq: this.#seq, prev: this.#prev };
-  }
-
-  #openFile(): OpenFile {
-    if (this.#file !== undefined) return this.#file;
-    // Two files of one chain never share a name, also when the clock stands or goes back.
-    const start = Math.max(this.#clock.now(), this.#lastStart + 1);
-    const others = listFiles(this.#dir).filter((file) => file.chain !== this.chain);
-    if (others.some((other) => hasRested(other))) this.#heads.expectOthers();
-    const file = new OpenFile(join(this.#dir, fileName(start, this.#pid, this.chain)));
-    this.#file = file;
-    this.#lastStart = start;
-    this.#recordsInFile = 0;
-    try {
-      this.#append({
-        type: "header",
-        time: new Date(start).toISOString(),
-        chain: this.chain,
-        part: this.#part,
-        process: { pid: this.#pid, host: hostname() },
-        version: VERSION,
-        salt: this.#body.salt,
-        seen: others.slice(-SEEN_FILES).map(seenFile),
-      });
-    } catch (error) {
-      this.#file = undefined;
-      file.close();
-      rmSync(file.path, { force: true });
-      throw error;
-    }
-    this.#part += 1;
-    this.#prune(file);
-    this.#look();
-    return file;
-  }
-
-  #rotate(file: OpenFile): void {
-    this.#append({ type: "rotated", time: this.#now() });
-    file.close();
-    this.#file = undefined;
-  }
-
-  /** The marker is written before the files go, so that a crash in between leaves nothing unexplained. */
-  #prune(file: OpenFile): void {
-    try {
-      const bounds = { maxBytes: this.#maxBytes, maxFiles: this.#maxFiles, reserve: this.#fileBytes, now: Date.now() };
-      const victims = filesToPrune(listFiles(this.#dir), file.name, bounds);
-      for (let from = 0; from < victims.length; from += PRUNED_PER_RECORD) {
-        const some = victims.slice(from, from + PRUNED_PER_RECORD);
-        this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
-        for (const victim of some) rmSync(victim.path, { force: true });
-        this.#heads.prune(some.map((victim) => victim.name));
-      }
-    } catch (error) {
-      this.#onProblem(`Old audit files could not be removed from ${this.#dir}: ${reasonOf(error)}`);
-    }
-  }
-
-  #append(record: { readonly type: string; readonly [key: string]: unknown }): void {
-    const sealed = sealLine(this.#seq, this.#prev, JSON.stringify(record));
-    this.#file?.append(sealed.line);
-    this.#seq += 1;
-    this.#prev = sealed.hash;
-  }
-
-  #moveHead(): void {
-    if (this.#file === undefined || this.#prev === null) return;
-    this.#heads.moved({ file: this.#file.name, seq: this.#seq - 1, hash: this.#prev, closed: this.#closed });
+    const unseen = this.#unseen.take(this.#files.position);
+    if (isRemoved) this.#pending.putFirst(unseen);
   }
 
   /** They are written anew with our own alone, so this record is all that is left to show it. */

@@ -4,6 +4,7 @@ import { type AuditFile, listFiles } from "./files.ts";
 import { type AuditFilter, matchesFilter } from "./filter.ts";
 import { parseLine } from "./line.ts";
 import { isStored, type StoredRecord, WITHHELD } from "./record.ts";
+import type { KeptLog } from "./whole-log.ts";
 
 /** A file is named a moment after its first record ended. */
 const SLACK_MS = 1000;
@@ -18,14 +19,19 @@ export interface AuditEntry {
  * Within a chain the order is that of the chain. What is no record, such as the torn last line of a process that was
  * killed, is passed over; `verifyAudit` is the one that judges. Only as many files are open as chains overlap in time.
  *
- * @param files What to read of which files, as `listFiles` gave them; by default all there is now.
+ * @param files What to read of which files, as `listFiles` or `listLog` gave them; by default all in the folder now.
+ * @param kept Has the files that are not in the folder.
  */
 export async function* readAudit(
   dir: string,
   filter: AuditFilter = {},
   files: readonly AuditFile[] = listFiles(dir),
+  kept?: KeptLog,
 ): AsyncGenerator<AuditEntry> {
-  const waiting = chainReaders(files.filter((file) => mayMatch(file, filter)));
+  const waiting = chainReaders(
+    files.filter((file) => mayMatch(file, filter)),
+    kept,
+  );
   const open: ChainReader[] = [];
   for (;;) {
     let next = earliest(open);
@@ -57,9 +63,9 @@ class ChainReader {
   entry: AuditEntry | undefined;
   readonly #records: AsyncGenerator<AuditEntry>;
 
-  constructor(files: readonly AuditFile[]) {
+  constructor(files: readonly AuditFile[], kept: KeptLog | undefined) {
     this.start = files[0]?.start ?? 0;
-    this.#records = recordsOf(files);
+    this.#records = recordsOf(files, kept);
   }
 
   /** False at the end. */
@@ -73,9 +79,9 @@ class ChainReader {
   }
 }
 
-function chainReaders(files: readonly AuditFile[]): ChainReader[] {
+function chainReaders(files: readonly AuditFile[], kept: KeptLog | undefined): ChainReader[] {
   const byChain = Map.groupBy(files, (file) => file.chain);
-  return [...byChain.values()].map((each) => new ChainReader(each)).toSorted((a, b) => a.start - b.start);
+  return [...byChain.values()].map((each) => new ChainReader(each, kept)).toSorted((a, b) => a.start - b.start);
 }
 
 function earliest(readers: readonly ChainReader[]): ChainReader | undefined {
@@ -85,10 +91,10 @@ function earliest(readers: readonly ChainReader[]): ChainReader | undefined {
 }
 
 /** Calls that began and did not end come last: as far as the chain knows, they ended with it. */
-async function* recordsOf(files: readonly AuditFile[]): AsyncGenerator<AuditEntry> {
+async function* recordsOf(files: readonly AuditFile[], kept: KeptLog | undefined): AsyncGenerator<AuditEntry> {
   const begun = new Map<string | undefined, AuditEntry>();
   for (const file of files) {
-    for await (const line of linesOf(file)) {
+    for await (const line of linesOf(file, kept)) {
       const record = parseLine(line);
       if (record === undefined || !isStored(record)) continue;
       const entry = { file: file.name, chain: file.chain, record };
@@ -101,7 +107,7 @@ async function* recordsOf(files: readonly AuditFile[]): AsyncGenerator<AuditEntr
 }
 
 /** Whole lines, split at newline bytes alone: JSON text may hold other characters that count as line ends elsewhere. */
-async function* linesOf({ path, size }: AuditFile): AsyncGenerator<string> {
+async function* linesOf({ name, path, size }: AuditFile, kept: KeptLog | undefined): AsyncGenerator<string> {
   if (size === 0) return;
   let rest = Buffer.alloc(0);
   try {
@@ -116,7 +122,8 @@ async function* linesOf({ path, size }: AuditFile): AsyncGenerator<string> {
       rest = bytes.subarray(from);
     }
   } catch (error) {
-    // Another process may have pruned it since it was listed.
     if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+    // In the store, now or from the beginning; or another process has pruned it since it was listed.
+    yield* (await kept?.linesOf(name)) ?? [];
   }
 }

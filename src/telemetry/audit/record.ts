@@ -13,12 +13,16 @@ export interface DecisionRecord {
   readonly kind: string;
   readonly name: string;
   readonly origin: { readonly source: string; readonly name: string } | null;
-  readonly decision: Decision["verdict"];
+  /** `withdrawn`: whoever asked went away, so nobody decided. */
+  readonly decision: Decision["verdict"] | "withdrawn";
   readonly rule: Rule | null;
   /** The call it belongs to. */
   readonly callId?: string;
-  /** What was answered to an `ask`: once, session, always, no, timeout. */
+  /** What was answered to an `ask`: once, session, always, no, timeout, withdrawn. */
   readonly answer?: string;
+  /** The user who answered, and the door through which; null where that is not known. */
+  readonly answeredBy?: string | null;
+  readonly answeredThrough?: string | null;
 }
 
 /** Something else worth keeping: a pin approved, a definition changed, records lost. */
@@ -61,9 +65,11 @@ export interface StoredRecord extends Link {
   readonly kind?: string;
   readonly name?: string;
   readonly origin?: { readonly source: string; readonly name: string } | null;
-  readonly decision?: Decision["verdict"] | "none";
+  readonly decision?: Decision["verdict"] | "withdrawn" | "none";
   readonly rule?: Rule | null;
   readonly answer?: string;
+  readonly answeredBy?: string | null;
+  readonly answeredThrough?: string | null;
   /** unfinished: the call began and nothing says how it ended. */
   readonly outcome?: "ok" | ErrorCode | "unfinished";
   readonly durationMs?: number;

@@ -1,8 +1,12 @@
 /** Walks the lines of one file and says where its chain is broken. */
 import { readFileSync } from "node:fs";
+import { setImmediate as turn } from "node:timers/promises";
 import type { AuditFile } from "./files.ts";
 import { openLine, type OpenedLine } from "./line.ts";
 import type { AnyRecord, HeaderRecord } from "./record.ts";
+
+/** A few tens of milliseconds. */
+const LINES_AT_ONCE = 1000;
 
 export interface AuditProblem {
   readonly severity: "error" | "warning";
@@ -37,11 +41,41 @@ export function verifyFile(file: AuditFile): FileReport {
     const message = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
     return emptyReport(file, [{ severity: "error", what: "unreadable", file: file.name, line: 0, message }]);
   }
+  return verifyAtOnce(file, text);
+}
+
+/** As `verifyFile`, of a file whose text is known, while others get their turn. */
+export async function verifyText(file: AuditFile, text: string): Promise<FileReport> {
+  const steps = verifySteps(file, text);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await turn();
+  }
+}
+
+function verifyAtOnce(file: AuditFile, text: string): FileReport {
+  const steps = verifySteps(file, text);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Pauses between parts of a long file. */
+function* verifySteps(file: AuditFile, text: string): Generator<undefined, FileReport, undefined> {
   const parts = text.split("\n");
   const torn = parts.pop() ?? "";
-  const lines = parts.map((line, index): Line => ({ number: index + 1, opened: openLine(line) }));
+  const lines: Line[] = [];
+  for (const [index, line] of parts.entries()) {
+    lines.push({ number: index + 1, opened: openLine(line) });
+    if (lines.length % LINES_AT_ONCE === 0) yield;
+  }
   const walk = new Walk(file, new Set(lines.map(({ opened }) => opened?.record.seq)));
-  for (const line of lines) walk.take(line);
+  for (const line of lines) {
+    walk.take(line);
+    if (line.number % LINES_AT_ONCE === 0) yield;
+  }
   walk.end(torn === "" ? undefined : parts.length + 1);
   return walk.report();
 }

@@ -1,5 +1,5 @@
 /** Checks that the log is as it was written: every line, every file of a chain, and what chains saw of one another. */
-import { type AuditFile, hasRested, isInUse, listFiles } from "./files.ts";
+import { type AuditFile, hasRested, listFiles, mayGrow } from "./files.ts";
 import { type ChainHead, type Heads, readHeads } from "./heads.ts";
 import type { SeenFile } from "./record.ts";
 import { type AuditProblem, type FileReport, verifyFile } from "./verify-file.ts";
@@ -35,14 +35,23 @@ export function verifyAudit(dir: string): AuditReport {
     // Before the files: what is written meanwhile makes a chain longer than its head, never shorter.
     const heads = readHeads(dir);
     const files = listFiles(dir);
-    const report = verifyFiles(files, heads);
+    const reports = files.map((file) => verifyFile(file));
+    const report = judge(reports, heads);
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === 3 || namesOf(listFiles(dir)) === namesOf(files)) return report;
   }
 }
 
-function verifyFiles(files: readonly AuditFile[], found: ReturnType<typeof readHeads>): AuditReport {
-  const reports = files.map((file) => verifyFile(file));
+/**
+ * What the reports of all files mean together.
+ *
+ * @param others Problems of the log as a whole that are known already.
+ */
+export function judge(
+  reports: readonly FileReport[],
+  found: ReturnType<typeof readHeads>,
+  others: readonly AuditProblem[] = [],
+): AuditReport {
   const heads: Heads = typeof found === "string" ? new Map() : found;
   const pruned = new PrunedFiles(reports);
   const seen = new SeenFiles(reports, pruned);
@@ -56,7 +65,8 @@ function verifyFiles(files: readonly AuditFile[], found: ReturnType<typeof readH
     const witnessed = (parts.get(report.chain) ?? []).flatMap((part) => seen.problemsOf(part));
     return { ...report, problems: [...report.problems, ...witnessed] };
   });
-  const problems = headsProblems(found, files);
+  const files = reports.map((report) => report.file);
+  const problems = [...others, ...headsProblems(found, files)];
   const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
   return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
 }
@@ -153,7 +163,8 @@ function chainReport(
 
 function stateOf(newest: FileReport | undefined): ChainReport["state"] {
   if (newest?.last?.type === "closed") return "closed";
-  return newest !== undefined && isInUse(newest.file, Date.now()) ? "open" : "unclosed";
+  if (newest === undefined) return "unclosed";
+  return mayGrow(newest.file, newest.header, newest.last, Date.now()) ? "open" : "unclosed";
 }
 
 /** A chain that is longer than its head was killed before the head was written; one that is shorter was cut. */

@@ -1,0 +1,70 @@
+/** A line of the journal as the store keeps it: the exact text, and beside it what can be asked for. */
+import type { StoredAuditLine } from "../../store/store.ts";
+import { type AuditFile, parseFileName } from "../../telemetry/audit/files.ts";
+import { parseLine } from "../../telemetry/audit/line.ts";
+import { isStored } from "../../telemetry/audit/record.ts";
+
+/** Of a line that is no record. It is kept all the same, so that verify can tell. */
+const DAMAGED = "damaged";
+
+/** What can be asked for is cut where the log cuts names; PostgreSQL cannot put more into an index. */
+const LONGEST = 1024;
+/** Of ids and times. */
+const LONGEST_KEY = 200;
+
+const NOTHING = {
+  callId: null,
+  session: null,
+  user: null,
+  role: null,
+  door: null,
+  name: null,
+  server: null,
+  outcome: null,
+  event: null,
+} as const;
+
+/** @param number Of the line in its file, from 0: unlike the number in the chain, every line has one, damaged or not. */
+export function storedLine(
+  file: Pick<AuditFile, "name" | "chain" | "start">,
+  number: number,
+  line: string,
+): StoredAuditLine {
+  const place = { file: file.name, chain: file.chain, seq: number, line };
+  const record = parseLine(line);
+  if (record === undefined) {
+    return { ...place, type: DAMAGED, time: new Date(file.start).toISOString(), ...NOTHING };
+  }
+  const { type } = record;
+  const time = record.time.slice(0, LONGEST_KEY);
+  if (!isStored(record)) return { ...place, type, time, ...NOTHING };
+  const { callId, session, user, role, door, name, origin, outcome, event } = record;
+  return {
+    ...place,
+    type,
+    time,
+    callId: text(callId)?.slice(0, LONGEST_KEY) ?? null,
+    session: text(session)?.slice(0, LONGEST_KEY) ?? null,
+    user: text(user),
+    role: text(role),
+    door: text(door),
+    name: text(name),
+    server: text(origin?.source),
+    outcome: text(outcome),
+    event: text(event),
+  };
+}
+
+/** Whether what can be asked for is still what the line says: otherwise a record could be hidden without touching it. */
+export function isConsistent(found: StoredAuditLine): boolean {
+  const named = parseFileName(found.file);
+  if (named === undefined) return false;
+  const expected = Object.entries(storedLine({ name: found.file, ...named }, found.seq, found.line));
+  const columns = new Map<string, unknown>(Object.entries(found));
+  return expected.every(([column, value]) => columns.get(column) === value);
+}
+
+/** The members of a line are shown as they are, so somebody may have put anything there, of any length. */
+function text(value: unknown): string | null {
+  return typeof value === "string" ? value.slice(0, LONGEST) : null;
+}

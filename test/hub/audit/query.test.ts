@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import { OPERATIONS, type InputOf } from "../../../src/contract/operations.ts";
+import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { callRecord } from "../../support/call-record.ts";
+import { numbered, startRecord } from "../../telemetry/audit-place.ts";
+import { DEAD_PID, JournalPlace } from "./journal-place.ts";
+
+const at = (minute: number): string => new Date(Date.parse("2026-11-15T10:00:00.000Z") + minute * 60_000).toISOString();
+
+async function list(audit: HubAudit, wish: InputOf<"listAudit"> = {}): Promise<unknown[]> {
+  const { input, output } = OPERATIONS.listAudit;
+  const page = output.parse(await audit.query(input.parse(wish)));
+  return page.entries.map(({ name, event, type, outcome }) =>
+    type === "start" ? `${name} ${outcome}` : (name ?? event),
+  );
+}
+
+/** All pages, and how many there were. */
+async function pages(audit: HubAudit, wish: InputOf<"listAudit">): Promise<{ names: unknown[]; count: number }> {
+  const names: unknown[] = [];
+  let [cursor, count] = [undefined as string | undefined, 0];
+  do {
+    const page = await audit.query(OPERATIONS.listAudit.input.parse({ ...wish, ...(cursor && { cursor }) }));
+    names.push(...page.entries.map(({ name, seq }) => `${name} ${seq}`));
+    ({ nextCursor: cursor } = page);
+    count += 1;
+  } while (cursor !== undefined);
+  return { names, count };
+}
+
+describe.each([{ withStore: true }, { withStore: false }])(
+  "[oper-02c] asking for audit records, $withStore",
+  ({ withStore }) => {
+    it("filters, and orders by time", async () => {
+      const place = await JournalPlace.open();
+      const log = place.log();
+      const audit = place.audit(log, { withStore });
+      log.write(callRecord({ name: "files__read", time: at(0), user: "ann", session: "s1" }));
+      log.write(
+        callRecord({ name: "git__push", time: at(10), session: "s2", origin: { source: "git", name: "push" } }),
+      );
+      log.write(callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied", door: "mcp" }));
+      log.event({ time: at(30), event: "pin.approved", origin: { source: "git", name: "push" }, user: "Bob" });
+      const last = callRecord({ name: "files__fetch", time: at(40), outcome: "blocked" });
+      log.write(last);
+      expect(await list(audit)).toEqual(["files__fetch", "pin.approved", "files__delete", "git__push", "files__read"]);
+      expect(await list(audit, { order: "oldest", limit: 2 })).toEqual(["files__read", "git__push"]);
+      expect(await list(audit, { since: at(10), until: at(30) })).toEqual([
+        "pin.approved",
+        "files__delete",
+        "git__push",
+      ]);
+      expect(await list(audit, { type: "event" })).toEqual(["pin.approved"]);
+      expect(await list(audit, { server: "git" })).toEqual(["pin.approved", "git__push"]);
+      expect(await list(audit, { name: "files__*" })).toEqual(["files__fetch", "files__delete", "files__read"]);
+      expect(await list(audit, { session: "s2" })).toEqual(["git__push"]);
+      expect(await list(audit, { user: "ann" })).toEqual(["files__read"]);
+      expect(await list(audit, { door: "mcp" })).toEqual(["files__delete"]);
+      expect(await list(audit, { outcome: "failed" })).toEqual(["files__fetch", "files__delete"]);
+      expect(await list(audit, { outcome: "denied" })).toEqual(["files__delete"]);
+      expect(await list(audit, { callId: last.callId })).toEqual(["files__fetch"]);
+      expect(await list(audit, { q: "BOB" })).toEqual(["pin.approved"]);
+      expect(await list(audit, { q: "_", type: "call", limit: 1 })).toEqual(["files__fetch"]);
+      expect(await list(audit, { since: "1s" })).toEqual([]);
+      await expect(list(audit, { since: "yesterday" })).rejects.toThrow("`since`");
+      const { entries } = await audit.query(OPERATIONS.listAudit.input.parse({ limit: 1 }));
+      expect(entries).toMatchObject([{ chain: log.chain, seq: 5, origin: { source: "files" } }]);
+      await audit.close();
+    });
+
+    it("gives every record once, page by page, both ways", async () => {
+      const place = await JournalPlace.open();
+      place.leaveBehind(["a", "b"], 7);
+      const log = place.log();
+      const audit = place.audit(log, { withStore });
+      for (let number = 1; number <= 7; number += 1) {
+        const start = startRecord({ name: `c${number}`, time: at(number) });
+        void log.begin(start);
+        log.write(callRecord({ callId: start.callId, name: `c${number}`, time: at(number), durationMs: 90_000 }));
+      }
+      const { names, count } = await pages(audit, { limit: 5 });
+      expect(count).toBeGreaterThan(4);
+      expect(new Set(names).size).toBe(21);
+      expect(names).toHaveLength(21);
+      const upwards = await pages(audit, { limit: 4, order: "oldest" });
+      expect(upwards.names).toEqual(names.toReversed());
+      await expect(list(audit, { cursor: "nonsense" })).rejects.toThrow("cursor");
+      await audit.close();
+    });
+
+    it("shows a call that has no end as unfinished, and none that has one anywhere", async () => {
+      const place = await JournalPlace.open();
+      const killed = place.log({ pid: DEAD_PID });
+      void killed.begin(startRecord({ name: "killed", time: at(0) }));
+      killed.flush();
+      const log = place.log();
+      const audit = place.audit(log, { withStore });
+      const [slow, withheld] = [
+        startRecord({ name: "slow", time: at(1) }),
+        startRecord({ name: "secret", time: at(2) }),
+      ];
+      void log.begin(slow);
+      void log.begin(withheld);
+      expect(await list(audit)).toEqual(["secret unfinished", "slow unfinished", "killed unfinished"]);
+      log.withhold(withheld.callId);
+      numbered(log, "n", 5);
+      expect(await list(audit, { outcome: "unfinished" })).toEqual(["slow unfinished", "killed unfinished"]);
+      log.write(callRecord({ callId: slow.callId, name: "slow", time: at(1), durationMs: 60_000 }));
+      expect(await list(audit, { type: "start" })).toEqual(["killed unfinished"]);
+      expect(await list(audit, { name: "slow" })).toEqual(["slow"]);
+      expect(await list(audit, { outcome: "ok", limit: 1 })).toEqual(["slow"]);
+      await audit.close();
+      killed.close();
+    });
+
+    it("exports everything that fits as JSON lines, oldest first", async () => {
+      const place = await JournalPlace.open();
+      const log = place.log();
+      const audit = place.audit(log, { withStore });
+      for (let number = 0; number < 1100; number += 1) log.write(callRecord({ name: `n${number}`, time: at(number) }));
+      const lines: string[] = [];
+      for await (const line of audit.exportLines({ name: "n*", since: at(1) })) lines.push(line);
+      expect(lines.every((line) => line.endsWith("}\n"))).toBe(true);
+      const names = lines.map((line) => (JSON.parse(line) as { name: string }).name);
+      expect(names).toEqual(Array.from({ length: 1099 }, (_, index) => `n${index + 1}`));
+      await audit.close();
+    });
+  },
+);
+
+it("[oper-02c] what was written can be asked for after flush, and a store that is down does not hide what it has", async () => {
+  const place = await JournalPlace.open();
+  const log = place.log({ isJournal: true });
+  const audit = place.audit(log);
+  numbered(log, "n", 2);
+  await audit.flush();
+  expect((await place.store.audit.query({ limit: 9, types: ["call"] })).entries).toHaveLength(2);
+  const { append } = place.store.audit;
+  Object.assign(place.store.audit, { append: () => Promise.reject(new Error("full")) });
+  numbered(log, "m", 1);
+  await expect(audit.flush()).rejects.toThrow("full");
+  expect(await list(audit)).toHaveLength(2);
+  Object.assign(place.store.audit, { append });
+  expect(await list(audit)).toHaveLength(3);
+  await audit.close();
+});

@@ -1,0 +1,146 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { verdictOf, verifyAll } from "../../../src/hub/audit/verify.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { numbered } from "../../telemetry/audit-place.ts";
+import { DEAD_PID, JournalPlace } from "./journal-place.ts";
+
+/** Everything is in the store: in each chain line 0 is the header, then the records 1 to 5, then the end. */
+async function stored(chains: readonly string[] = ["a"]): Promise<JournalPlace> {
+  const place = await JournalPlace.open();
+  place.leaveBehind(chains, 5);
+  await place.takeIn();
+  expect(place.files()).toEqual([]);
+  expect(await place.verify()).toEqual([]);
+  return place;
+}
+
+describe("[oper-03b] verify finds what was done to the log in the store", () => {
+  it("a changed line, a removed one, two that changed places, and one from elsewhere", async () => {
+    const changed = await stored();
+    changed.edit("update audit set line = replace(line, '\"a3\"', '\"a9\"'), name = 'a9' where seq = 3");
+    expect(await changed.verify()).toEqual(["error changed 4"]);
+    const removed = await stored();
+    removed.edit("delete from audit where seq = 3");
+    expect(await removed.verify()).toEqual(["error removed 4"]);
+    const swapped = await stored();
+    for (const [from, to] of [
+      [3, 99],
+      [4, 3],
+      [99, 4],
+    ] as const) {
+      swapped.edit("update audit set seq = ? where seq = ?", to, from);
+    }
+    expect(await swapped.verify()).toEqual(["error reordered 5"]);
+    const foreign = await stored();
+    foreign.edit("update audit set line = '{}' where seq = 3");
+    expect(await foreign.verify()).toEqual(["error changed 4"]);
+  });
+
+  it("an end that was cut off, however well", async () => {
+    const place = await stored();
+    place.edit("delete from audit where seq > 3");
+    expect(await place.verify()).toEqual(["error removed 0", "warning truncated 0"]);
+    place.edit("update audit_files set lines = 4, last_seq = 3");
+    // Its chain is shorter than heads.json knows.
+    expect(await place.verify()).toContain("error truncated 0");
+  });
+
+  it("a file that was removed, also with its entry, and all of them", async () => {
+    const place = await stored(["a", "b", "c"]);
+    const [, middle] = await place.store.audit.files();
+    place.edit("delete from audit where file = ?", middle?.file ?? "");
+    expect((await verifyAll(place.dir, place.store.audit)).ok).toBe(false);
+    place.edit("delete from audit_files where file = ?", middle?.file ?? "");
+    expect(await place.verify()).toEqual(["error removed 0"]);
+    place.edit("delete from audit");
+    place.edit("delete from audit_files");
+    expect(await place.verify()).toEqual(["error removed 0", "error removed 0", "error removed 0"]);
+  });
+
+  it("a record that was hidden from queries while its line stayed", async () => {
+    for (const change of ["name = 'x'", "type = 'header'", "time = '2001-01-01T00:00:00.000Z'", "outcome = null"]) {
+      const place = await stored();
+      place.edit(`update audit set ${change} where seq = 2`);
+      expect(await place.verify(), change).toEqual(["error changed 3"]);
+    }
+    const unlisted = await stored();
+    unlisted.edit("update audit_files set file = 'elsewhere'");
+    expect((await unlisted.verify()).length).toBeGreaterThan(1);
+  });
+
+  it("any set of lines removed or changed", async () => {
+    const place = await stored(["a", "b"]);
+    const before = await place.store.audit.query({ limit: 100 });
+    const [first] = await place.store.audit.files();
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.nat(6), { minLength: 1, maxLength: 7 }), fc.boolean(), async (seqs, cut) => {
+        for (const seq of seqs) {
+          const change = cut ? "delete from audit" : "update audit set line = line || ' '";
+          place.edit(`${change} where file = ? and seq = ?`, first?.file ?? "", seq);
+        }
+        const { ok } = await verifyAll(place.dir, place.store.audit);
+        await place.store.audit.removeFiles([first?.file ?? ""]);
+        await place.store.audit.append(before.entries.filter(({ file }) => file === first?.file));
+        return !ok;
+      }),
+      { numRuns: 20 },
+    );
+    expect(await place.verify()).toEqual([]);
+  });
+
+  it("heads.json that was removed: verify and the next process tell, though no file is in the folder", async () => {
+    const place = await JournalPlace.open();
+    // Its clock stands in the past: a file that is a moment old may not have its head yet.
+    const first = place.log({ isJournal: true, pid: DEAD_PID, clock: new FakeClock() });
+    numbered(first, "x", 1);
+    await place.audit(first).close();
+    await place.takeIn();
+    expect([place.files(), await place.verify()]).toEqual([[], []]);
+    rmSync(join(place.dir, "heads.json"));
+    expect(await place.verify()).toEqual(["error removed 0"]);
+    const log = place.log({ isJournal: true });
+    const audit = place.audit(log);
+    numbered(log, "n", 1);
+    await audit.close();
+    const lost = await place.store.audit.query({ limit: 10, text: "audit.heads_lost" });
+    expect(lost.entries).toMatchObject([{ type: "event", chain: log.chain }]);
+  });
+
+  it("what a later chain saw, when heads.json has forgotten it", async () => {
+    const place = await stored(["a"]);
+    place.leaveBehind(["b"]);
+    await place.takeIn();
+    const heads = join(place.dir, "heads.json");
+    const [first] = await place.store.audit.files();
+    const { version, chains } = JSON.parse(readFileSync(heads, "utf8")) as { version: number; chains: object };
+    const left = Object.entries(chains).filter(([chain]) => chain !== first?.chain);
+    writeFileSync(heads, JSON.stringify({ version, chains: Object.fromEntries(left) }));
+    expect(await place.verify()).toEqual([]);
+    await place.store.audit.removeFiles([first?.file ?? ""]);
+    expect(await place.verify()).toEqual(["error removed 0"]);
+  });
+
+  it("gives a verdict that people can read, also while the log is written", async () => {
+    const place = await stored(["a", "b"]);
+    const log = place.log({ isJournal: true, clock: new FakeClock() });
+    const audit = new HubAudit({
+      dir: place.dir,
+      log,
+      clock: new FakeClock(),
+      store: place.store.audit,
+      intake: undefined,
+    });
+    numbered(log, "n", 2);
+    expect(await audit.verify()).toEqual({ ok: true, records: 17, chains: 3, problems: [] });
+    const [first] = await place.store.audit.files();
+    place.edit("delete from audit where seq = 3 and file = ?", first?.file ?? "");
+    const verdict = verdictOf(await verifyAll(place.dir, place.store.audit));
+    expect(verdict).toMatchObject({ ok: false, chains: 3 });
+    expect(verdict.problems).toEqual([`removed: ${first?.file}:4: a line is missing before this one`]);
+    log.close();
+  });
+});
