@@ -42,4 +42,6 @@ export interface AuditSink {
   /** A call that began will have no record, because somebody with the right to do so keeps it back. */
   withhold?(callId: string): void;
   write(record: CallRecord, sent?: SentArguments): void;
+  /** How many records could not be written. */
+  readonly lost?: number;
 }

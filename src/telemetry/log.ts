@@ -15,7 +15,7 @@ interface LogOptions {
   readonly write: (line: string) => void;
   readonly format: LogFormat;
   readonly level: LogThreshold;
-  /** Masks secrets in the finished line. */
+  /** Masks secrets: in each text of a line before it is quoted, and in the finished line. */
   readonly mask: (line: string) => string;
   readonly clock?: Clock;
 }
@@ -25,6 +25,10 @@ export class Log {
 
   constructor(options: LogOptions) {
     this.#options = options;
+  }
+
+  get format(): LogFormat {
+    return this.#options.format;
   }
 
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void {
@@ -47,10 +51,15 @@ export class Log {
     const { level: threshold, format, write, mask, clock = systemClock } = this.#options;
     if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return;
     const time = new Date(clock.now()).toISOString();
+    // Quoting changes a text, and a secret in it would no longer be known as one.
+    const quoted = (value: unknown): string =>
+      JSON.stringify(value, (_key, part: unknown) => (typeof part === "string" ? mask(part) : part));
+    // They come first in a line, and no field can take their place.
+    const fixed = { time, level, message };
     const line =
       format === "json"
-        ? JSON.stringify({ time, level, message, ...fields })
-        : `${time.slice(11, 19)} ${level.padEnd(5)} ${oneLine(message)}${rendered(fields)}`;
+        ? quoted(Object.assign(fixed, fields, { ...fixed }))
+        : `${time.slice(11, 19)} ${level.padEnd(5)} ${oneLine(message)}${rendered(fields, quoted)}`;
     write(`${mask(line)}\n`);
   }
 }
@@ -60,9 +69,9 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
 }
 
-function rendered(fields: Readonly<Record<string, unknown>>): string {
+function rendered(fields: Readonly<Record<string, unknown>>, quoted: (value: unknown) => string): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => ` ${key}=${typeof value === "string" ? oneLine(value) : JSON.stringify(value)}`)
+    .map(([key, value]) => ` ${key}=${typeof value === "string" ? oneLine(value) : quoted(value)}`)
     .join("");
 }

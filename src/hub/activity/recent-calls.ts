@@ -1,0 +1,77 @@
+/** What the last half hour of calls looked like, in memory that does not grow with them. */
+import type { Overview } from "../../contract/activity.ts";
+import type { CallRecord } from "../../telemetry/call-record.ts";
+import { Latencies } from "./latencies.ts";
+
+const MINUTE_MS = 60_000;
+export const MINUTES_KEPT = 30;
+const MOST_INCIDENTS = 20;
+
+type Point = Overview["minutes"][number];
+type Incident = Overview["denials"][number];
+
+interface Minute {
+  /** Minutes since 1970; the place is used again for a later one. */
+  number: number;
+  calls: number;
+  failed: number;
+  readonly latencies: Latencies;
+}
+
+export class RecentCalls {
+  readonly #minutes: (Minute | undefined)[] = Array.from({ length: MINUTES_KEPT });
+  readonly #denials: Incident[] = [];
+  readonly #findings: Incident[] = [];
+
+  /** @param now When it ended. */
+  add(record: CallRecord, now: number): void {
+    const minute = this.#minute(Math.floor(now / MINUTE_MS));
+    const { outcome, durationMs, findings } = record;
+    minute.calls += 1;
+    if (outcome !== "ok") minute.failed += 1;
+    minute.latencies.add(durationMs);
+    if (outcome === "denied" || outcome === "blocked") keep(this.#denials, record);
+    if (findings !== undefined && findings.length > 0) keep(this.#findings, record);
+  }
+
+  /** One point for each minute, the newest last; also for those in which nothing happened. */
+  minutes(now: number): Point[] {
+    const newest = Math.floor(now / MINUTE_MS);
+    return Array.from({ length: MINUTES_KEPT }, (_, index) => {
+      const number = newest - MINUTES_KEPT + 1 + index;
+      const kept = this.#minutes[number % MINUTES_KEPT];
+      const minute = kept?.number === number ? kept : undefined;
+      return {
+        at: new Date(number * MINUTE_MS).toISOString(),
+        calls: minute?.calls ?? 0,
+        failed: minute?.failed ?? 0,
+        p50: minute?.latencies.quantile(0.5) ?? null,
+        p95: minute?.latencies.quantile(0.95) ?? null,
+      };
+    });
+  }
+
+  /** The newest first. */
+  denials(): Incident[] {
+    return this.#denials.toReversed();
+  }
+
+  findings(): Incident[] {
+    return this.#findings.toReversed();
+  }
+
+  #minute(number: number): Minute {
+    const place = number % MINUTES_KEPT;
+    const kept = this.#minutes[place];
+    if (kept?.number === number) return kept;
+    if (kept === undefined) return (this.#minutes[place] = { number, calls: 0, failed: 0, latencies: new Latencies() });
+    kept.latencies.clear();
+    return Object.assign(kept, { number, calls: 0, failed: 0 });
+  }
+}
+
+function keep(incidents: Incident[], { time, callId, name, origin, outcome, findings = [] }: CallRecord): void {
+  const codes = new Set(findings.map(({ code }) => code));
+  incidents.push({ at: time, callId, name, server: origin?.source ?? null, outcome, findings: [...codes] });
+  if (incidents.length > MOST_INCIDENTS) incidents.shift();
+}

@@ -1,0 +1,157 @@
+/** Who came in through which door, and what became of it. Written in batches: calls are many. */
+import type { SessionInfo } from "../../contract/activity.ts";
+import type { Clock } from "../../model/clock.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { StoredSession, StoredSessions } from "../../store/store.ts";
+
+const WRITE_AFTER_MS = 5000;
+/** While the store fails, so many that are over wait for it. */
+const MOST_WAITING = 10_000;
+
+interface OpenSession {
+  readonly session: Session;
+  readonly openedAt: string;
+  lastCallAt: number | null;
+  calls: number;
+}
+
+interface SessionRecordsOptions {
+  readonly stored: StoredSessions;
+  /** This hub. */
+  readonly hub: string;
+  readonly clock: Clock;
+  readonly onProblem: (error: unknown) => void;
+}
+
+export class SessionRecords {
+  readonly #options: SessionRecordsOptions;
+  readonly #open = new Map<string, OpenSession>();
+  /** Open ones of which the store does not know the latest. */
+  #changed = new Set<OpenSession>();
+  #over = new Map<string, StoredSession>();
+  #stopTimer: (() => void) | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: SessionRecordsOptions) {
+    this.#options = options;
+  }
+
+  opened(session: Session): void {
+    const record: OpenSession = { session, openedAt: this.#now(), lastCallAt: null, calls: 0 };
+    this.#open.set(session.id, record);
+    this.#note(record);
+  }
+
+  closed(session: Session): void {
+    const record = this.#open.get(session.id);
+    if (record === undefined) return;
+    this.#open.delete(session.id);
+    this.#changed.delete(record);
+    this.#over.set(session.id, { ...this.#storedOf(record), closedAt: this.#now() });
+    const [oldest] = this.#over.size > MOST_WAITING ? this.#over.keys() : [];
+    if (oldest !== undefined) this.#over.delete(oldest);
+    this.#writeLater();
+  }
+
+  called(sessionId: string): void {
+    const record = this.#open.get(sessionId);
+    if (record === undefined) return;
+    record.calls += 1;
+    record.lastCallAt = this.#options.clock.now();
+    this.#note(record);
+  }
+
+  closeAll(): void {
+    for (const { session } of this.#open.values()) this.closed(session);
+  }
+
+  /** An open session of this hub. */
+  live(id: string): Session | undefined {
+    return this.#open.get(id)?.session;
+  }
+
+  /** As it stands now, which the store may not know yet. */
+  latest(stored: StoredSession): StoredSession {
+    const record = this.#open.get(stored.id);
+    return record === undefined ? stored : this.#storedOf(record);
+  }
+
+  async find(id: string): Promise<StoredSession | undefined> {
+    const record = this.#open.get(id);
+    return record === undefined ? (this.#over.get(id) ?? this.#options.stored.get(id)) : this.#storedOf(record);
+  }
+
+  /** Writes what has changed. Rejects if the store does; what could not be written waits for the next time. */
+  flush(): Promise<void> {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    const write = this.#writing.then(() => this.#write());
+    this.#writing = write.catch(() => {});
+    return write;
+  }
+
+  async #write(): Promise<void> {
+    if (this.#changed.size === 0 && this.#over.size === 0) return;
+    const [changed, over] = [this.#changed, this.#over];
+    this.#changed = new Set();
+    this.#over = new Map();
+    try {
+      await this.#options.stored.put([...over.values(), ...Array.from(changed, (record) => this.#storedOf(record))]);
+    } catch (error) {
+      // What ended meanwhile must not be written as open.
+      for (const record of changed) if (this.#open.has(record.session.id)) this.#changed.add(record);
+      this.#over = new Map([...over, ...this.#over]);
+      throw error;
+    }
+  }
+
+  #note(record: OpenSession): void {
+    this.#changed.add(record);
+    this.#writeLater();
+  }
+
+  #writeLater(): void {
+    this.#stopTimer ??= this.#options.clock.after(WRITE_AFTER_MS, () => {
+      this.flush().catch((error: unknown) => {
+        this.#options.onProblem(error);
+        this.#writeLater();
+      });
+    });
+  }
+
+  #storedOf({ session, openedAt, lastCallAt, calls }: OpenSession): StoredSession {
+    const { taint } = session;
+    return {
+      id: session.id,
+      hub: this.#options.hub,
+      door: session.door,
+      role: session.role ?? null,
+      user: session.user ?? null,
+      owner: session.owner,
+      openedAt,
+      closedAt: null,
+      lastCallAt: lastCallAt === null ? null : new Date(lastCallAt).toISOString(),
+      calls,
+      taint: taint && { callId: taint.callId, name: taint.name, at: new Date(taint.at).toISOString() },
+    };
+  }
+
+  #now(): string {
+    return new Date(this.#options.clock.now()).toISOString();
+  }
+}
+
+/** @param live What is known of it while it is open here. */
+export function sessionInfo(
+  { hub: _hub, taint, ...rest }: StoredSession,
+  live: { readonly running: number; readonly toolCount: number } = { running: 0, toolCount: 0 },
+): SessionInfo {
+  return { ...rest, ...live, taint: taintOf(taint) };
+}
+
+function taintOf(taint: JsonObject | null): SessionInfo["taint"] {
+  if (!isJsonObject(taint)) return null;
+  const { callId, name, at } = taint;
+  return typeof callId === "string" && typeof name === "string" && typeof at === "string" ? { callId, name, at } : null;
+}
