@@ -10,7 +10,15 @@ const BEGINNING = 8;
 /** Shorter texts are searched as fast as they are filtered. */
 const FILTERED = 512;
 /** What stands where somebody cut a text, or nothing at all. */
-const CUT = /["'`)\]]{0,2}(?:…|\.\.\.|$)/y;
+const CUT = /["'`)\]]{0,2}(…|\.\.\.|$)/y;
+/** Where a text merely ends with one of these, that is a word sooner than half a secret. */
+const WORD = /^[A-Za-z]{1,11}$/;
+
+interface Begun {
+  readonly form: string;
+  /** Less of it holds nothing secret. */
+  readonly least: number;
+}
 
 export class KnownValues {
   readonly #shortest: number;
@@ -18,7 +26,7 @@ export class KnownValues {
   readonly #forms = new Set<string>();
   readonly #longForms = new Set<string>();
   /** Forms by their beginning. */
-  readonly #beginnings = new Map<string, string[]>();
+  readonly #beginnings = new Map<string, Begun[]>();
   /** For texts that are long enough to be worth it. */
   readonly #filter: FormFilter | undefined;
   #pattern: RegExp | undefined;
@@ -34,19 +42,22 @@ export class KnownValues {
     return this.#values.size === 0;
   }
 
-  add(value: string): void {
+  /** @param open So many characters at the beginning of the value say nothing secret. */
+  add(value: string, open = 0): void {
     if (value.length < this.#shortest || this.#values.has(value)) return;
     this.#values.add(value);
+    const openForms = open === 0 ? [] : formsOf(value.slice(0, open));
     for (const form of new Set(formsOf(value))) {
       if (form.length >= this.#shortest) {
         (form.length < LONG ? this.#forms : this.#longForms).add(form);
         this.#filter?.add(form);
       }
       if (form.length <= BEGINNING) continue;
+      const begun = { form, least: leastOf(form, openForms) };
       const beginning = form.slice(0, BEGINNING);
       const others = this.#beginnings.get(beginning);
-      if (others === undefined) this.#beginnings.set(beginning, [form]);
-      else others.push(form);
+      if (others === undefined) this.#beginnings.set(beginning, [begun]);
+      else others.push(begun);
     }
     this.#pattern = undefined;
     this.#beginningPattern = undefined;
@@ -67,14 +78,28 @@ export class KnownValues {
     if (this.#beginnings.size === 0 || text.length < BEGINNING) return text;
     this.#beginningPattern ??= alternation(this.#beginnings.keys());
     return maskEach(text, this.#beginningPattern, ({ index, 0: beginning }) => {
-      for (const form of this.#beginnings.get(beginning) ?? []) {
-        const end = index + commonLength(form, text, index);
-        CUT.lastIndex = end;
-        if (CUT.test(text)) return [index, end];
+      for (const { form, least } of this.#beginnings.get(beginning) ?? []) {
+        const length = commonLength(form, text, index);
+        if (length >= least && isCut(text, index, index + length)) return [index, index + length];
       }
       return undefined;
     });
   }
+}
+
+/** Is the text cut off at `end`, in the middle of what begins at `start`? */
+function isCut(text: string, start: number, end: number): boolean {
+  CUT.lastIndex = end;
+  const cut = CUT.exec(text);
+  if (cut === null) return false;
+  const isWhole = start === 0 || !/[A-Za-z0-9]/.test(text.charAt(start - 1));
+  return cut[1] !== "" || !isWhole || !WORD.test(text.slice(start, end));
+}
+
+/** One more than what the form has of the open beginning. */
+function leastOf(form: string, openForms: readonly string[]): number {
+  const open = openForms.filter((each) => form.startsWith(each)).map((each) => each.length);
+  return Math.max(BEGINNING, ...open.map((length) => length + 1));
 }
 
 /** How much of the form stands in the text at this place. */

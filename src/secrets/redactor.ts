@@ -1,6 +1,7 @@
 /** Masks secrets in text that is shown, logged or recorded: known values in all their forms, and what looks like a token. */
 import { KnownValues } from "./known-values.ts";
 import { MASK } from "./mask.ts";
+import { secretParts } from "./secret-parts.ts";
 import { maskTokens } from "./token-shapes.ts";
 
 /** Values under this length are not masked: they would blot out ordinary text and protect nothing. */
@@ -20,14 +21,14 @@ export class Redactor {
 
   /** A value to mask in messages: it may be a secret. */
   add(value: string): void {
-    this.#known.add(value);
+    for (const part of secretParts(value)) this.#known.add(part.value, part.open);
     this.#remembered.clear();
   }
 
   /** A value that is a secret for certain: masked in messages and in what tools return. */
   addCredential(value: string): void {
     this.add(value);
-    this.#credentials.add(value);
+    for (const part of secretParts(value)) this.#credentials.add(part.value, part.open);
   }
 
   /** For messages, logs, events and records. */

@@ -58,6 +58,12 @@ const FORMS: Readonly<Record<string, Form>> = {
     path: /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[^-\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*)?$/,
   }, // oxlint-disable-line no-control-regex
   user: { ...ENV_FORM, example: "secret://user/NAME" },
+  store: {
+    example: "secret://store/name",
+    bare: /[A-Za-z0-9_.@/-]*/y,
+    hasField: false,
+    path: /^[A-Za-z0-9_][A-Za-z0-9_.@-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.@-]*)*$/,
+  },
 };
 
 export function formOf(provider: string): Form | undefined {

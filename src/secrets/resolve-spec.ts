@@ -1,9 +1,11 @@
 /** Turns a ServerSpec into what a connection needs at the moment it opens: every reference replaced by its value. */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerAuth, ServerSpec } from "../model/server-spec.ts";
 import { isPlainText, looksLikeCredential } from "./looks-like-secret.ts";
+import { secretParts } from "./secret-parts.ts";
 import type { Secrets } from "./secrets.ts";
 import { type SpecString, specStrings } from "./spec-strings.ts";
 
@@ -88,7 +90,7 @@ export async function resolveSpec(
       const { value, looked } = settled.value;
       values.set(string.where, value);
       for (const { reference, value: found } of looked) {
-        if (reference.kind === "variable" && isWorthMasking(string, reference.name)) secrets.redactor.add(found);
+        if (reference.kind === "variable" && isWorthMasking(string, reference.name, found)) secrets.redactor.add(found);
       }
       conceal(string, value, secrets);
     } else if (settled.reason instanceof ToolcribError) {
@@ -107,9 +109,14 @@ function marksOf(secrets: Secrets): WeakMap<ServerSpec, number> {
   return marks;
 }
 
-function isWorthMasking({ role }: SpecString, variable: string): boolean {
+function isWorthMasking({ role }: SpecString, variable: string, value: string): boolean {
   if (looksLikeCredential(variable) || role === "credential") return true;
-  return role === "text" && !HARMLESS.has(variable);
+  return role === "text" && !HARMLESS.has(variable) && !isPlace(value);
+}
+
+/** A folder or file of this machine: masking it would blot out every path below it and protect nothing. */
+function isPlace(value: string): boolean {
+  return isAbsolute(value) && existsSync(value);
 }
 
 /** A value is secret because of where it stands, too. */
@@ -181,20 +188,13 @@ function credentialArguments(args: readonly string[]): string[] {
   });
 }
 
+/** Not the address itself, which messages name the server by. */
 function credentialsInUrl(text: string | undefined): string[] {
-  if (text === undefined || !URL.canParse(text)) return [];
-  const url = new URL(text);
-  const named = [...url.searchParams].flatMap(([name, value]) => (looksLikeCredential(name) ? [value] : []));
-  const userinfo = [url.password, decoded(url.password)];
-  return [...named, ...userinfo].filter((value) => isPlainText(value));
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return text === undefined
+    ? []
+    : secretParts(text)
+        .slice(1)
+        .map(({ value }) => value);
 }
 
 function absolutePath(path: string, baseDir: string, env: NodeJS.ProcessEnv): string {

@@ -12,6 +12,7 @@ import { looksLikeCredential } from "./looks-like-secret.ts";
 import { SecretFailure, type ProviderContext, type SecretProvider } from "./provider.ts";
 import { allProviders } from "./providers/all.ts";
 import { Redactor } from "./redactor.ts";
+import type { SealedSecrets } from "./sealed/sealed-secrets.ts";
 import {
   parseReferences,
   type Part,
@@ -30,6 +31,8 @@ export interface SecretsOptions {
   readonly exec?: Readonly<Record<string, readonly string[]>>;
   /** `secrets.cacheSeconds` of the config. */
   readonly cacheSeconds?: number;
+  /** What `secret://store/…` is looked up in; it may be there later only. */
+  readonly sealed?: () => SealedSecrets | undefined;
   /** Instead of the built-in ones. */
   readonly providers?: readonly SecretProvider[];
 }
@@ -60,6 +63,7 @@ export class Secrets {
   readonly #clock: Clock;
   #commands: Readonly<Record<string, readonly string[]>>;
   #cacheMs: number;
+  readonly #sealed: () => SealedSecrets | undefined;
   readonly #providers: ReadonlyMap<string, SecretProvider>;
   /** Under way, and those done whose value is kept. */
   readonly #flights = new Map<string, Flight>();
@@ -72,7 +76,9 @@ export class Secrets {
     this.#clock = options.clock ?? systemClock;
     this.#commands = options.exec ?? {};
     this.#cacheMs = (options.cacheSeconds ?? DEFAULT_CACHE_SECONDS) * 1000;
-    this.#providers = new Map((options.providers ?? allProviders()).map((provider) => [provider.name, provider]));
+    this.#sealed = options.sealed ?? (() => undefined);
+    const providers = options.providers ?? allProviders(this.#sealed);
+    this.#providers = new Map(providers.map((provider) => [provider.name, provider]));
   }
 
   /** The look-ups begun so far. Given as `newerThan` later, it leaves out every value that is known now. */
@@ -85,6 +91,7 @@ export class Secrets {
     this.#commands = exec;
     this.#cacheMs = cacheSeconds * 1000;
     this.forget();
+    this.#sealed()?.forgetKey();
   }
 
   /** Drops every value that is kept, so that the next look-up reads it again. */

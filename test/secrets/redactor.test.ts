@@ -76,6 +76,59 @@ describe("[guard-10a] known values", () => {
     expect(redactor.mask(many)).toHaveLength(many.length - 8 + "[redacted]".length);
   });
 
+  it("that are addresses are masked whole, in their password, and cut within it; their words are left alone", () => {
+    const redactor = new Redactor();
+    redactor.add("postgres://u:pw-1%2F3456@db/x?api_key=k-98765432");
+    for (const text of [
+      "postgres",
+      "postgres server",
+      '{"id":"postgres"}',
+      "postgres…",
+      '["postgres"]',
+      "postgres://",
+      "postgres://u:",
+      "postgres%3A%2F%2Fu",
+    ]) {
+      expect(redactor.mask(text), text).toBe(text);
+    }
+    expect(redactor.maskAll({ id: "postgres", server: "postgres" })).toEqual({ id: "postgres", server: "postgres" });
+    for (const text of [
+      "postgres://u:pw-1%2F3456@db/x?api_key=k-98765432",
+      "pw-1%2F3456",
+      "pw-1/3456",
+      "u:pw-1/3456",
+      "k-98765432",
+      "postgres://u:pw-1",
+      "postgres%3A%2F%2Fu%3Apw",
+      Buffer.from("u:pw-1/3456").toString("base64"),
+    ]) {
+      expect(redactor.mask(`failed: ${text}`), text).toBe("failed: [redacted]");
+    }
+    expect(redactor.mask("failed: postgres://u:pw-1%2F3456@d")).toBe("failed: postgres://[redacted]@d");
+    expect(redactor.mask("failed: postgres://u:p…")).toBe("failed: [redacted]…");
+  });
+
+  it("that are addresses may have a token for a name or in their path, and a password that is none", () => {
+    const redactor = redactorOf(
+      "https://t0ken-abc@git.example/x",
+      "https://hooks.example/services/T0/secret-path",
+      "postgres://postgres:postgres@db/x",
+    );
+    expect(redactor.mask("at https://t0ken")).toBe("at [redacted]");
+    expect(redactor.mask("at https://hooks.example/serv")).toBe("at [redacted]");
+    for (const text of ["at https://", "at https://hooks.example", "postgres", "of postgres…"]) {
+      expect(redactor.mask(text), text).toBe(text);
+    }
+    expect(redactor.mask("as postgres:postgres")).toBe("as [redacted]");
+  });
+
+  it("that begin with a word leave the word alone, unless it was cut", () => {
+    const redactor = redactorOf("production-key-1");
+    expect(redactor.mask("in production")).toBe("in production");
+    expect(redactor.mask("in production…")).toBe("in [redacted]…");
+    expect(redactor.mask("in production-k")).toBe("in [redacted]");
+  });
+
   it("that are short are left alone, in content even more so", () => {
     const redactor = redactorOf("abc", "", "main", "12345678");
     expect(redactor.mask("abc main 12345678")).toBe("abc [redacted] [redacted]");

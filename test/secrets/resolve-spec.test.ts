@@ -93,6 +93,16 @@ it("[guard-10a] masks in messages what references give, and in content only what
   );
 });
 
+it("[guard-10a] leaves a path of this machine readable, unless it is called like a credential", async () => {
+  const redactor = new Redactor();
+  const places = { WORK: import.meta.dirname, API_TOKEN: import.meta.filename, GONE: "/no/such/place" };
+  const entry = { A: "${WORK}", B: "${API_TOKEN}", C: "${GONE}" };
+  await resolveSpec(spec({ command: "x", env: entry }), places, redactor);
+  expect(redactor.mask(`${import.meta.dirname}/notes`)).toBe(`${import.meta.dirname}/notes`);
+  expect(redactor.mask(import.meta.filename)).toBe("[redacted]");
+  expect(redactor.mask("/no/such/place")).toBe("[redacted]");
+});
+
 it("[guard-10a] masks what is secret in an address", async () => {
   const redactor = new Redactor();
   await resolveSpec(spec({ url: "https://ana:p%40ssw0rd@h/x?api_key=in-the-query&page=seventeen" }), env, redactor);
