@@ -6,7 +6,9 @@ import { fingerprint } from "../../src/guard/fingerprint.ts";
 import type { CurrentTool } from "../../src/guard/pins/compare.ts";
 import type { PinMode } from "../../src/guard/pins/verdict.ts";
 import { pinFileFor } from "../../src/hub/pins/pin-file.ts";
-import { type PinEvent, Pins } from "../../src/hub/pins/pins.ts";
+import type { PinEvent } from "../../src/hub/pins/pin-event.ts";
+import { pinsInFile } from "../../src/hub/pins/pin-storage.ts";
+import { Pins } from "../../src/hub/pins/pins.ts";
 import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -29,9 +31,14 @@ function tool(name: string, description: string, more: Partial<ToolDefinition> =
   return { definition, fingerprint: fingerprint(definition) };
 }
 
-function open(file: string, mode: PinMode = "block", clock = new FakeClock()): { pins: Pins; events: PinEvent[] } {
+async function open(
+  file: string,
+  mode: PinMode = "block",
+  clock = new FakeClock(),
+): Promise<{ pins: Pins; events: PinEvent[] }> {
   const events: PinEvent[] = [];
-  return { pins: new Pins({ file, mode, clock, onEvent: (event) => events.push(event) }), events };
+  const storage = pinsInFile(file);
+  return { pins: await Pins.open({ storage, mode, clock, onEvent: (event) => events.push(event) }), events };
 }
 
 function verdict(pins: Pins, server: string, { definition, fingerprint: print }: CurrentTool): string {
@@ -45,7 +52,7 @@ const write = tool("write", "Writes a file.");
 /** A file in which `read` and `write` of the server `files` are pinned. */
 async function pinnedFile(): Promise<string> {
   const file = newFile();
-  const { pins } = open(file);
+  const { pins } = await open(file);
   pins.check("files", [write, read]);
   await pins.close();
   return file;
@@ -54,7 +61,7 @@ async function pinnedFile(): Promise<string> {
 describe("[guard-15a] first use records", () => {
   it("writes what is seen for the first time: sorted, with fingerprint and definition, readable by others", async () => {
     const file = newFile();
-    const { pins, events } = open(file);
+    const { pins, events } = await open(file);
     pins.check("files", [
       write,
       tool("read", "Reads.", { annotations: { readOnlyHint: true }, _meta: { b: 1, a: 2 } }),
@@ -77,7 +84,7 @@ describe("[guard-15a] first use records", () => {
   it("compares in the next process, whatever the order of keys, and writes nothing when nothing is new", async () => {
     const file = await pinnedFile();
     const before = statSync(file);
-    const { pins, events } = open(file);
+    const { pins, events } = await open(file);
     const reordered = JSON.parse(
       '{"inputSchema":{"type":"object"},"description":"Reads a file.","name":"read"}',
     ) as ToolDefinition;
@@ -90,10 +97,10 @@ describe("[guard-15a] first use records", () => {
 
   it("does not pin in-process tools, nor anything when off", async () => {
     const file = newFile();
-    const { pins } = open(file);
+    const { pins } = await open(file);
     pins.check("local", [read]);
     await pins.close();
-    const off = open(file, "off").pins;
+    const off = (await open(file, "off")).pins;
     off.check("files", [read]);
     await off.close();
     expect(existsSync(file)).toBe(false);
@@ -101,7 +108,7 @@ describe("[guard-15a] first use records", () => {
 
   it("two processes that start together keep each other's pins, and the first one's definition counts", async () => {
     const file = newFile();
-    const [one, two] = [open(file), open(file)];
+    const [one, two] = [await open(file), await open(file)];
     one.pins.check("files", [read]);
     await one.pins.settled();
     two.pins.check("files", [readChanged, write]);
@@ -109,19 +116,15 @@ describe("[guard-15a] first use records", () => {
     await two.pins.settled();
     expect(verdict(two.pins, "files", readChanged)).toBe("deny");
     expect(two.events.filter(({ type }) => type === "changed")).toHaveLength(1);
-    expect(
-      open(file)
-        .pins.list()
-        .map((pin) => pin.tool),
-    ).toEqual(["read", "write"]);
+    expect((await open(file)).pins.list().map((pin) => pin.tool)).toEqual(["read", "write"]);
   });
 
   it("many at once lose nothing", async () => {
     const file = newFile();
-    const all = Array.from({ length: 12 }, () => open(file).pins);
+    const all = await Promise.all(Array.from({ length: 12 }, async () => (await open(file)).pins));
     for (const [index, pins] of all.entries()) pins.check(`server${index}`, [read]);
     await Promise.all(all.map((pins) => pins.close()));
-    expect(open(file).pins.list()).toHaveLength(12);
+    expect((await open(file)).pins.list()).toHaveLength(12);
   });
 
   it("the file stands beside the config, or in the home", () => {
@@ -135,7 +138,7 @@ describe("[guard-15a] first use records", () => {
   it("goes on without a file where none can be written, and says so once", async () => {
     const file = newFile();
     writeFileSync(file, "a file in the place of a folder");
-    const { pins, events } = open(join(file, "folder", "toolcrib.lock"));
+    const { pins, events } = await open(join(file, "folder", "toolcrib.lock"));
     pins.check("files", [read]);
     await pins.settled();
     pins.check("files", [read, write]);
@@ -148,7 +151,7 @@ describe("[guard-15a] first use records", () => {
 
 describe("[guard-15b] a change is reported", () => {
   it("once, with the diff, and again when it changes again", async () => {
-    const { pins, events } = open(await pinnedFile());
+    const { pins, events } = await open(await pinnedFile());
     pins.check("files", [readChanged, write]);
     pins.check("files", [readChanged, write]);
     expect(events).toEqual([
@@ -170,7 +173,7 @@ describe("[guard-15b] a change is reported", () => {
     ["ask", "ask"],
     ["block", "deny"],
   ] as const)("under %s the verdict is %s, and only for what changed", async (mode, expected) => {
-    const { pins } = open(await pinnedFile(), mode);
+    const { pins } = await open(await pinnedFile(), mode);
     pins.check("files", [readChanged, write]);
     expect(verdict(pins, "files", readChanged)).toBe(expected);
     expect(verdict(pins, "files", write)).toBe("allow");
@@ -180,7 +183,7 @@ describe("[guard-15b] a change is reported", () => {
   });
 
   it("speaks to policy of tools alone, and takes the tools of all servers at once", async () => {
-    const { pins, events } = open(newFile());
+    const { pins, events } = await open(newFile());
     const capability = (source: string, { definition, fingerprint: print }: CurrentTool): ToolCapability => ({
       kind: "tool",
       name: `${source}__${definition.name}`,
@@ -215,7 +218,7 @@ describe("[guard-15b] a change is reported", () => {
   });
 
   it("asks about one definition: the rule of the next change is another", async () => {
-    const { pins } = open(await pinnedFile(), "ask");
+    const { pins } = await open(await pinnedFile(), "ask");
     const rules = [readChanged, tool("read", "Reads a file and sells it.")].map(
       ({ definition, fingerprint: print }) => {
         const asked = pins.verdictFor({ origin: { source: "files", name: definition.name }, fingerprint: print });
@@ -227,7 +230,7 @@ describe("[guard-15b] a change is reported", () => {
   });
 
   it("tools that appear on a server that is pinned already are told apart from its first use", async () => {
-    const { pins, events } = open(await pinnedFile());
+    const { pins, events } = await open(await pinnedFile());
     const renamed = tool("read2", "Reads a file and mails it.");
     pins.check("files", [write, renamed]);
     pins.check("calc", [read]);
@@ -240,12 +243,12 @@ describe("[guard-15b] a change is reported", () => {
   });
 
   it("the verdict holds before the change was reported", async () => {
-    const { pins } = open(await pinnedFile());
+    const { pins } = await open(await pinnedFile());
     expect(verdict(pins, "files", readChanged)).toBe("deny");
   });
 
   it("a tool that disappears and comes back changed is still compared; a server that is down has lost nothing", async () => {
-    const { pins, events } = open(await pinnedFile());
+    const { pins, events } = await open(await pinnedFile());
     pins.check("files", [write]);
     expect(pins.list().map(({ state }) => state)).toEqual(["gone", "same"]);
     pins.check("files", []);
@@ -260,7 +263,7 @@ describe("[guard-15b] a change is reported", () => {
 describe("[guard-15b] a lock file that is removed while in use", () => {
   async function running(file: string): Promise<{ pins: Pins; events: PinEvent[]; clock: FakeClock }> {
     const clock = new FakeClock();
-    const opened = open(file, "block", clock);
+    const opened = await open(file, "block", clock);
     opened.pins.check("files", [readChanged, write]);
     opened.pins.watch();
     opened.events.length = 0;
@@ -279,7 +282,7 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
     expect(events.filter(({ type }) => type !== "updated")).toEqual([{ type: "removed", file, tools: 2 }]);
     expect(readFileSync(file, "utf8")).toBe(before);
     await pins.close();
-    expect(verdict(open(file).pins, "files", readChanged)).toBe("deny");
+    expect(verdict((await open(file)).pins, "files", readChanged)).toBe("deny");
   });
 
   it("forgets nothing through what is written meanwhile either", async () => {
@@ -295,11 +298,11 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
     expect(events.filter(({ type }) => type === "removed")).toHaveLength(2);
     expect(verdict(pins, "files", readChanged)).toBe("deny");
     await pins.close();
-    expect(
-      open(file)
-        .pins.list()
-        .map((pin) => `${pin.server} ${pin.tool}`),
-    ).toEqual(["calc read", "files read", "files write"]);
+    expect((await open(file)).pins.list().map((pin) => `${pin.server} ${pin.tool}`)).toEqual([
+      "calc read",
+      "files read",
+      "files write",
+    ]);
   });
 
   it("forgets nothing when it is damaged first", async () => {
@@ -330,7 +333,7 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
   it("a file that forgets or changes pins counts, and what it changed is told", async () => {
     const file = await pinnedFile();
     const { pins, events, clock } = await running(file);
-    await open(file).pins.reset("files");
+    await (await open(file)).pins.reset("files");
     await clock.advance(1000);
     expect(verdict(pins, "files", readChanged)).toBe("allow");
     expect(events[0]).toEqual({
@@ -363,7 +366,7 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
 describe("[guard-15c] approving and forgetting", () => {
   it("approves one tool, or all that changed, for this process and the next", async () => {
     const file = await pinnedFile();
-    const { pins, events } = open(file);
+    const { pins, events } = await open(file);
     const writeChanged = tool("write", "Writes anything.");
     pins.check("files", [readChanged, writeChanged]);
     expect(pins.diff().map((each) => each.tool)).toEqual(["read", "write"]);
@@ -377,23 +380,23 @@ describe("[guard-15c] approving and forgetting", () => {
       { type: "approved", server: "files", tools: ["read"] },
       { type: "approved", server: "files", tools: ["write"] },
     ]);
-    expect(verdict(open(file).pins, "files", writeChanged)).toBe("allow");
+    expect(verdict((await open(file)).pins, "files", writeChanged)).toBe("allow");
     // What was approved is what counts from now on, not what was there first.
-    expect(verdict(open(file).pins, "files", write)).toBe("deny");
+    expect(verdict((await open(file)).pins, "files", write)).toBe("deny");
   });
 
   it("refuses to approve what is not offered", async () => {
-    const { pins } = open(await pinnedFile());
+    const { pins } = await open(await pinnedFile());
     await expect(pins.approve("files", "read")).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("an approval in another process counts without a restart", async () => {
     const file = await pinnedFile();
     const clock = new FakeClock();
-    const hub = open(file, "block", clock);
+    const hub = await open(file, "block", clock);
     hub.pins.check("files", [readChanged, write]);
     hub.pins.watch();
-    const terminal = open(file);
+    const terminal = await open(file);
     terminal.pins.check("files", [readChanged, write]);
     await terminal.pins.approve("files", "read");
     await clock.advance(1000);
@@ -405,20 +408,20 @@ describe("[guard-15c] approving and forgetting", () => {
 
   it("forgets a server, or all; what is offered then is pinned anew", async () => {
     const file = await pinnedFile();
-    const { pins } = open(file);
+    const { pins } = await open(file);
     pins.check("calc", [read]);
     await pins.settled();
-    expect(await open(file).pins.reset("files")).toEqual([
+    expect(await (await open(file)).pins.reset("files")).toEqual([
       { server: "files", tool: "read" },
       { server: "files", tool: "write" },
     ]);
-    const next = open(file);
+    const next = await open(file);
     expect(next.pins.list().map((pin) => pin.server)).toEqual(["calc"]);
     next.pins.check("files", [readChanged]);
     await next.pins.close();
     expect(verdict(next.pins, "files", readChanged)).toBe("allow");
-    expect(await open(file).pins.reset()).toHaveLength(2);
-    expect(open(file).pins.list()).toEqual([]);
+    expect(await (await open(file)).pins.reset()).toHaveLength(2);
+    expect((await open(file)).pins.list()).toEqual([]);
   });
 });
 
@@ -435,14 +438,14 @@ describe("[guard-15b] a lock file that cannot be used", () => {
     const file = await pinnedFile();
     const broken = text(readFileSync(file, "utf8"));
     writeFileSync(file, broken);
-    const { pins, events } = open(file);
+    const { pins, events } = await open(file);
     expect(events).toEqual([
       { type: "problem", message: expect.stringMatching(says) as string, hint: expect.any(String) as string },
     ]);
     pins.check("files", [read, write]);
     expect(verdict(pins, "files", read)).toBe("deny");
-    expect(verdict(open(file, "ask").pins, "files", read)).toBe("ask");
-    expect(verdict(open(file, "warn").pins, "files", read)).toBe("allow");
+    expect(verdict((await open(file, "ask")).pins, "files", read)).toBe("ask");
+    expect(verdict((await open(file, "warn")).pins, "files", read)).toBe("allow");
     // The user's own code needs no pin.
     expect(verdict(pins, "local", read)).toBe("allow");
     await expect(pins.approve("files", "read")).rejects.toMatchObject({ code: "invalid_config" });
@@ -454,28 +457,24 @@ describe("[guard-15b] a lock file that cannot be used", () => {
   it("is used again once it is repaired, and given up when it is damaged while in use", async () => {
     const file = await pinnedFile();
     const good = readFileSync(file, "utf8");
-    const { pins, events } = open(file);
+    const { pins, events } = await open(file);
     pins.check("files", [read, write]);
     writeFileSync(file, "damaged");
     pins.check("calc", [read]);
     await pins.settled();
     expect(verdict(pins, "files", read)).toBe("deny");
     writeFileSync(file, good);
-    expect(pins.refresh()).toBe(true);
+    expect(await pins.refresh()).toBe(true);
     expect(verdict(pins, "files", read)).toBe("allow");
     await pins.close();
-    expect(
-      open(file)
-        .pins.list()
-        .map((pin) => pin.server),
-    ).toEqual(["calc", "files", "files"]);
+    expect((await open(file)).pins.list().map((pin) => pin.server)).toEqual(["calc", "files", "files"]);
     expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "updated"]);
   });
 
   it("a folder in its place is a problem and no crash", async () => {
     const file = newFile();
     mkdirSync(file);
-    const { pins, events } = open(file);
+    const { pins, events } = await open(file);
     pins.check("files", [read]);
     await pins.close();
     expect(events).toMatchObject([{ type: "problem" }]);

@@ -1,9 +1,10 @@
-/** Changes to several files and folders that all stand at the end, or none, also if the process is killed. */
+/** Changes to several files, folders and entries that all stand at the end, or none, also if the process is killed. */
 import { ToolcribError } from "../../model/errors.ts";
 import { editFile, writeBackup, type EditFileOptions, type EditText } from "./file-step.ts";
 import { placeFolder, removeFolder } from "./folder-step.ts";
 import { Journal, readJournal, removeJournal } from "./journal.ts";
 import { undoJournal } from "./recover.ts";
+import type { EntryChange, UndoEntries } from "./steps.ts";
 import { clearSteps } from "./undo-steps.ts";
 
 export { recoverChanges } from "./recover.ts";
@@ -11,6 +12,8 @@ export { recoverChanges } from "./recover.ts";
 interface ChangeSetOptions {
   /** Journals and copies live there, for their owner alone; `recoverChanges` looks there after a crash. */
   readonly journalDir: string;
+  /** Needed where `changeEntries` is used; recovering after a crash needs it as well. */
+  readonly undoEntries?: UndoEntries;
 }
 
 /**
@@ -28,14 +31,16 @@ interface ChangeSetOptions {
  */
 export class ChangeSet {
   readonly #journalDir: string;
+  readonly #undoEntries: UndoEntries | undefined;
   readonly #backedUp = new Set<string>();
   #journal: Promise<Journal> | undefined;
   /** One step at a time, in the order asked for: undoing goes back in that order. */
   #last: Promise<unknown> = Promise.resolve();
   #isOver = false;
 
-  constructor({ journalDir }: ChangeSetOptions) {
+  constructor({ journalDir, undoEntries }: ChangeSetOptions) {
     this.#journalDir = journalDir;
+    this.#undoEntries = undoEntries;
   }
 
   /**
@@ -61,11 +66,22 @@ export class ChangeSet {
     return this.#step(async () => removeFolder(await this.#open(), target));
   }
 
+  /**
+   * Entries of something that is no file: written down, then changed by `write`, all of them or none.
+   * @param place What they are in, for messages.
+   */
+  changeEntries(place: string, changes: readonly EntryChange[], write: () => Promise<void>): Promise<void> {
+    return this.#step(async () => {
+      await (await this.#open()).begin({ kind: "entries", path: place, changes });
+      await write();
+    });
+  }
+
   /** Restores everything. A file that somebody else changed since is left and named. */
   undo(): Promise<{ kept: string[] }> {
     return this.#end(
       async (journal) => {
-        const { kept } = await undoJournal(journal.dir);
+        const { kept } = await undoJournal(journal.dir, this.#undoEntries);
         return { kept: [...kept] };
       },
       { kept: [] },

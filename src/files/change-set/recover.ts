@@ -5,11 +5,14 @@ import { ToolcribError } from "../../model/errors.ts";
 import { withLock } from "../lock-file.ts";
 import { isSystemError, isThere } from "./file-state.ts";
 import { isOwnerAlive, readJournal, removeJournal } from "./journal.ts";
+import type { UndoEntries } from "./steps.ts";
 import { clearSteps, undoSteps } from "./undo-steps.ts";
 
 interface RecoverOptions {
   /** A file that somebody changed since, and that was therefore left. */
   readonly onKept?: (path: string) => void;
+  /** Without it, what changed entries too is left for somebody who can take those back. */
+  readonly undoEntries?: UndoEntries;
 }
 
 /**
@@ -45,20 +48,24 @@ async function* killedJournals(journalDir: string): AsyncGenerator<string> {
   }
 }
 
-async function recover(dir: string, { onKept }: RecoverOptions): Promise<readonly string[]> {
+async function recover(dir: string, { onKept, undoEntries }: RecoverOptions): Promise<readonly string[]> {
   const { steps, isDone } = await readJournal(dir);
   if (isDone) {
     await clearSteps(steps);
     await removeJournal(dir);
     return [];
   }
-  const { restored, kept } = await undoJournal(dir);
+  if (undoEntries === undefined && steps.some(({ kind }) => kind === "entries")) return [];
+  const { restored, kept } = await undoJournal(dir, undoEntries);
   for (const path of kept) onKept?.(path);
   return restored;
 }
 
-export async function undoJournal(dir: string): Promise<{ restored: readonly string[]; kept: readonly string[] }> {
-  const { restored, kept, failed } = await undoSteps(dir);
+export async function undoJournal(
+  dir: string,
+  undoEntries?: UndoEntries,
+): Promise<{ restored: readonly string[]; kept: readonly string[] }> {
+  const { restored, kept, failed } = await undoSteps(dir, undoEntries);
   const [first] = failed;
   if (first === undefined) {
     await removeJournal(dir);

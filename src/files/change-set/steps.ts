@@ -30,7 +30,26 @@ export interface MadeStep {
   readonly paths: readonly string[];
 }
 
-export type Step = FileStep | FolderStep | MadeStep;
+/** An entry of something that is no file, such as a table, before and after; null where there is none. */
+export interface EntryChange {
+  readonly id: string;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** Entries change together. What they are in is known to whoever changed them, and takes them back. */
+export interface EntriesStep {
+  readonly kind: "entries";
+  readonly id: number;
+  /** What they are in, for messages. */
+  readonly path: string;
+  readonly changes: readonly EntryChange[];
+}
+
+export type Step = FileStep | FolderStep | MadeStep | EntriesStep;
+
+/** Puts back the entries that are still `after`. It may be called again after it was cut off. */
+export type UndoEntries = (changes: readonly EntryChange[]) => Promise<"restored" | "kept" | "same">;
 
 type WithoutId<T> = T extends Step ? Omit<T, "id"> : never;
 export type NewStep = WithoutId<Step>;

@@ -1,10 +1,11 @@
 /** Takes the steps of a journal back, the last one first, and goes on past one that will not go back. */
 import { rm, rmdir } from "node:fs/promises";
+import { ToolcribError } from "../../model/errors.ts";
 import { isThere } from "./file-state.ts";
 import { BACKUP_SUFFIX, undoFile } from "./file-step.ts";
 import { undoFolder } from "./folder-step.ts";
 import { readJournal } from "./journal.ts";
-import type { Step } from "./steps.ts";
+import type { EntriesStep, FileStep, FolderStep, Step, UndoEntries } from "./steps.ts";
 
 interface Undone {
   readonly restored: readonly string[];
@@ -13,7 +14,7 @@ interface Undone {
   readonly failed: readonly { readonly path: string; readonly reason: unknown }[];
 }
 
-export async function undoSteps(journalDir: string): Promise<Undone> {
+export async function undoSteps(journalDir: string, undoEntries?: UndoEntries): Promise<Undone> {
   const { steps, owner } = await readJournal(journalDir);
   const restored = new Set<string>();
   const kept = new Set<string>();
@@ -24,7 +25,7 @@ export async function undoSteps(journalDir: string): Promise<Undone> {
       continue;
     }
     try {
-      const outcome = step.kind === "file" ? await undoFile(step, journalDir, owner.pid) : await undoFolder(step);
+      const outcome = await undoStep(step, { journalDir, pid: owner.pid, undoEntries });
       // The copy beside a file is no news to anybody.
       if (outcome === "restored" && !step.path.endsWith(BACKUP_SUFFIX)) restored.add(step.path);
       if (outcome === "kept") {
@@ -37,6 +38,27 @@ export async function undoSteps(journalDir: string): Promise<Undone> {
     }
   }
   return { restored: [...restored], kept: [...kept], failed };
+}
+
+interface UndoPlace {
+  readonly journalDir: string;
+  readonly pid: number;
+  readonly undoEntries: UndoEntries | undefined;
+}
+
+function undoStep(
+  step: FileStep | FolderStep | EntriesStep,
+  { journalDir, pid, undoEntries }: UndoPlace,
+): Promise<"restored" | "kept" | "same"> {
+  switch (step.kind) {
+    case "file":
+      return undoFile(step, journalDir, pid);
+    case "folder":
+      return undoFolder(step);
+    case "entries":
+      if (undoEntries === undefined) throw new ToolcribError("internal", `nobody knows how to change ${step.path}`);
+      return undoEntries(step.changes);
+  }
 }
 
 /** Removes the folders that waited for the end. */

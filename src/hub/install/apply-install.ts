@@ -3,12 +3,12 @@ import { mkdir, rmdir } from "node:fs/promises";
 import type { AgentClient, ClientScope } from "../../clients/client.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
 import { textWithServer } from "../../config/edit-config.ts";
-import { ChangeSet } from "../../files/change-set/change-set.ts";
+import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { SkillRegistry } from "../../skills/registry/registry.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import { changesDir } from "../changes-dir.ts";
 import { writeClientServers } from "../clients/write-client.ts";
 import { clientWrites } from "./client-entries.ts";
@@ -28,12 +28,13 @@ import { homesOf, type NewServer, resolveServers, type ResolvedServers } from ".
 import type { ParameterValues } from "./parameters.ts";
 import { PendingInstall } from "./pending-install.ts";
 import type { InstallPlan } from "./plan-install.ts";
-import { withinChanges } from "./registry-changes.ts";
+import { installChanges, withinChanges } from "./registry-changes.ts";
 import type { PlannedServer } from "./required-servers.ts";
 import { keep, type KeptFolder, replacedAt } from "./replaced-folders.ts";
 import { assertReplaceable, clientFolders, type FolderRecord, placeSkill } from "./skill-copies.ts";
 import { parseSkillsLock, renderSkillsLock } from "./skills-lock.ts";
-import { stopIfAborted, type TriedServer, tryNeeded } from "./try-servers.ts";
+import { stopIfAborted } from "./interrupted.ts";
+import { type TriedServer, tryNeeded } from "./try-servers.ts";
 
 export interface InstallChoices {
   readonly clients: readonly AgentClient[];
@@ -99,9 +100,9 @@ class Install {
     this.#place = place;
     this.#choices = choices;
     this.#hooks = hooks;
-    this.#changes = new ChangeSet({ journalDir: changesDir(place.home) });
+    this.#registry = place.registry;
+    this.#changes = installChanges(place.home, this.#registry);
     this.#pending = new PendingInstall(place.home);
-    this.#registry = new SkillRegistry(place.home);
     this.#secrets = new KeptSecrets({
       changes: this.#changes,
       place,

@@ -4,6 +4,7 @@ import { thisPlace } from "../../config/client-servers.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ClientPlace } from "../../clients/client.ts";
 import type { SecretPlace } from "../../secrets/store-secret.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import type { ServerVariables } from "../../skills/servers/resolve.ts";
 
 export interface InstallPlace extends SecretPlace {
@@ -11,11 +12,14 @@ export interface InstallPlace extends SecretPlace {
   /** The config that servers are written into; it need not be there yet. */
   readonly configFile: string;
   readonly config: LoadedConfig;
+  readonly registry: SkillRegistry;
   /** As the files of clients are found. */
   readonly clients: ClientPlace;
 }
 
-export function installPlace(given: Pick<InstallPlace, "env" | "cwd" | "configFile" | "config">): InstallPlace {
+export function installPlace(
+  given: Pick<InstallPlace, "env" | "cwd" | "configFile" | "config" | "registry">,
+): InstallPlace {
   const { env, cwd } = given;
   return { ...given, home: toolcribHome(env), userHome: userHome(env), clients: thisPlace(env, cwd) };
 }

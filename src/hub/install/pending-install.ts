@@ -12,12 +12,13 @@ import { recoverChanges } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { SkillRegistry } from "../../skills/registry/registry.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import { PidRecords } from "../../upstream/orphans/pid-records.ts";
 import { changesDir } from "../changes-dir.ts";
 import { installLock, isTrialHome, pendingFile } from "./install-files.ts";
 import { readInstalled } from "./installed-file.ts";
 import { forgetKeychainSecret } from "./kept-secrets.ts";
+import { undoManifests } from "./registry-changes.ts";
 
 const PendingSchema = z.object({
   run: z.string(),
@@ -67,23 +68,29 @@ export class PendingInstall {
   }
 }
 
+export interface RecoveryPlace {
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly registry: SkillRegistry;
+}
+
 /**
  * Undoes what a process left that was killed in the middle, and gives the files and folders that were put back. While
  * another one is at work nothing is done: it takes care of itself.
  */
-export async function recoverInstall(home: string, env: NodeJS.ProcessEnv): Promise<string[]> {
+export async function recoverInstall({ home, env, registry }: RecoveryPlace): Promise<string[]> {
   try {
-    return await withLock(installLock(home), () => recover(home, env), { waitMs: 0 });
+    return await withLock(installLock(home), () => recover({ home, env, registry }), { waitMs: 0 });
   } catch (error) {
     if (error instanceof ToolcribError && error.code === "conflict") return [];
     throw error;
   }
 }
 
-async function recover(home: string, env: NodeJS.ProcessEnv): Promise<string[]> {
-  const restored = await recoverChanges(changesDir(home));
+async function recover({ home, env, registry }: RecoveryPlace): Promise<string[]> {
+  const restored = await recoverChanges(changesDir(home), { undoEntries: undoManifests(registry) });
   // Copies of skills that were to come, or were to go.
-  if (restored.length > 0) await new SkillRegistry(home).sweep();
+  if (restored.length > 0) await registry.sweep();
   // Only if nobody else has a journal there.
   await rmdir(changesDir(home)).catch(() => undefined);
   const pending = await readPending(home);

@@ -5,7 +5,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { MissingNeeds, Skill, SkillFinding } from "../../model/skill.ts";
 import { isMet, missingNeeds } from "../../skills/needs/check-needs.ts";
 import { thisMachine } from "../../skills/needs/this-machine.ts";
-import { SkillRegistry } from "../../skills/registry/registry.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import { scanSkill, worst } from "../../skills/scan/scan-skill.ts";
 import type { InstallPlace } from "./install-place.ts";
 import { type ReadOptions, type ReadSource, readSource, type WantedSource } from "./read-source.ts";
@@ -70,7 +70,7 @@ export async function planInstall(
     if (!options.force) refuse(looked);
     assertInside(dirname(options.lockFile), options.lockFile);
     if (!options.force) await assertAsLocked(looked, options.lockFile);
-    const skills = await withIds(looked, place.home, options.force);
+    const skills = await withIds(looked, place.registry, options.force);
     const servers = requiredServers(
       skills.map(({ skill }) => skill),
       place.config.servers,
@@ -133,8 +133,8 @@ async function assertAsLocked(skills: readonly LookedAt[], lockFile: string): Pr
   );
 }
 
-async function withIds(looked: readonly LookedAt[], home: string, force: boolean): Promise<PlannedSkill[]> {
-  const outcomes = await new SkillRegistry(home).preview(looked, { replace: force });
+async function withIds(looked: readonly LookedAt[], registry: SkillRegistry, force: boolean): Promise<PlannedSkill[]> {
+  const outcomes = await registry.preview(looked, { replace: force });
   return looked.map((each, index) => {
     const outcome = outcomes[index];
     if (outcome === undefined) throw new ToolcribError("internal", `${each.skill.name} was not planned.`);

@@ -4,7 +4,7 @@ import { nearest } from "../../config/nearest.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { specStrings } from "../../secrets/spec-strings.ts";
-import { skillNamed, SkillRegistry } from "../../skills/registry/registry.ts";
+import { skillNamed } from "../../skills/registry/registry.ts";
 import { satisfiedBy } from "../../skills/servers/resolve.ts";
 import type { InstallPlace } from "./install-place.ts";
 import { type Installed, type InstalledSkill, readInstalled } from "./installed-file.ts";
@@ -46,8 +46,7 @@ export interface RemovalPlan {
 }
 
 export async function planRemoval(named: string, place: InstallPlace, options: RemovalOptions): Promise<RemovalPlan> {
-  const registry = new SkillRegistry(place.home);
-  const manifests = await registry.list();
+  const manifests = await place.registry.list();
   const installed = await readInstalled(place.home);
   const names = new Map(Object.entries(installed).map(([each, { name }]) => [each, name]));
   for (const { id: each, name } of manifests) names.set(each, name);

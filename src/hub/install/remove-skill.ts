@@ -1,22 +1,21 @@
 /** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
 import { mkdir, rmdir } from "node:fs/promises";
 import { clientById } from "../../clients/clients.ts";
-import { ChangeSet } from "../../files/change-set/change-set.ts";
+import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { textWithoutServer } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { SkillRegistry } from "../../skills/registry/registry.ts";
 import { changesDir } from "../changes-dir.ts";
 import { removeClientServers } from "../clients/write-client.ts";
 import { installLock } from "./install-files.ts";
 import type { InstallPlace } from "./install-place.ts";
-import { withinChanges } from "./registry-changes.ts";
+import { installChanges, withinChanges } from "./registry-changes.ts";
 import { installedFile, parseInstalled, renderInstalled } from "./installed-file.ts";
 import { forgetKeychainSecret } from "./kept-secrets.ts";
 import type { RemovalPlan } from "./plan-removal.ts";
 import { restore, restoreLinks } from "./replaced-folders.ts";
 import { parseSkillsLock, renderSkillsLock } from "./skills-lock.ts";
-import { stopIfAborted } from "./try-servers.ts";
+import { stopIfAborted } from "./interrupted.ts";
 
 export interface RemovalReport {
   readonly id: string;
@@ -44,8 +43,8 @@ export async function removeSkill(
 ): Promise<RemovalReport> {
   await mkdir(place.home, { recursive: true, mode: 0o700 });
   return withLock(installLock(place.home), async () => {
-    const changes = new ChangeSet({ journalDir: changesDir(place.home) });
-    const registry = new SkillRegistry(place.home);
+    const { registry } = place;
+    const changes = installChanges(place.home, registry);
     try {
       const taken = await takeOut(changes, plan, place, options);
       if (plan.everywhere && plan.isRegistered) await registry.remove(plan.id, withinChanges(changes));

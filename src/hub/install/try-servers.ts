@@ -6,6 +6,7 @@ import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { createHub } from "../create.ts";
 import { newTrialHome } from "./install-files.ts";
+import { interrupted } from "./interrupted.ts";
 
 export interface TriedServer {
   readonly id: string;
@@ -80,6 +81,7 @@ async function tryServers(
       home,
       env,
       connect: "none",
+      store: false,
       door: "cli",
       ...(redactor === undefined ? {} : { redactor }),
     });
@@ -134,12 +136,4 @@ async function untilAborted(task: Promise<unknown>, signal: AbortSignal | undefi
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-function interrupted(): ToolcribError {
-  return new ToolcribError("cancelled", "The install was interrupted; everything is as it was before.");
-}
-
-export function stopIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw interrupted();
 }

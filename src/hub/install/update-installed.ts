@@ -3,7 +3,7 @@
  * `installed.json` and the lock file. Servers, and the copy that a server runs from, only an install changes.
  */
 import { mkdir, rmdir } from "node:fs/promises";
-import { ChangeSet } from "../../files/change-set/change-set.ts";
+import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import type { SkillRegistry } from "../../skills/registry/registry.ts";
@@ -18,7 +18,7 @@ import {
   readInstalled,
   renderInstalled,
 } from "./installed-file.ts";
-import { withinChanges } from "./registry-changes.ts";
+import { installChanges, withinChanges } from "./registry-changes.ts";
 import { folderState, placeSkill } from "./skill-copies.ts";
 import { parseSkillsLock, renderSkillsLock, sourceFromLock } from "./skills-lock.ts";
 
@@ -83,7 +83,7 @@ async function withChanges<T>(
 ): Promise<T> {
   await mkdir(home, { recursive: true, mode: 0o700 });
   return withLock(installLock(home), async () => {
-    const changes = new ChangeSet({ journalDir: changesDir(home) });
+    const changes = installChanges(home, registry);
     try {
       return await work(changes);
     } catch (error) {

@@ -25,6 +25,11 @@ export function pinFileFor(configFile: string | null, home: string): string {
   return join(home, "locks", `${id}.lock`);
 }
 
+/** Whether the lock file of a config stands beside it, for people to share. */
+export function isSharedPinFile(file: string): boolean {
+  return basename(file) === NAME;
+}
+
 /** Changes whenever the file does; undefined where there is none. */
 export function pinFileStamp(file: string): string | undefined {
   try {
@@ -44,11 +49,7 @@ export function readPinFile(file: string): PinTable | undefined {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw unusable(
-      file,
-      `cannot be read (${code})`,
-      "Make it readable, or remove it while no hub runs to pin everything anew.",
-    );
+    throw unusable(file, `cannot be read (${code})`, "Make it readable.");
   }
   return parsePins(file, text);
 }
@@ -63,10 +64,13 @@ export async function updatePinFile(file: string, change: (pins: PinTable | unde
   return withLock(target, async () => {
     const before = readPinFile(file);
     const after = change(before);
-    if (renderPins(after) !== renderPins(before ?? new Map()))
-      await writeAtomic(target, renderPins(after), { mode: 0o644 });
+    if (renderPins(after) !== renderPins(before ?? new Map())) await writePinFile(target, after);
     return after;
   });
+}
+
+export async function writePinFile(file: string, pins: PinTable): Promise<void> {
+  await writeAtomic(await realTarget(file), renderPins(pins), { mode: 0o644 });
 }
 
 function parsePins(file: string, text: string): PinTable {
@@ -80,7 +84,7 @@ function parsePins(file: string, text: string): PinTable {
   const servers = Object.entries(value["servers"]).map(([id, server]): [string, Map<string, Pin>] => {
     const tools = isJsonObject(server) ? server["tools"] : undefined;
     if (!isJsonObject(tools)) throw damaged(file, `says nothing usable of the server ${id}`);
-    return [id, new Map(Object.entries(tools).map(([name, pin]) => [name, pinOf(file, id, name, pin)]))];
+    return [id, new Map(Object.entries(tools).map(([name, pin]) => [name, checkedPin(file, id, name, pin)]))];
   });
   return new Map(servers);
 }
@@ -94,8 +98,8 @@ function parseJson(file: string, text: string): unknown {
   }
 }
 
-/** The definition is what counts. A fingerprint that is not its own means that the file was edited by hand or by someone. */
-function pinOf(file: string, server: string, name: string, pin: unknown): Pin {
+/** The definition is what counts. A fingerprint that is not its own means that it was edited by hand or by someone. */
+export function checkedPin(file: string, server: string, name: string, pin: unknown): Pin {
   const where = `${server} ${name}`;
   if (!isJsonObject(pin) || !isDefinition(pin["definition"])) throw damaged(file, `holds no definition for ${where}`);
   const { definition, fingerprint: print, pinnedAt } = pin;
@@ -109,7 +113,7 @@ function isDefinition(value: unknown): value is ToolDefinition {
   return isJsonObject(value) && typeof value["name"] === "string" && isJsonObject(value["inputSchema"]);
 }
 
-function renderPins(pins: PinTable): string {
+export function renderPins(pins: PinTable): string {
   const servers = sortedObject(pins, (tools) => ({
     tools: sortedObject(tools, (pin) => ({
       definition: sorted(pin.definition),
@@ -127,7 +131,7 @@ function sortedObject<T>(map: ReadonlyMap<string, T>, render: (value: T) => unkn
 }
 
 /** The same value with its keys in order, so that a change of order upstream is no change here. */
-function sorted(value: unknown): unknown {
+export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isJsonObject(value)) return value;
   return sortedObject(new Map(Object.entries(value)), sorted);
@@ -137,7 +141,7 @@ function damaged(file: string, what: string): ToolcribError {
   return unusable(
     file,
     what,
-    "Bring back an earlier version of it, or remove it while no hub runs to pin everything anew.",
+    "Bring back an earlier version of it, or remove it: what is known is written again, and `toolcrib pins reset` forgets that.",
   );
 }
 

@@ -1,6 +1,6 @@
 /** Changes of the table of pins; each gives a new table. */
 import type { Pin } from "../../guard/pins/compare.ts";
-import type { PinTable } from "./pin-file.ts";
+import { type PinTable, sorted } from "./pin-file.ts";
 
 export interface PinOf {
   readonly server: string;
@@ -21,10 +21,19 @@ export function withPins(table: PinTable, pins: readonly PinOf[], options: { rep
   return result;
 }
 
-export function withoutServer(table: PinTable, ids: readonly string[]): PinTable {
-  return new Map([...table].filter(([id]) => !ids.includes(id)));
+/** A server without pins is not in the table. */
+export function withoutPins(table: PinTable, gone: (pin: PinOf) => boolean): PinTable {
+  return withPins(
+    new Map(),
+    pinsIn(table).filter((pin) => !gone(pin)),
+  );
 }
 
 export function pinsIn(table: PinTable): PinOf[] {
   return [...table].flatMap(([server, tools]) => [...tools].map(([name, pin]) => ({ server, name, pin })));
+}
+
+export function isSamePin(a: Pin | undefined, b: Pin): boolean {
+  if (a === undefined || a.fingerprint !== b.fingerprint || a.pinnedAt !== b.pinnedAt) return false;
+  return JSON.stringify(sorted(a.definition)) === JSON.stringify(sorted(b.definition));
 }

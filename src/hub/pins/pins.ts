@@ -6,88 +6,62 @@ import {
   type PinComparison,
   type PinState,
 } from "../../guard/pins/compare.ts";
-import { renderDiff } from "../../guard/pins/render-diff.ts";
 import { changedVerdict, type PinMode, type PinVerdict, unusableVerdict } from "../../guard/pins/verdict.ts";
 import type { Capability, CapabilityOrigin, ToolCapability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
-import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
-import { type PinOf, pinsIn, withoutServer, withPins } from "./pin-table.ts";
+import type { PinTable } from "./pin-file.ts";
+import { diffOf, type PinDiff, type PinEntry, type PinEvent, type PinName } from "./pin-event.ts";
+import type { PinStorage } from "./pin-storage.ts";
+import { type PinOf, pinsIn, withoutPins, withPins } from "./pin-table.ts";
 
 /** In-process tools are the user's own code: they change when the user changes them. So do skills. */
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
 const WATCH_MS = 1000;
 
-export type PinEvent =
-  /** Tools that were seen for the first time. `later`: on a server that had pins already, so nobody has looked at them. */
-  | { readonly type: "recorded"; readonly server: string; readonly tools: readonly string[]; readonly later: boolean }
-  /** Told once for each new definition. */
-  | { readonly type: "changed"; readonly server: string; readonly tool: string; readonly diff: readonly string[] }
-  | { readonly type: "approved"; readonly server: string; readonly tools: readonly string[] }
-  /** The file was removed while it was in use. What is known of it still holds and is written again. */
-  | { readonly type: "removed"; readonly file: string; readonly tools: number }
-  /** Somebody else changed pins in the file: by approving, resetting or editing. */
-  | { readonly type: "edited"; readonly changed: readonly PinName[]; readonly forgotten: readonly PinName[] }
-  /** Verdicts may differ from before: somebody approved, reset or edited the pins. */
-  | { readonly type: "updated" }
-  | { readonly type: "problem"; readonly message: string; readonly hint: string };
-
-export interface PinName {
-  readonly server: string;
-  readonly tool: string;
-}
-
 export interface PinsOptions {
-  readonly file: string;
+  readonly storage: PinStorage;
   readonly mode: PinMode;
   readonly clock?: Clock;
   readonly onEvent?: (event: PinEvent) => void;
 }
 
-export interface PinEntry {
-  readonly server: string;
-  readonly tool: string;
-  /** unknown: the server has not been asked. */
-  readonly state: Exclude<PinState, "new"> | "unknown";
-  readonly fingerprint: string;
-  readonly pinnedAt: string;
-}
-
-export interface PinDiff {
-  readonly server: string;
-  readonly tool: string;
-  /** null for a tool that was not pinned before. */
-  readonly before: string | null;
-  readonly after: string;
-  readonly diff: readonly string[];
-}
-
 export class Pins {
   readonly file: string;
   readonly mode: PinMode;
+  readonly #storage: PinStorage;
   readonly #clock: Clock;
   readonly #onEvent: (event: PinEvent) => void;
   #table: PinTable = new Map();
   /** Why the file cannot be used. It is never overwritten then. */
   #unusable: ToolcribError | undefined;
-  #stamp: string | undefined;
+  #isLoaded = false;
   readonly #current = new Map<string, ReadonlyMap<string, CurrentTool>>();
   /** The new fingerprints that were told of, by server and tool. */
   readonly #told = new Map<string, string>();
   #unsaved: PinOf[] = [];
   #saving: Promise<void> | undefined;
   #saveFailed = false;
+  /** One reading or writing at a time. */
+  #last: Promise<unknown> = Promise.resolve();
   #stopWatching = (): void => {};
+  #isClosed = false;
 
-  /** Reads the file, so that verdicts hold from the first definition on. */
-  constructor(options: PinsOptions) {
-    this.file = options.file;
+  private constructor(options: PinsOptions) {
+    this.#storage = options.storage;
+    this.file = options.storage.file;
     this.mode = options.mode;
     this.#clock = options.clock ?? systemClock;
     this.#onEvent = options.onEvent ?? (() => {});
-    if (this.mode !== "off") this.#load();
+  }
+
+  /** Reads what is pinned first, so that verdicts hold from the first definition on. */
+  static async open(options: PinsOptions): Promise<Pins> {
+    const pins = new Pins(options);
+    if (pins.mode !== "off") await pins.#load();
+    return pins;
   }
 
   /** To be called whenever a server's tools may have changed. A server that offers nothing is down, not changed. */
@@ -123,6 +97,23 @@ export class Pins {
   /** Why the file cannot be used. While it cannot, nothing is recorded or compared. */
   get problem(): ToolcribError | undefined {
     return this.#unusable;
+  }
+
+  /** Whether it has pins, or offers tools that could have. */
+  knows(server: string): boolean {
+    return this.#table.has(server) || this.#current.has(server);
+  }
+
+  /** How one tool stands. `off` for those that are never pinned, `unknown` while the pins cannot be used. */
+  stateOf(server: string, tool: string): PinState | "unknown" | "off" {
+    if (this.mode === "off" || UNPINNED.has(server)) return "off";
+    const current = this.#current.get(server);
+    if (this.#unusable !== undefined || current === undefined) return "unknown";
+    // Not by `#comparisons`: lists ask this of every tool.
+    const [pin, now] = [this.#table.get(server)?.get(tool), current.get(tool)];
+    if (now === undefined) return pin === undefined ? "unknown" : "gone";
+    if (pin === undefined) return "new";
+    return pin.fingerprint === now.fingerprint ? "same" : "changed";
   }
 
   list(): PinEntry[] {
@@ -171,24 +162,27 @@ export class Pins {
     return approved;
   }
 
-  /** Forgets the pins of a server, or all. What is offered next counts as seen for the first time. */
-  async reset(server?: string): Promise<PinName[]> {
+  /** Forgets the pin of a tool, those of a server, or all. What is offered next counts as seen for the first time. */
+  async reset(server?: string, tool?: string): Promise<PinName[]> {
     const removed: PinName[] = [];
+    const isMeant = (pin: PinOf): boolean =>
+      (server === undefined || pin.server === server) && (tool === undefined || pin.name === tool);
     const table = await this.#update((before) => {
-      const ids = server === undefined ? [...before.keys()] : [server];
-      this.#unsaved = this.#unsaved.filter((each) => !ids.includes(each.server));
-      for (const id of ids) for (const tool of before.get(id)?.keys() ?? []) removed.push({ server: id, tool });
-      return withoutServer(before, ids);
+      this.#unsaved = this.#unsaved.filter((each) => !isMeant(each));
+      for (const each of pinsIn(before).filter(isMeant)) removed.push({ server: each.server, tool: each.name });
+      return withoutPins(before, isMeant);
     });
     this.#adopt(table);
     this.#onEvent({ type: "updated" });
     return removed;
   }
 
-  /** Looks whether another process changed the file. True if so. */
-  refresh(): boolean {
-    if (this.mode === "off" || pinFileStamp(this.file) === this.#stamp) return false;
-    this.#load();
+  /** Looks whether another process changed the pins. True if so. */
+  async refresh(): Promise<boolean> {
+    if (this.mode === "off" || !this.#storage.hasChanged()) return false;
+    const problem = this.#unusable?.message;
+    await this.#load();
+    if (problem !== undefined && this.#unusable?.message === problem) return false;
     for (const server of this.#current.keys()) this.#compare(server);
     this.#onEvent({ type: "updated" });
     return true;
@@ -196,11 +190,16 @@ export class Pins {
 
   /** Keeps looking, so that an approval in another terminal counts within a second. */
   watch(): void {
+    if (this.mode === "off" || this.#isClosed) return;
+    this.#storage.follow();
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
     this.#stopWatching();
-    if (this.mode === "off") return;
+    if (this.#isClosed) return;
     this.#stopWatching = this.#clock.after(WATCH_MS, () => {
-      this.refresh();
-      this.watch();
+      void this.refresh().finally(() => this.#lookLater());
     });
   }
 
@@ -210,19 +209,22 @@ export class Pins {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#stopWatching();
     await this.settled();
+    this.#storage.close();
   }
 
   /** A file that is gone forgets nothing: only a file that says so does. Otherwise removing it would approve everything. */
-  #load(): void {
-    this.#stamp = pinFileStamp(this.file);
+  async #load(): Promise<void> {
     try {
-      const before = this.#table;
-      const found = readPinFile(this.file);
-      if (found === undefined) return this.#restore();
+      const { pins, before: known, isRestored } = await this.#inTurn(() => this.#storage.read());
+      const before = this.#isLoaded ? this.#table : (known ?? this.#table);
+      this.#isLoaded = true;
+      if (pins === undefined) return this.#restore();
       this.#unusable = undefined;
-      this.#table = withPins(found, this.#unsaved);
+      this.#table = withPins(pins, this.#unsaved);
+      if (isRestored) this.#tellRestored(pins);
       if (this.#unsaved.length > 0) this.#saving ??= this.#save();
       this.#tellEdits(before);
     } catch (error) {
@@ -237,7 +239,11 @@ export class Pins {
     this.#unusable = undefined;
     this.#unsaved.push(...known);
     this.#saving ??= this.#save();
-    this.#onEvent({ type: "removed", file: this.file, tools: known.length });
+    this.#tellRestored(this.#table);
+  }
+
+  #tellRestored(pins: PinTable): void {
+    this.#onEvent({ type: "removed", file: this.file, tools: pinsIn(pins).length });
   }
 
   /** @param ours Pins that were not in the file before, so that it is no edit if another process's came first. */
@@ -256,21 +262,21 @@ export class Pins {
     if (changed.length + forgotten.length > 0) this.#onEvent({ type: "edited", changed, forgotten });
   }
 
-  #update(change: (table: PinTable) => PinTable): Promise<PinTable> {
-    return updatePinFile(this.file, (found) => {
-      if (found !== undefined) return change(found);
-      // Removed since it was last looked at; what is written now brings it back.
-      if (this.#stamp !== undefined) {
-        this.#stamp = undefined;
-        this.#onEvent({ type: "removed", file: this.file, tools: pinsIn(this.#table).length });
-      }
-      return change(this.#table);
-    });
+  async #update(change: (table: PinTable) => PinTable): Promise<PinTable> {
+    const { pins, isRestored } = await this.#inTurn(() =>
+      this.#storage.update((found) => change(found ?? this.#table)),
+    );
+    if (isRestored) this.#tellRestored(this.#table);
+    return pins;
+  }
+
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(task);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 
   #adopt(table: PinTable): void {
-    // Written a moment ago: if it is gone already, the next look must find that out.
-    this.#stamp = pinFileStamp(this.file) ?? "removed";
     this.#unusable = undefined;
     this.#table = withPins(table, this.#unsaved);
     for (const server of this.#current.keys()) this.#compare(server);
@@ -337,7 +343,7 @@ export class Pins {
     this.#onEvent({
       type: "problem",
       message: `The pins cannot be written to ${this.file}: ${reason}`,
-      hint: "Until they can, a change is noticed only while this process runs.",
+      hint: this.#storage.unwritten,
     });
   }
 
@@ -359,11 +365,4 @@ export class Pins {
     const pinnedAt = new Date(this.#clock.now()).toISOString();
     return [{ server, name, pin: { fingerprint: tool.fingerprint, definition: tool.definition, pinnedAt } }];
   }
-}
-
-function diffOf(server: string, compared: Extract<PinComparison, { state: "changed" | "new" }>): PinDiff {
-  const after = compared.after.fingerprint;
-  if (compared.state === "new") return { server, tool: compared.name, before: null, after, diff: [] };
-  const diff = renderDiff(compared.pin.definition, compared.after.definition);
-  return { server, tool: compared.name, before: compared.pin.fingerprint, after, diff };
 }

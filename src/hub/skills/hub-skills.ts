@@ -1,6 +1,9 @@
 /** What a hub knows and does about skills: `hub.skills`. */
 import { randomUUID } from "node:crypto";
 import { nearMatches } from "../../catalog/near-matches.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
+import type { SkillDetail, SkillInfo as ShownSkill, SkillPlace } from "../../contract/skill.ts";
 import { wrapUntrusted } from "../../guard/wrap/wrap.ts";
 import type { Capability } from "../../model/capability.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -11,7 +14,9 @@ import { instructionsOf } from "../../skills/offer/instructions.ts";
 import { fileUri, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
 import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
 import type { View } from "../view.ts";
+import { skillDetail, skillInfo, type SkillSurroundings } from "./describe-skill.ts";
 import { directoryOf, SkillEntries, type SkillEntry } from "./skill-entries.ts";
+import type { SkillImports } from "./skill-imports.ts";
 import type { SkillSources } from "./skill-sources.ts";
 
 /** A skill as a program sees it. */
@@ -41,8 +46,8 @@ export interface HubSkillsOptions {
   readonly isTrusted: (source: string) => boolean;
   readonly session: Session;
   readonly view: (session: Session) => View;
-  /** Names of the skills that a role has from the start. */
-  readonly ofRole: (role: string) => readonly string[];
+  readonly config: () => LoadedConfig;
+  readonly imports: SkillImports;
   /** Reads the home and the config's folders again. */
   readonly refresh: () => Promise<void>;
   readonly warn: (message: string) => void;
@@ -106,7 +111,9 @@ export class HubSkills {
    */
   async active(session: Session): Promise<ActiveSkill[]> {
     const wanted = this.#activated.get(session) ?? new Set();
-    const named = new Set(session.role === undefined ? [] : this.#options.ofRole(session.role));
+    const named = new Set(
+      session.role === undefined ? [] : (this.#options.config().config.roles[session.role]?.skills ?? []),
+    );
     const own = new Set(this.#options.sources.own());
     const isOfRole = (skill: OfferedSkill): boolean => own.has(skill) && named.has(skill.facts.name);
     const skills = this.#visible(session).filter((skill) => wanted.has(skill.id) || isOfRole(skill));
@@ -137,6 +144,45 @@ export class HubSkills {
     return directoryOf(this.#visible(session), uri);
   }
 
+  /** Those that a session sees, as the doors show them. */
+  infos(session: Session): ShownSkill[] {
+    return this.#visible(session).map((skill) => skillInfo(skill, this.#surroundings(skill)));
+  }
+
+  /** One of them, by id or by name; undefined if the session sees none. */
+  async describe(idOrName: string, session: Session): Promise<SkillDetail | undefined> {
+    const skill = this.#find(idOrName, session);
+    if (skill === undefined) return undefined;
+    const { sources, view, config } = this.#options;
+    const { tools, prompts } = view(session);
+    const isOfSkill = ({ origin }: Capability): boolean => sources.skillOf(origin.source, origin.name) === skill;
+    const offered = [...tools, ...prompts].filter(isOfSkill).map(({ name }) => name);
+    const isOwn = sources.own().includes(skill);
+    const roles = Object.entries(config().config.roles).filter(([, role]) => role.skills?.includes(skill.facts.name));
+    const injectedFor = isOwn ? roles.map(([role]) => role) : [];
+    return skillDetail(skill, this.#surroundings(skill), { tools: [...new Set(offered)], injectedFor });
+  }
+
+  /** Looks at the skills below a folder of this machine and imports nothing. */
+  scan(path: string): Promise<OutputOf<"scanSkills">> {
+    return this.#options.imports.scan(path);
+  }
+
+  /** Imports one skill of this machine, or those below a folder. */
+  import(options: CheckedInput<"importSkills">): Promise<OutputOf<"importSkills">> {
+    return this.#options.imports.import(options);
+  }
+
+  /** Removes an imported skill. */
+  remove(idOrName: string): Promise<OutputOf<"removeSkill">> {
+    return this.#options.imports.remove(idOrName);
+  }
+
+  /** Folders in which skills usually are. */
+  places(): Promise<SkillPlace[]> {
+    return this.#options.imports.places();
+  }
+
   /** Reads imported skills and the config's folders again. `hub.watch()` does it by itself. */
   refresh(): Promise<void> {
     return this.#options.refresh();
@@ -147,6 +193,10 @@ export class HubSkills {
     const server = this.#options.sources.serverOfSkill(skill);
     if (server === undefined || this.#options.isTrusted(server)) return text;
     return wrapUntrusted(text, { id: randomUUID(), server, tool: skill.facts.name });
+  }
+
+  #surroundings(skill: OfferedSkill): SkillSurroundings {
+    return { server: this.#options.sources.serverOfSkill(skill), servers: this.#options.config().servers };
   }
 
   #visible(session: Session = this.#options.session): readonly OfferedSkill[] {

@@ -5,9 +5,9 @@ import type { Clock } from "../../model/clock.ts";
 import type { SkillFinding } from "../../model/skill.ts";
 import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
 import type { Machine } from "../../skills/needs/check-needs.ts";
-import { watchConfig } from "../config-watch.ts";
 import { watchFolders } from "./folder-watch.ts";
-import { readOwnSkills, registryFile } from "./own-skills.ts";
+import type { HubRegistry } from "./hub-registry.ts";
+import { readOwnSkills } from "./own-skills.ts";
 import type { SkillSources } from "./skill-sources.ts";
 import { withSkillServers } from "./skill-servers.ts";
 
@@ -15,7 +15,7 @@ import { withSkillServers } from "./skill-servers.ts";
 export const SKILLS_WARNING = "skills: ";
 
 export interface LiveSkillsOptions {
-  readonly home: string;
+  readonly registry: HubRegistry;
   readonly clock: Clock;
   readonly env: NodeJS.ProcessEnv;
   /** Asked each time, because programs are installed and variables set while a hub runs. */
@@ -52,10 +52,10 @@ export class LiveSkills {
 
   /** Calls `onChange` when skills may have changed, until the returned function is called. */
   watch({ config, baseDir }: LoadedConfig, onChange: () => void): () => void {
-    const { clock, home } = this.#options;
+    const { clock, registry } = this.#options;
     const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
     const stopFolders = dirs.length === 0 ? () => {} : watchFolders(dirs, onChange, clock);
-    const stopRegistry = watchConfig([registryFile(home)], onChange, { clock });
+    const stopRegistry = registry.follow(onChange);
     return () => {
       stopFolders();
       stopRegistry();

@@ -1,9 +1,8 @@
 /** The user's own skills: those that were imported into the home, and those in the folders that the config names. */
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { hash } from "node:crypto";
+import { resolve } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { nearest } from "../../config/nearest.ts";
-import type { Clock } from "../../model/clock.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import type { SkillFacts, SkillFinding } from "../../model/skill.ts";
 import type { FindProblem } from "../../skills/find/find-skills.ts";
@@ -11,10 +10,11 @@ import { isMet, type Machine, missingNeeds } from "../../skills/needs/check-need
 import { baseUri, describeMissing, type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import { skillId, toolNameOf } from "../../skills/registry/skill-id.ts";
 import { readVerified } from "../../skills/offer/verified-file.ts";
+import type { HubRegistry } from "./hub-registry.ts";
 
 export interface OwnSkillsOptions {
-  readonly home: string;
-  readonly clock: Clock;
+  /** Of imported ones; they are left out if absent. */
+  readonly registry?: Pick<HubRegistry, "mayHaveSkills" | "get">;
   readonly machine: Machine;
   /** Findings by digest, from before; new ones are added. */
   readonly scans: Map<string, readonly SkillFinding[]>;
@@ -57,12 +57,10 @@ function isReady({ facts, missing }: OfferedSkill, { warn }: OwnSkillsOptions): 
   return false;
 }
 
-async function ofRegistry({ home, clock, machine, warn }: OwnSkillsOptions): Promise<OfferedSkill[]> {
-  // Most hubs have none, and then nothing is loaded for them.
-  if (!existsSync(registryFile(home))) return [];
+async function ofRegistry({ registry: kept, machine, warn }: OwnSkillsOptions): Promise<OfferedSkill[]> {
+  if (kept?.mayHaveSkills() !== true) return [];
   try {
-    const { SkillRegistry } = await import("../../skills/registry/registry.ts");
-    const registry = new SkillRegistry(home, clock);
+    const registry = await kept.get();
     return (await registry.list()).map((manifest) => ({
       ...offered(manifest.id, manifest.id, manifest.facts, machine),
       findings: manifest.findings,
@@ -75,10 +73,6 @@ async function ofRegistry({ home, clock, machine, warn }: OwnSkillsOptions): Pro
     warn(`Imported skills are not offered: ${asToolcribError(error).message}`);
     return [];
   }
-}
-
-export function registryFile(home: string): string {
-  return join(home, "skills", "registry.json");
 }
 
 async function ofFolders(dirs: readonly string[], { machine, scans, warn }: OwnSkillsOptions): Promise<OfferedSkill[]> {
@@ -103,8 +97,9 @@ async function ofFolders(dirs: readonly string[], { machine, scans, warn }: OwnS
       warn(`The skill ${facts.name} in ${dir} is withheld: ${reasons.join("; ")}`);
       continue;
     }
+    const id = skillId(facts.name, facts.dialect);
     result.push({
-      ...offered(dir, skillId(facts.name, facts.dialect), facts, machine),
+      ...offered(`${id}@${placeOf(dir)}`, id, facts, machine),
       findings,
       source: dir,
       dir,
@@ -112,6 +107,11 @@ async function ofFolders(dirs: readonly string[], { machine, scans, warn }: OwnS
     });
   }
   return result;
+}
+
+/** Two folders may have skills of one name. The path itself would not fit into an address. */
+function placeOf(dir: string): string {
+  return hash("sha256", dir).slice(0, 8);
 }
 
 function problemText({ path, code, message }: FindProblem, dirs: readonly string[]): string {

@@ -14,10 +14,20 @@ export class SkillSources {
   readonly #catalog: Catalog;
   readonly #dispatch: Dispatch;
   readonly #onUpdated: (source: string, uri: string) => void;
+  readonly #onChange: () => void;
   readonly #sources = new Map<string, OfferedSource>();
 
-  /** @param onUpdated Told of each file that is listed as before and has other content. */
-  constructor(catalog: Catalog, dispatch: Dispatch, onUpdated: (source: string, uri: string) => void) {
+  /**
+   * @param onUpdated Told of each file that is listed as before and has other content.
+   * @param onChange Told whenever other skills are offered than before.
+   */
+  constructor(
+    catalog: Catalog,
+    dispatch: Dispatch,
+    onUpdated: (source: string, uri: string) => void,
+    onChange: () => void = () => {},
+  ) {
+    this.#onChange = onChange;
     this.#catalog = catalog;
     this.#dispatch = dispatch;
     this.#onUpdated = onUpdated;
@@ -72,6 +82,7 @@ export class SkillSources {
     if (skills.length === 0) {
       this.#sources.delete(id);
       this.#catalog.removeSource(id);
+      if (known !== undefined) this.#onChange();
       return;
     }
     if (known !== undefined) {
@@ -81,12 +92,14 @@ export class SkillSources {
       known.skills = present;
       known.source.offer(present);
       for (const uri of updated) this.#onUpdated(id, uri);
+      this.#onChange();
       return;
     }
     const source = new SkillsSource({ id, dispatch: this.#dispatch });
     source.offer(skills);
     this.#sources.set(id, { source, skills, server });
     this.#catalog.addSource(source);
+    this.#onChange();
   }
 }
 

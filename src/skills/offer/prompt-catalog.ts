@@ -53,6 +53,11 @@ function longestThatFits(
   return low;
 }
 
+/** What stands of one skill in the list, uncut; empty for one that no model may take up by itself. */
+export function catalogEntry(skill: OfferedSkill): string {
+  return skill.facts.disableModelInvocation ? "" : entry(skill, Infinity, "path");
+}
+
 function entry(skill: OfferedSkill, longest: number, location: "path" | "uri"): string {
   const { facts, dir, missing } = skill;
   const lacking = describeMissing(missing);

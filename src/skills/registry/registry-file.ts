@@ -1,12 +1,16 @@
-/** `registry.json`: the manifests, one on a line, so that a person can read it and compare two versions of it. */
+/** `registry.json`: where manifests were kept before there was a store. It is read, taken into the store and set aside. */
 import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject } from "../../model/json.ts";
 import type { SkillManifest } from "../../model/skill.ts";
-import { isSafePath } from "./safe-path.ts";
-import { isSkillId } from "./skill-id.ts";
+import { isManifest } from "./manifest-check.ts";
 
 const VERSION = 1;
+
+export function registryFile(home: string): string {
+  return join(home, "skills", "registry.json");
+}
 
 /** Changes whenever the file does; undefined where there is none. */
 export async function stampOf(file: string): Promise<string | undefined> {
@@ -25,11 +29,6 @@ export async function readRegistry(file: string): Promise<SkillManifest[]> {
     throw unusable(file, `cannot be read (${code})`, "Make it readable.");
   }
   return parseRegistry(file, text);
-}
-
-export function renderRegistry(manifests: readonly SkillManifest[]): string {
-  const lines = sorted(manifests).map((manifest) => JSON.stringify(manifest));
-  return `{"version": ${VERSION}, "skills": [\n${lines.join(",\n")}\n]}\n`;
 }
 
 function parseRegistry(file: string, text: string): SkillManifest[] {
@@ -52,44 +51,7 @@ function parseRegistry(file: string, text: string): SkillManifest[] {
     ids.add(manifest.id);
     return manifest;
   });
-  return sorted(manifests);
-}
-
-function sorted(manifests: readonly SkillManifest[]): SkillManifest[] {
   return manifests.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
-}
-
-const TEXTS = ["name", "version", "author", "description", "source", "sourcePath", "importedAt", "digest"];
-const LISTS = ["tools", "keywords", "warnings", "findings"];
-
-/** What is needed so that nothing breaks on it and no path leaves the folder; the rest was written by this program. */
-function isManifest(value: unknown): value is SkillManifest {
-  if (!isJsonObject(value)) return false;
-  const { id, dir, facts } = value;
-  return (
-    typeof id === "string" &&
-    isSkillId(id) &&
-    typeof dir === "string" &&
-    dir.startsWith(`files/${id}/`) &&
-    isSafePath(dir) &&
-    TEXTS.every((key) => typeof value[key] === "string") &&
-    LISTS.every((key) => Array.isArray(value[key])) &&
-    isNeeds(value["missing"]) &&
-    isJsonObject(facts) &&
-    isNeeds(facts["needs"]) &&
-    Array.isArray(facts["files"]) &&
-    facts["files"].every(isFile)
-  );
-}
-
-function isNeeds(value: unknown): boolean {
-  return isJsonObject(value) && ["bins", "anyBins", "env", "config", "os"].every((key) => Array.isArray(value[key]));
-}
-
-function isFile(value: unknown): boolean {
-  if (!isJsonObject(value)) return false;
-  const { path, digest, size }: JsonObject = value;
-  return typeof path === "string" && isSafePath(path) && typeof digest === "string" && typeof size === "number";
 }
 
 function damaged(file: string, what: string): ToolcribError {

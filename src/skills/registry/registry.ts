@@ -1,51 +1,47 @@
 /**
- * Imported skills: their manifests in `registry.json`, their files beside it. Files are copied into a new folder, then
- * the registry is replaced as a whole, then the old folder goes; so a process that dies at any point leaves either
- * what was there before or what came after, and at most a copy that nobody speaks of.
+ * Imported skills: their manifests in the store, their files in folders of the home. Files are copied into a new folder, then
+ * the manifests change in one transaction, then the old folder goes; so a process that dies at any point leaves either what
+ * was there before or what came after, and at most a copy that nobody speaks of.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
-import { writeAtomic } from "../../files/write-atomic.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { inParallel } from "../find/in-parallel.ts";
 import { copySkill } from "./copy-skill.ts";
 import { manifestOf, type SkillToPut } from "./manifest.ts";
+import {
+  LOCK_WAIT_MS,
+  type ManifestStore,
+  noStore,
+  openManifests,
+  type OpenSkillStore,
+  registryLock,
+} from "./manifest-store.ts";
 import { baseIdOf, planPut, type PutStep } from "./plan-put.ts";
-import { readRegistry, renderRegistry, stampOf } from "./registry-file.ts";
+import { expected, failed, type PutOutcome, type PutResult, resultOf, withDoubles } from "./put-outcome.ts";
+import { stampOf } from "./registry-file.ts";
 import { isSafePath } from "./safe-path.ts";
 import { readBack } from "./skill-file.ts";
 import { skillId } from "./skill-id.ts";
-import { discard, sweep } from "./sweep.ts";
+import { copyName, discard, discardNamed, sweep } from "./sweep.ts";
 
-export interface PutFailure {
-  readonly path: string;
-  readonly name: string;
-  /** Of the error table. */
-  readonly code: string;
-  readonly message: string;
+/** One manifest before and after; null where there is none. */
+export interface ManifestChange {
+  readonly id: string;
+  readonly before: SkillManifest | null;
+  readonly after: SkillManifest | null;
 }
 
-/** What became, or would become, of one skill of a batch. `manifest` is there if it is on record now. */
-export type PutOutcome =
-  | { readonly status: "added" | "updated" | "unchanged"; readonly id: string; readonly manifest?: SkillManifest }
-  | { readonly status: "failed"; readonly failure: PutFailure };
-
-export interface PutResult {
-  /** New ones and updated ones. */
-  readonly imported: SkillManifest[];
-  readonly unchanged: SkillManifest[];
-  readonly failed: PutFailure[];
-  /** For each skill of the batch, in their order. */
-  readonly outcomes: readonly PutOutcome[];
-}
-
-/** How `registry.json` gets its new text, where more changes along with it. */
+/** How manifests change where more changes along with them. */
 export interface WithinChanges {
-  /** What the old text speaks of stays, so that it can be put back; `sweep` removes what is over in the end. */
-  readonly write?: (file: string, text: string) => Promise<unknown>;
+  /**
+   * To call `write` in its own time. The files of what was there before stay, so that it can be put back with `takeBack`;
+   * `sweep` removes what is over in the end.
+   */
+  readonly within?: (changes: readonly ManifestChange[], write: () => Promise<void>) => Promise<void>;
 }
 
 export interface PutOptions extends WithinChanges {
@@ -55,33 +51,33 @@ export interface PutOptions extends WithinChanges {
 }
 
 const COPIES_AT_ONCE = 16;
-/** A batch of thousands takes a while; whoever comes meanwhile waits for it. */
-const LOCK_WAIT_MS = 120_000;
 
 export class SkillRegistry {
   readonly dir: string;
-  readonly file: string;
+  readonly #home: string;
+  readonly #open: OpenSkillStore;
   readonly #clock: Clock;
-  /** Not the file's own, which whoever writes it may want to have. */
   readonly #lock: string;
+  /** Folders that manifests spoke of before this object changed them. */
+  readonly #named = new Set<string>();
   #known: { readonly stamp: string; readonly manifests: readonly SkillManifest[] } | undefined;
 
-  constructor(home: string, clock: Clock = systemClock) {
+  /** @param open Gives the store, when it is needed; one that writes asks for it to be made. */
+  constructor(home: string, open: OpenSkillStore, clock: Clock = systemClock) {
     this.dir = join(home, "skills");
-    this.file = join(this.dir, "registry.json");
-    this.#lock = join(this.dir, "registry");
+    this.#home = home;
+    this.#open = open;
     this.#clock = clock;
+    this.#lock = registryLock(home);
   }
 
-  /** In order of id. Reads one file, and that only if it changed. */
+  /** In order of id. They are read again only if something changed. */
   async list(): Promise<readonly SkillManifest[]> {
-    const stamp = await stampOf(this.file);
-    if (stamp === undefined) return [];
-    if (this.#known?.stamp !== stamp) {
-      const manifests = Object.freeze(await readRegistry(this.file));
-      // Taken before reading: a change in between makes the next call read again.
-      this.#known = { stamp, manifests };
-    }
+    const store = await this.#manifests();
+    if (store === undefined) return [];
+    // Taken before reading: a change in between makes the next call read again.
+    const stamp = await store.stamp();
+    if (this.#known?.stamp !== stamp) this.#known = { stamp, manifests: Object.freeze(await store.list()) };
     return this.#known.manifests;
   }
 
@@ -99,29 +95,53 @@ export class SkillRegistry {
 
   /** Copies the files and enters the manifests; all of a batch appear at once. */
   async put(skills: readonly SkillToPut[], options: PutOptions = {}): Promise<PutResult> {
+    const store = await this.#manifests({ create: true });
+    if (store === undefined) throw noStore();
     await mkdir(this.dir, { recursive: true, mode: 0o700 });
-    return withLock(this.#lock, () => this.#put(skills, options), { waitMs: LOCK_WAIT_MS });
+    return this.#locked(() => this.#put(store, skills, options));
   }
 
-  async remove(id: string, { write }: WithinChanges = {}): Promise<SkillManifest> {
-    const removed = async (): Promise<SkillManifest> => {
-      const present = await readRegistry(this.file);
-      const manifest = present.find((each) => each.id === id);
-      if (manifest === undefined) throw unknownSkill(id);
-      await (write ?? writeAtomic)(this.file, renderRegistry(present.filter((each) => each !== manifest)));
-      if (write === undefined) await discard(join(this.dir, "files", id));
-      return manifest;
-    };
+  async remove(id: string, { within }: WithinChanges = {}): Promise<SkillManifest> {
+    const store = await this.#manifests();
     // Without the folder there is nothing to lock, and nothing to remove.
-    if ((await stampOf(this.file)) === undefined) throw unknownSkill(id);
-    return withLock(this.#lock, removed, { waitMs: LOCK_WAIT_MS });
+    if (store === undefined || (await stampOf(this.dir)) === undefined) throw unknownSkill(id);
+    return this.#locked(async () => {
+      const before = (await store.list()).find((each) => each.id === id);
+      if (before === undefined) throw unknownSkill(id);
+      this.#named.add(before.dir);
+      await enter(store, [{ id, before, after: null }], within);
+      if (within === undefined) await discardNamed(this.dir, before, await store.owner());
+      return before;
+    });
   }
 
-  /** Removes copies that the registry does not speak of. Never rejects: what is left now is removed by the next `put`. */
+  /** Undoes changes that were made with `within`. One that somebody changed since is left. */
+  async takeBack(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
+    const store = await this.#manifests({ create: true });
+    if (store === undefined) throw noStore();
+    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    return this.#locked(async () => {
+      const present = new Map((await store.list()).map((manifest) => [manifest.id, manifest]));
+      const isNow = (id: string, manifest: SkillManifest | null): boolean => isSame(present.get(id) ?? null, manifest);
+      const undone = changes.filter(({ id, before }) => !isNow(id, before));
+      const ours = undone.filter(({ id, after }) => isNow(id, after));
+      await write(
+        store,
+        ours.map(({ id, before, after }) => ({ id, before: after, after: before })),
+      );
+      if (ours.length < undone.length) return "kept";
+      return ours.length > 0 ? "restored" : "same";
+    });
+  }
+
+  /** Removes copies that no manifest speaks of. Never rejects: what is left now is removed by the next `put`. */
   async sweep(): Promise<void> {
     if ((await stampOf(this.dir)) === undefined) return;
-    const swept = async (): Promise<void> => sweep(this.dir, await readRegistry(this.file));
-    await withLock(this.#lock, swept, { waitMs: LOCK_WAIT_MS }).catch(() => undefined);
+    const swept = async (): Promise<void> => {
+      const store = await this.#manifests();
+      if (store !== undefined) await this.#locked(async () => this.#sweep(store, await store.list()));
+    };
+    await swept().catch(() => undefined);
   }
 
   /** The absolute path of a file of the skill, or of its folder for `.`. */
@@ -151,33 +171,53 @@ export class SkillRegistry {
     });
   }
 
-  async #put(skills: readonly SkillToPut[], { replace = false, onProgress, write }: PutOptions): Promise<PutResult> {
-    const present = await readRegistry(this.file);
-    await sweep(this.dir, present);
+  #manifests({ create = false }: { readonly create?: boolean } = {}): Promise<ManifestStore | undefined> {
+    return openManifests(this.#home, this.#open, { create });
+  }
+
+  async #sweep(store: ManifestStore, manifests: readonly SkillManifest[]): Promise<void> {
+    await sweep(this.dir, manifests, { owner: await store.owner(), named: this.#named });
+  }
+
+  #locked<T>(task: () => Promise<T>): Promise<T> {
+    return withLock(this.#lock, task, { waitMs: LOCK_WAIT_MS });
+  }
+
+  async #put(
+    store: ManifestStore,
+    skills: readonly SkillToPut[],
+    { replace = false, onProgress, within }: PutOptions,
+  ): Promise<PutResult> {
+    const present = await store.list();
+    await this.#sweep(store, present);
     const steps = await planWith(present, skills, { replace });
+    const owner = await store.owner();
     let finished = 0;
     const own = await inParallel(skills, COPIES_AT_ONCE, async (item, index): Promise<PutOutcome> => {
-      const outcome = await this.#take(item, steps[index]);
+      const outcome = await this.#take(item, steps[index], owner);
       onProgress?.(++finished);
       return outcome;
     });
-    const changed = own.flatMap((outcome) => ("manifest" in outcome && outcome.manifest ? [outcome.manifest] : []));
+    const taken = own.flatMap((outcome) => ("manifest" in outcome && outcome.manifest ? [outcome.manifest] : []));
     const known = new Map(present.map((manifest) => [manifest.id, manifest]));
-    const isFresh = ({ id, dir }: SkillManifest): boolean => known.get(id)?.dir !== dir;
+    const changes = taken
+      .map((after) => ({ id: after.id, before: known.get(after.id) ?? null, after }))
+      .filter(({ before, after }) => !isSame(before, after));
+    const copied = changes.filter(({ before, after }) => before?.dir !== after.dir);
+    for (const { before } of copied) if (before !== null) this.#named.add(before.dir);
     try {
-      await this.#enter(present, changed, write);
+      await enter(store, changes, within);
     } catch (error) {
-      for (const manifest of changed.filter(isFresh)) await discard(this.fileOf(manifest, "."));
+      for (const { after } of copied) await discard(this.fileOf(after, "."));
       throw error;
     }
-    for (const { id } of write === undefined ? changed.filter(isFresh) : []) {
-      const before = known.get(id);
-      if (before !== undefined) await discard(this.fileOf(before, "."));
+    for (const { before } of within === undefined ? copied : []) {
+      if (before !== null) await discardNamed(this.dir, before, owner);
     }
     return resultOf(withDoubles(skills, steps, own));
   }
 
-  async #take(item: SkillToPut, step: PutStep | undefined): Promise<PutOutcome> {
+  async #take(item: SkillToPut, step: PutStep | undefined, owner: string): Promise<PutOutcome> {
     const outcome = expected(item, step);
     // A double waits for what becomes of the other; a conflict is settled.
     if (outcome.status === "failed" || step === undefined || !("id" in step)) return outcome;
@@ -185,7 +225,7 @@ export class SkillRegistry {
       if (step.action === "unchanged" && (await this.#isWhole(step.before))) {
         return { ...outcome, manifest: await this.#checkedAgain(item, step.before) };
       }
-      const manifest = await this.#copied(item, step.id);
+      const manifest = await this.#copied(item, step.id, owner);
       return { status: step.action === "add" ? "added" : "updated", id: step.id, manifest };
     } catch (error) {
       const { code, message } = asToolcribError(error);
@@ -193,10 +233,11 @@ export class SkillRegistry {
     }
   }
 
-  async #copied(item: SkillToPut, id: string): Promise<SkillManifest> {
+  async #copied(item: SkillToPut, id: string, owner: string): Promise<SkillManifest> {
     // From before the copy, so that whatever changes at the source from here on is later than it.
     const importedAt = new Date(this.#clock.now()).toISOString();
-    const manifest = manifestOf(item, { id, dir: await this.#freeDir(id, item.skill.digest), importedAt });
+    const dir = await this.#freeDir(`files/${id}/${copyName(item.skill.digest, owner)}`);
+    const manifest = manifestOf(item, { id, dir, importedAt });
     const folder = this.fileOf(manifest, ".");
     try {
       await copySkill(item.skill, folder);
@@ -223,24 +264,28 @@ export class SkillRegistry {
   }
 
   /** Always a new folder, also for the same files again: the one that is there may be in use. */
-  async #freeDir(id: string, digest: string): Promise<string> {
-    const base = `files/${id}/${digest.replace(/^sha256:/, "").slice(0, 16)}`;
+  async #freeDir(base: string): Promise<string> {
     for (let number = 1; ; number++) {
       const dir = number === 1 ? base : `${base}-${number}`;
       if ((await stampOf(join(this.dir, dir))) === undefined) return dir;
     }
   }
+}
 
-  async #enter(
-    present: readonly SkillManifest[],
-    changed: readonly SkillManifest[],
-    write: WithinChanges["write"] = writeAtomic,
-  ): Promise<void> {
-    const all = new Map(present.map((manifest) => [manifest.id, manifest]));
-    for (const manifest of changed) all.set(manifest.id, manifest);
-    const text = renderRegistry([...all.values()]);
-    if (changed.length > 0 && text !== renderRegistry(present)) await write(this.file, text);
-  }
+async function enter(
+  store: ManifestStore,
+  changes: readonly ManifestChange[],
+  within: WithinChanges["within"] = (_changes, done) => done(),
+): Promise<void> {
+  if (changes.length > 0) await within(changes, () => write(store, changes));
+}
+
+async function write(store: ManifestStore, changes: readonly ManifestChange[]): Promise<void> {
+  const put = changes.flatMap(({ after }) => after ?? []);
+  await store.change(
+    put,
+    changes.filter(({ after }) => after === null).map(({ id }) => id),
+  );
 }
 
 /** By id, else by name; undefined if there is none. Throws `invalid_arguments` with the ids if several have the name. */
@@ -278,56 +323,9 @@ async function isThere({ sourcePath, facts }: SkillManifest): Promise<boolean> {
   return found?.isFile() === true;
 }
 
-/** As planned; a double counts as unchanged until it is known what becomes of the other. */
-function expected(item: SkillToPut, step: PutStep | undefined): PutOutcome {
-  if (step === undefined) return failed(item, "internal", "It was not planned.");
-  switch (step.action) {
-    case "add":
-      return { status: "added", id: step.id };
-    case "update":
-      return { status: "updated", id: step.id };
-    case "unchanged":
-      return { status: "unchanged", id: step.id };
-    case "double":
-      return { status: "unchanged", id: baseIdOf(item) };
-    case "conflict":
-      return failed(item, "conflict", conflictMessage(item, step.before));
-  }
-}
-
-/** A double is the same as another one, so it fares the same, and is no change beside it. */
-function withDoubles(
-  skills: readonly SkillToPut[],
-  steps: readonly PutStep[],
-  outcomes: readonly PutOutcome[],
-): PutOutcome[] {
-  return outcomes.map((outcome, index): PutOutcome => {
-    const step = steps[index];
-    const other = step?.action === "double" ? outcomes[step.as] : undefined;
-    if (other === undefined) return outcome;
-    if (other.status !== "failed") return { ...other, status: "unchanged" };
-    return { status: "failed", failure: { ...other.failure, path: skills[index]?.skill.dir ?? other.failure.path } };
-  });
-}
-
-function resultOf(outcomes: readonly PutOutcome[]): PutResult {
-  const result: PutResult = { imported: [], unchanged: [], failed: [], outcomes };
-  for (const outcome of outcomes) {
-    if (outcome.status === "failed") result.failed.push(outcome.failure);
-    else if (outcome.manifest !== undefined) {
-      (outcome.status === "unchanged" ? result.unchanged : result.imported).push(outcome.manifest);
-    }
-  }
-  return result;
-}
-
-function failed({ skill }: SkillToPut, code: string, message: string): PutOutcome {
-  return { status: "failed", failure: { path: skill.dir, name: skill.name, code, message } };
-}
-
-function conflictMessage({ skill }: SkillToPut, { name, source, id }: SkillManifest): string {
-  const other = name === skill.name ? "A skill of that name" : `The skill ${name}, whose id would be the same,`;
-  return `${other} is there from ${source} (${id}). --force replaces it, \`toolcrib skill remove ${id}\` removes it.`;
+/** As they are written: what is not JSON in them, such as a prototype, does not count. */
+function isSame(a: SkillManifest | null, b: SkillManifest | null): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 function unknownSkill(id: string): ToolcribError {

@@ -7,7 +7,8 @@ import { inParallel } from "../find/in-parallel.ts";
 import type { Machine } from "../needs/check-needs.ts";
 import { importSkills } from "./import-skills.ts";
 import type { SkillToPut } from "./manifest.ts";
-import type { PutOptions, PutResult, SkillRegistry } from "./registry.ts";
+import type { PutResult } from "./put-outcome.ts";
+import type { PutOptions, SkillRegistry } from "./registry.ts";
 import { skillId } from "./skill-id.ts";
 import { isFolderSource, sourceState } from "./source-state.ts";
 

@@ -8,6 +8,7 @@ import { mayNeedRecovery, pendingFile } from "../../../src/hub/install/install-f
 import { installedFile, renderInstalled } from "../../../src/hub/install/installed-file.ts";
 import { KeptSecrets, secretName } from "../../../src/hub/install/kept-secrets.ts";
 import { PendingInstall, recoverInstall } from "../../../src/hub/install/pending-install.ts";
+import { registryAt } from "../../support/skill-registry.ts";
 import { put, treeOf } from "./skills.ts";
 
 let dir: string;
@@ -105,7 +106,7 @@ describe("[skill-11e] what a killed install did outside of files", () => {
     await secrets.keep("TOKEN", "value");
     await killed(pending);
     expect(mayNeedRecovery(home)).toBe(true);
-    await recoverInstall(home, { PATH: bin });
+    await recoverInstall({ home, env: { PATH: bin }, registry: registryAt(home) });
     expect(stored()).toEqual({});
     expect(existsSync(pendingFile(home))).toBe(false);
     await changes.undo();
@@ -120,7 +121,7 @@ describe("[skill-11e] what a killed install did outside of files", () => {
     const record = { name: "s", source: "/s", digest: "d", folders: [], servers: [], entries: [], lockFile: "/l" };
     put(installedFile(home), renderInstalled({ "skill-s": { ...record, run: pending.run } }) ?? "");
     await killed(pending);
-    await recoverInstall(home, { PATH: bin });
+    await recoverInstall({ home, env: { PATH: bin }, registry: registryAt(home) });
     expect(stored()).toEqual({ TOKEN: "value" });
     expect(mayNeedRecovery(home)).toBe(false);
   });
@@ -131,7 +132,7 @@ describe("[skill-11e] what a killed install did outside of files", () => {
     const { secrets } = keeper();
     await pending.noteSecret("TOKEN");
     await secrets.keep("TOKEN", "value");
-    await recoverInstall(home, { PATH: bin });
+    await recoverInstall({ home, env: { PATH: bin }, registry: registryAt(home) });
     expect(stored()).toEqual({ TOKEN: "value" });
     await pending.undo({ PATH: bin });
     expect(stored()).toEqual({});

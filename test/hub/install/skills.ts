@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import Database from "better-sqlite3";
 
 const MODULES = resolve(import.meta.dirname, "../../../node_modules/@modelcontextprotocol");
 
@@ -48,15 +49,27 @@ export function put(file: string, text: string, mode = 0o644): string {
 
 /** Every path below a folder with its mode and a digest of its contents; folders too. */
 export function treeOf(dir: string): Record<string, string> {
-  const paths = (readdirSync(dir, { recursive: true }) as string[]).toSorted();
+  // What stands beside an open database comes and goes with it.
+  const paths = (readdirSync(dir, { recursive: true }) as string[]).filter((path) => !/\.db-(?:wal|shm)$/.test(path));
   return Object.fromEntries(
-    paths.map((path) => {
+    paths.toSorted().map((path) => {
       const full = join(dir, path);
       const stats = lstatSync(full);
       const mode = (stats.mode & 0o7777).toString(8);
       if (stats.isSymbolicLink()) return [path, `link ${readlinkSync(full)}`];
       if (stats.isDirectory()) return [path, `folder ${mode}`];
+      if (path.endsWith("toolcrib.db")) return [path, `${mode} ${skillsIn(full)}`];
       return [path, `${mode} ${createHash("sha256").update(readFileSync(full)).digest("hex").slice(0, 16)}`];
     }),
   );
+}
+
+/** A database that was changed and changed back has other bytes. */
+function skillsIn(file: string): string {
+  const database = new Database(file);
+  try {
+    return JSON.stringify(database.prepare("select id, manifest from skills order by id").all());
+  } finally {
+    database.close();
+  }
 }

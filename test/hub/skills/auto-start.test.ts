@@ -7,8 +7,8 @@ import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { ServerEntryInput } from "../../../src/model/server-spec.ts";
 import { readSkillFolders } from "../../../src/skills/find/read-folders.ts";
-import { SkillRegistry } from "../../../src/skills/registry/registry.ts";
 import { everything, filesystem } from "../../support/servers.ts";
+import { closeRegistries, registryAt } from "../../support/skill-registry.ts";
 import { writeSkill } from "../../support/skill-folder.ts";
 
 let place: string;
@@ -22,12 +22,13 @@ beforeEach(() => {
 
 afterEach(async () => {
   await hub?.close();
+  await closeRegistries();
   rmSync(place, { recursive: true, force: true });
 });
 
 /** Imports what is in the folder, as `toolcrib skill import` does. */
 async function importAll(): Promise<void> {
-  const registry = new SkillRegistry(join(place, "home"));
+  const registry = registryAt(join(place, "home"));
   const { skills: found } = await readSkillFolders([skills]);
   await registry.put(found.map((skill) => ({ skill, source: skills, findings: [], missing: NOTHING_MISSING })));
 }
@@ -167,7 +168,7 @@ describe("[skill-13b] skills.autoStart", () => {
     await started.skills.refresh();
     await started.connect("docs");
     expect(servers(started)).toEqual(["docs ready skill"]);
-    await new SkillRegistry(join(place, "home")).remove("skill-notes");
+    await registryAt(join(place, "home")).remove("skill-notes");
     await started.skills.refresh();
     expect(servers(started)).toEqual([]);
   });

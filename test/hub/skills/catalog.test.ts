@@ -7,9 +7,9 @@ import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { Tool } from "../../../src/model/tool.ts";
 import { readSkill } from "../../../src/skills/read/read-skill.ts";
-import { SkillRegistry } from "../../../src/skills/registry/registry.ts";
 import { ToolRegistry } from "../../../src/tools/registry.ts";
 import { skillText, writeSkill } from "../../support/skill-folder.ts";
+import { closeRegistries, registryAt } from "../../support/skill-registry.ts";
 
 let place: string;
 let skills: string;
@@ -22,6 +22,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((hub) => hub.close()));
+  await closeRegistries();
   rmSync(place, { recursive: true, force: true });
 });
 
@@ -281,7 +282,7 @@ describe("skills that come and go", () => {
 
   it("[skill-06a] come from the home for a config in a file, and for one in code only if it says so", async () => {
     const home = join(place, "home");
-    const registry = new SkillRegistry(home);
+    const registry = registryAt(home);
     const skill = await readSkill(writeSkill(place, "kept"));
     const missing = { bins: [], anyBins: [], env: [], config: [], os: [] };
     await registry.put([{ skill, source: place, findings: [], missing }]);

@@ -2,11 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { SkillManifest } from "../../../src/model/skill.ts";
-import { SkillRegistry } from "../../../src/skills/registry/registry.ts";
+import type { SkillRegistry } from "../../../src/skills/registry/registry.ts";
+import { registryFile } from "../../../src/skills/registry/registry-file.ts";
+import { openStore } from "../../../src/store/open-store.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { closeRegistries, registryAt } from "../../support/skill-registry.ts";
 import { makeSkill, NOTHING, skillText, temporaryFolder, toPut, writeFile } from "./made-skills.ts";
+
+afterEach(closeRegistries);
 
 interface Place {
   readonly home: string;
@@ -17,7 +22,7 @@ interface Place {
 function place(): Place {
   const root = temporaryFolder();
   const home = join(root, "home");
-  return { home, source: join(root, "source"), registry: new SkillRegistry(home, new FakeClock()) };
+  return { home, source: join(root, "source"), registry: registryAt(home, new FakeClock()) };
 }
 
 /** Folders with copies, as `id/copy`. */
@@ -84,7 +89,7 @@ describe("[skill-06a] manifests", () => {
   it("are there for another process, found by id and by name, in order of id", async () => {
     const { home, source, registry } = place();
     await registry.put([await toPut(makeSkill(source, "b")), await toPut(makeSkill(source, "a"))]);
-    const other = new SkillRegistry(home);
+    const other = registryAt(home);
     expect((await other.list()).map(({ id }) => id)).toEqual(["skill-a", "skill-b"]);
     expect((await other.get("skill-a"))?.name).toBe("a");
     expect((await other.get("b"))?.id).toBe("skill-b");
@@ -94,9 +99,9 @@ describe("[skill-06a] manifests", () => {
   it("are seen anew as soon as another process has written them", async () => {
     const { home, source, registry } = place();
     expect(await registry.list()).toEqual([]);
-    await new SkillRegistry(home).put([await toPut(makeSkill(source, "a"))]);
+    await registryAt(home).put([await toPut(makeSkill(source, "a"))]);
     expect(await registry.list()).toHaveLength(1);
-    await new SkillRegistry(home).remove("skill-a");
+    await registryAt(home).remove("skill-a");
     expect(await registry.list()).toEqual([]);
   });
 });
@@ -111,8 +116,9 @@ describe("[skill-06b] files", () => {
     const { imported } = await registry.put([await toPut(dir)]);
     const manifest = imported[0] as SkillManifest;
     expect([...(await registry.readFile(manifest, "data.bin"))]).toEqual([0, 255, 128]);
+    expect(manifest.dir.startsWith(`files/skill-notes/${manifest.digest.slice(7, 23)}-`)).toBe(true);
     expect(registry.fileOf(manifest, "scripts/deep/run.sh")).toBe(
-      join(registry.dir, "files", "skill-notes", manifest.digest.slice(7, 23), "scripts", "deep", "run.sh"),
+      join(registry.dir, manifest.dir, "scripts", "deep", "run.sh"),
     );
     if (process.platform === "win32") return;
     const mode = (path: string): number => statSync(path).mode & 0o7777;
@@ -120,7 +126,6 @@ describe("[skill-06b] files", () => {
     expect(mode(registry.fileOf(manifest, "SKILL.md"))).toBe(0o600);
     for (const folder of [".", "scripts", "scripts/deep"]) expect(mode(registry.fileOf(manifest, folder))).toBe(0o700);
     expect(mode(registry.dir)).toBe(0o700);
-    expect(mode(registry.file)).toBe(0o600);
   });
 
   it("are given out only as they were imported", async () => {
@@ -165,10 +170,11 @@ describe("[skill-06b] imports again", () => {
     const { home, source, registry } = place();
     const dir = makeSkill(source, "notes");
     const first = (await registry.put([await toPut(dir)])).imported[0] as SkillManifest;
-    const before = readFileSync(registry.file, "utf8");
+    const before = await registry.list();
     const again = await registry.put([await toPut(dir)]);
     expect(again).toMatchObject({ imported: [], failed: [], unchanged: [{ id: "skill-notes" }] });
-    expect(readFileSync(registry.file, "utf8")).toBe(before);
+    // The same objects: nothing was written, so nothing was read again.
+    expect(await registry.list()).toBe(before);
     const findings = [{ code: "x", severity: "note", message: "m", file: "SKILL.md" }] as const;
     await registry.put([await toPut(dir, source, { missing: { ...NOTHING, env: ["TOKEN"] }, findings })]);
     expect(await registry.get("notes")).toMatchObject({ dependenciesMet: false, findings, dir: first.dir });
@@ -321,10 +327,10 @@ describe("[skill-06c] collisions", () => {
     await registry.put(items);
     makeSkill(source, "a", { body: "new" });
     const other = await toPut(makeSkill(temporaryFolder(), "b", { body: "other" }));
-    const before = readFileSync(registry.file, "utf8");
+    const before = await registry.list();
     const again = await registry.preview([await toPut(join(source, "a")), await toPut(join(source, "b")), other]);
     expect(again.map(({ status }) => status)).toEqual(["updated", "unchanged", "failed"]);
-    expect(readFileSync(registry.file, "utf8")).toBe(before);
+    expect(await registry.list()).toBe(before);
   });
 });
 
@@ -362,9 +368,10 @@ describe("[skill-06c] failures", () => {
     ["a damaged entry", '{"version": 1, "skills": [{"id": "skill-a"}]}'],
     ["a newer version", '{"version": 2, "skills": []}'],
   ])("a registry with %s is an error that names it, and is never overwritten", async (_what, text) => {
-    const { source, registry } = place();
+    const { home, source, registry } = place();
+    const file = registryFile(home);
     mkdirSync(registry.dir, { recursive: true });
-    writeFileSync(registry.file, text);
+    writeFileSync(file, text);
     const item = await toPut(makeSkill(source, "a"));
     for (const attempt of [
       () => registry.list(),
@@ -374,10 +381,10 @@ describe("[skill-06c] failures", () => {
     ]) {
       await expect(attempt()).rejects.toMatchObject({
         code: "invalid_config",
-        message: expect.stringContaining(registry.file),
+        message: expect.stringContaining(file),
       });
     }
-    expect(readFileSync(registry.file, "utf8")).toBe(text);
+    expect(readFileSync(file, "utf8")).toBe(text);
   });
 
   it.each([
@@ -385,9 +392,15 @@ describe("[skill-06c] failures", () => {
     ["folder", { dir: "files/skill-a/../../.." }],
     ["folder of another", { dir: "files/skill-b/0" }],
   ])("a registry whose %s leads elsewhere is refused", async (_what, change) => {
-    const { source, registry } = place();
+    const { home, source, registry } = place();
     const { imported } = await registry.put([await toPut(makeSkill(source, "a"))]);
-    writeFileSync(registry.file, JSON.stringify({ version: 1, skills: [{ ...imported[0], ...change }] }));
+    const changed = { ...imported[0], ...change };
+    writeFileSync(registryFile(home), JSON.stringify({ version: 1, skills: [changed] }));
+    await expect(registry.list()).rejects.toMatchObject({ code: "invalid_config" });
+    rmSync(registryFile(home));
+    const store = await openStore({ home });
+    await store?.skills.change([{ id: "skill-a", manifest: changed }], []);
+    await store?.close();
     await expect(registry.list()).rejects.toMatchObject({ code: "invalid_config" });
   });
 
@@ -414,7 +427,7 @@ describe("[skill-06c] failures", () => {
 
   it("two processes that put at once both get theirs in", async () => {
     const { home, source } = place();
-    const registries = Array.from({ length: 6 }, () => new SkillRegistry(home));
+    const registries = Array.from({ length: 6 }, () => registryAt(home));
     await Promise.all(registries.map(async (each, index) => each.put([await toPut(makeSkill(source, `s${index}`))])));
     expect(await (registries[0] as SkillRegistry).list()).toHaveLength(6);
     expect(copies(home)).toHaveLength(6);

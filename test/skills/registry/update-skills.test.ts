@@ -1,12 +1,15 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as tar from "tar";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { SkillManifest } from "../../../src/model/skill.ts";
 import type { Machine } from "../../../src/skills/needs/check-needs.ts";
-import { SkillRegistry } from "../../../src/skills/registry/registry.ts";
+import type { SkillRegistry } from "../../../src/skills/registry/registry.ts";
 import { type UpdateOutcome, updateSkills } from "../../../src/skills/registry/update-skills.ts";
+import { closeRegistries, registryAt } from "../../support/skill-registry.ts";
 import { makeSkill, temporaryFolder, toPut } from "./made-skills.ts";
+
+afterEach(closeRegistries);
 
 const machine: Machine = { platform: "linux", env: {}, hasConfig: () => false };
 
@@ -31,7 +34,7 @@ async function imported(): Promise<{ registry: SkillRegistry; pack: (bodies: rea
     await tar.create({ file: archive, gzip: true, cwd: from }, ["."]);
   };
   const unpacked = join(root, "unpacked");
-  const registry = new SkillRegistry(join(root, "home"));
+  const registry = registryAt(join(root, "home"));
   const dirs = write(unpacked, ["1", "2", "3"]);
   await registry.put(await Promise.all(dirs.map((dir) => toPut(dir, archive))));
   rmSync(unpacked, { recursive: true });
@@ -82,7 +85,7 @@ describe("[skill-06b] updating from an archive", () => {
 
   it("leaves what a server offers to the server", async () => {
     const root = temporaryFolder();
-    const registry = new SkillRegistry(join(root, "home"));
+    const registry = registryAt(join(root, "home"));
     await registry.put([await toPut(makeSkill(root, "notes"), "server:files")]);
     expect(statuses(await update(registry))).toEqual(["skill-notes skipped"]);
   });

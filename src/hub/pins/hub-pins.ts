@@ -1,0 +1,103 @@
+/** What an operator sees and does about pins: `hub.pins`. */
+import type { PinInfo } from "../../contract/catalog.ts";
+import type { Clock } from "../../model/clock.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { AuditLog } from "../../telemetry/audit/log.ts";
+import type { PinName } from "./pin-event.ts";
+import type { Pins } from "./pins.ts";
+
+export interface HubPinsOptions {
+  /** Those that hold now. */
+  readonly pins: () => Pins;
+  /** Whether there is a server of this id now. */
+  readonly isThere: (server: string) => boolean;
+  readonly clock: Clock;
+  readonly audit: Pick<AuditLog, "event">;
+}
+
+/** Who did it, for the audit log. */
+export interface ChangedBy {
+  readonly door?: string;
+  readonly user?: string | null;
+  readonly session?: string | null;
+}
+
+export interface PinFilter {
+  readonly server?: string | undefined;
+  readonly state?: PinInfo["state"] | undefined;
+}
+
+export class HubPins {
+  readonly #options: HubPinsOptions;
+
+  constructor(options: HubPinsOptions) {
+    this.#options = options;
+  }
+
+  /** Why the pins cannot be used, if they cannot. */
+  get problem(): ToolcribError | undefined {
+    return this.#pins.problem;
+  }
+
+  /** By server and tool; a changed one says what is different. */
+  list({ server, state }: PinFilter = {}): PinInfo[] {
+    const diffs = new Map(this.#pins.diff(server).map((each) => [keyOf(each), each.diff]));
+    return this.#pins
+      .list()
+      .map((pin) => (this.#options.isThere(pin.server) ? pin : { ...pin, state: "gone" as const }))
+      .filter((pin) => (server === undefined || pin.server === server) && (state === undefined || pin.state === state))
+      .map((pin): PinInfo => {
+        const diff = pin.state === "changed" ? diffs.get(keyOf(pin)) : undefined;
+        return { ...pin, ...(diff === undefined ? {} : { diff: [...diff] }) };
+      })
+      .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  }
+
+  /** How a tool stands, by its source and its own name there. */
+  stateOf(source: string, tool: string): PinInfo["state"] {
+    return this.#pins.stateOf(source, tool);
+  }
+
+  /** Pins what the server offers now: of one tool, or of all that changed. */
+  async approve(server: string, tool?: string, by: ChangedBy = {}): Promise<PinName[]> {
+    this.#assertUsed(server);
+    const approved = await this.#pins.approve(server, tool);
+    for (const { tool: name, before, after } of approved)
+      this.#record("pin.approved", { server, tool: name }, by, { before, after });
+    return approved.map(({ tool: name }) => ({ server, tool: name }));
+  }
+
+  /** Forgets the pin of a tool, those of a server, or all. What is offered next counts as seen for the first time. */
+  async reset(server?: string, tool?: string, by: ChangedBy = {}): Promise<PinName[]> {
+    this.#assertUsed(server);
+    const removed = await this.#pins.reset(server, tool);
+    for (const name of removed) this.#record("pin.reset", name, by);
+    return removed;
+  }
+
+  get #pins(): Pins {
+    return this.#options.pins();
+  }
+
+  #assertUsed(server: string | undefined): void {
+    const pins = this.#pins;
+    if (pins.mode === "off") {
+      throw new ToolcribError("invalid_config", "Nothing is pinned here: guard.pins is off.", {
+        hint: 'Set guard.pins to "warn", "ask" or "block" in the config.',
+      });
+    }
+    if (server !== undefined && !pins.knows(server)) {
+      throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}", and it offers no tools now.`);
+    }
+  }
+
+  #record(event: string, { server, tool }: PinName, by: ChangedBy, details: Record<string, unknown> = {}): void {
+    const { audit, clock } = this.#options;
+    const time = new Date(clock.now()).toISOString();
+    audit.event({ time, event, ...by, origin: { source: server, name: tool }, details });
+  }
+}
+
+function keyOf({ server, tool }: PinName): string {
+  return JSON.stringify([server, tool]);
+}

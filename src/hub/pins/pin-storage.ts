@@ -1,0 +1,54 @@
+/** What pins are kept in: a file that people share, a store, or both. */
+import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
+
+export interface ReadPins {
+  /** undefined where there is nothing at all, as opposed to a file without pins. */
+  readonly pins: PinTable | undefined;
+  /** What was known before somebody edited the file. */
+  readonly before?: PinTable;
+  /** The file was gone, and what is known is written again. */
+  readonly isRestored: boolean;
+}
+
+export interface PinStorage {
+  /** The lock file that they stand in, or would stand in. */
+  readonly file: string;
+  /** What it means that something could not be written. */
+  readonly unwritten: string;
+  /** Whether there may be something else than what was last read or written here. */
+  hasChanged(): boolean;
+  /** Rejects with `invalid_config` for what cannot be used. It is never overwritten then. */
+  read(): Promise<ReadPins>;
+  /** Reads, changes and writes, so that no process undoes what another wrote meanwhile. */
+  update(change: (pins: PinTable | undefined) => PinTable): Promise<ReadPins & { readonly pins: PinTable }>;
+  /** From now on `hasChanged` knows of other processes too, until `close`. */
+  follow(): void;
+  close(): void;
+}
+
+/** Pins of a hub without a store. */
+export function pinsInFile(file: string): PinStorage {
+  let stamp: string | undefined;
+  return {
+    file,
+    unwritten: "Until they can, a change is noticed only while this process runs.",
+    hasChanged: () => pinFileStamp(file) !== stamp,
+    async read() {
+      stamp = pinFileStamp(file);
+      return { pins: readPinFile(file), isRestored: false };
+    },
+    async update(change) {
+      let isRestored = false;
+      const pins = await updatePinFile(file, (found) => {
+        // Removed since it was last looked at; what is written now brings it back.
+        isRestored = found === undefined && stamp !== undefined;
+        return change(found);
+      });
+      // Written a moment ago: if it is gone already, the next look must find that out.
+      stamp = pinFileStamp(file) ?? "removed";
+      return { pins, isRestored };
+    },
+    follow() {},
+    close() {},
+  };
+}

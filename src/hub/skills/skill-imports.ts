@@ -1,0 +1,168 @@
+/** Takes skills of this machine into the hub, and out again: what `hub.skills` does for an operator. */
+import { isAbsolute, join, resolve } from "node:path";
+import { thisPlace } from "../../config/client-servers.ts";
+import { expandTilde, userHome } from "../../config/find-config.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
+import type { ImportedSkill, ScannedSkill, SkillFailure, SkillPlace } from "../../contract/skill.ts";
+import type { Emitter } from "../../model/emitter.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { Candidate, LookedAt } from "../../skills/find/look-at.ts";
+import { isMet, type Machine } from "../../skills/needs/check-needs.ts";
+import type { Imported } from "../../skills/registry/import-skills.ts";
+import type { HubEvents } from "../events.ts";
+import { scannedSkill, shownWarning } from "./describe-skill.ts";
+import type { HubRegistry } from "./hub-registry.ts";
+
+export interface SkillImportsOptions {
+  readonly registry: HubRegistry;
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly machine: () => Machine;
+  readonly config: () => LoadedConfig;
+  /** Offers what is imported now. */
+  readonly refresh: () => Promise<void>;
+  readonly events: Emitter<HubEvents>;
+}
+
+export class SkillImports {
+  readonly #options: SkillImportsOptions;
+
+  constructor(options: SkillImportsOptions) {
+    this.#options = options;
+  }
+
+  /** Looks and changes nothing. */
+  async scan(path: string): Promise<OutputOf<"scanSkills">> {
+    const root = this.#folder(path);
+    const looked = await this.#lookAt(root);
+    const previewed = await this.#import(looked.candidates, { source: root, dryRun: true });
+    const skills: ScannedSkill[] = [];
+    const failed: SkillFailure[] = looked.unreadable.map(failureOf);
+    for (const { candidate, outcome } of previewed) {
+      const status = statusOf(outcome);
+      if (status !== undefined) skills.push(scannedSkill(candidate, status));
+      else if (outcome.status === "failed") failed.push(outcome.failure);
+    }
+    return { skills, failed, totalScanned: looked.totalScanned };
+  }
+
+  /** One skill, or those below a folder; what is imported is offered when it resolves. */
+  async import({ path, only, force, dryRun }: CheckedInput<"importSkills">): Promise<OutputOf<"importSkills">> {
+    const root = this.#folder(path);
+    const looked = await this.#lookAt(root);
+    if (looked.totalScanned === 0) {
+      throw new ToolcribError("not_found", `There is no SKILL.md in ${root} or in the folders below it.`);
+    }
+    const isWanted = (dir: string): boolean => only === undefined || only.includes(dir);
+    const candidates = looked.candidates.filter(({ skill }) => isWanted(skill.dir));
+    const done = await this.#import(candidates, { source: root, force, dryRun });
+    const unreadable = looked.unreadable.filter((each) => isWanted(each.path)).map(failureOf);
+    const result = resultOf(done, [...unreadable, ...notFound(only ?? [], looked)], looked.totalScanned);
+    if (dryRun) return result;
+    await this.#options.refresh();
+    // A folder that is a skill itself may hold others in a folder called `skills`.
+    const single = looked.totalScanned === 1 && only === undefined && isSkillItself(looked, root);
+    this.#options.events.emit("skill-import", { path: root, single, result });
+    return result;
+  }
+
+  /** With what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
+  async remove(id: string): Promise<OutputOf<"removeSkill">> {
+    const [{ planRemoval }, { removeSkill }, { installPlace }] = await Promise.all([
+      import("../install/plan-removal.ts"),
+      import("../install/remove-skill.ts"),
+      import("../install/install-place.ts"),
+    ]);
+    const { env, home } = this.#options;
+    const config = this.#options.config();
+    const place = {
+      ...installPlace({
+        env,
+        cwd: process.cwd(),
+        configFile: config.file ?? join(home, "toolcrib.json"),
+        config,
+        registry: await this.#options.registry.get(),
+      }),
+      home,
+    };
+    const plan = await planRemoval(id, place, { clients: [], withServers: false, force: false });
+    await removeSkill(plan, place, { force: false });
+    await this.#options.refresh();
+    const removed = { skillId: plan.id, name: plan.name };
+    this.#options.events.emit("skill-remove", removed);
+    return removed;
+  }
+
+  /** Where to look for skills. */
+  async places(): Promise<SkillPlace[]> {
+    const { skillPlaces } = await import("./skill-places.ts");
+    return skillPlaces(thisPlace(this.#options.env, process.cwd()));
+  }
+
+  #folder(path: string): string {
+    const expanded = expandTilde(path, userHome(this.#options.env));
+    // Whoever asks from elsewhere cannot know what folder the hub works in.
+    if (isAbsolute(expanded)) return resolve(expanded);
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(path)} is no absolute path.`, {
+      hint: "Write it from the root on, or from ~ for the home of the hub's user.",
+    });
+  }
+
+  async #lookAt(root: string): Promise<LookedAt> {
+    const { lookAtSkills } = await import("../../skills/find/look-at.ts");
+    return lookAtSkills(root, this.#options.machine());
+  }
+
+  async #import(
+    candidates: readonly Candidate[],
+    options: { readonly source: string; readonly force?: boolean; readonly dryRun: boolean },
+  ): Promise<Imported[]> {
+    const { importSkills } = await import("../../skills/registry/import-skills.ts");
+    return importSkills(await this.#options.registry.get(), candidates, options);
+  }
+}
+
+/** Undefined for a failure that is no decision about the skill. */
+function statusOf(outcome: Imported["outcome"]): ScannedSkill["status"] | undefined {
+  if (outcome.status !== "failed") return outcome.status === "added" ? "new" : outcome.status;
+  const { code } = outcome.failure;
+  return code === "blocked" ? "refused" : code === "conflict" ? "conflict" : undefined;
+}
+
+function resultOf(
+  done: readonly Imported[],
+  before: readonly SkillFailure[],
+  totalScanned: number,
+): OutputOf<"importSkills"> {
+  const imported: ImportedSkill[] = [];
+  const unchanged: ImportedSkill[] = [];
+  const failed: SkillFailure[] = [...before];
+  for (const { candidate, outcome } of done) {
+    if (outcome.status === "failed") failed.push(outcome.failure);
+    else (outcome.status === "unchanged" ? unchanged : imported).push(importedSkill(candidate, outcome.id));
+  }
+  return { imported, unchanged, failed, totalScanned };
+}
+
+function importedSkill({ skill, missing }: Candidate, skillId: string): ImportedSkill {
+  const warnings = skill.warnings.map(shownWarning);
+  return { skillId, name: skill.name, path: skill.dir, warnings, dependenciesMet: isMet(missing) };
+}
+
+function notFound(only: readonly string[], { candidates, unreadable }: LookedAt): SkillFailure[] {
+  const found = new Set([...candidates.map(({ skill }) => skill.dir), ...unreadable.map(({ path }) => path)]);
+  return only
+    .filter((path) => !found.has(path))
+    .map((path) => ({ path, name: path, code: "not_found", message: `There is no skill in ${path}.` }));
+}
+
+function failureOf({ path, name, code, message }: LookedAt["unreadable"][number]): SkillFailure {
+  return { path, name, code, message };
+}
+
+function isSkillItself({ candidates, unreadable }: LookedAt, root: string): boolean {
+  const [dir] = [...candidates.map(({ skill }) => skill.dir), ...unreadable.map(({ path }) => path)];
+  // A path to the SKILL.md itself names the skill as well.
+  return dir === root || root.startsWith(`${dir}/`);
+}
