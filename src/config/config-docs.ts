@@ -113,7 +113,7 @@ begins to listen, and one that cannot be resolved lets nobody in.
 | \`\${VAR}\` | the environment variable; an error if it is not set |
 | \`\${VAR:-default}\` | the variable, or the default if it is not set or empty; the default is plain text |
 | \`secret://env/NAME\` | the environment variable; an error if it is not set or empty. The name ends at the first character that is no letter, digit or \`_\` |
-| \`secret://file/path\`, \`secret://vault/mount/path#field\`, \`secret://aws/name#jsonkey\`, \`secret://gcp/[project/]name[#version]\`, \`secret://keychain/service/account\`, \`secret://exec/name[/argument]\`, \`secret://user/NAME\` | what is kept there: [secrets.md](secrets.md) |
+| \`secret://file/path\`, \`secret://vault/mount/path#field\`, \`secret://aws/name#jsonkey\`, \`secret://gcp/[project/]name[#version]\`, \`secret://keychain/service/account\`, \`secret://exec/name[/argument]\`, \`secret://user/NAME\`, \`secret://store/name\` | what is kept there: [secrets.md](secrets.md) |
 | \`\${secret://…}\` | the same, where it is not plain in the text where the reference ends |
 | \`$\${\` | the text \`\${\` itself |
 

@@ -18,6 +18,7 @@ import { limitsFromEnv } from "./limits-env.ts";
 import { parseConfigText } from "./read-document.ts";
 import { roleServers } from "./role-servers.ts";
 import { serverProblems, serverWarnings } from "./server-rules.ts";
+import { storeWarnings } from "./store-rules.ts";
 import { validate } from "./validate.ts";
 
 export interface LoadOptions {
@@ -128,7 +129,7 @@ function readToolcribFile(document: Document, value: unknown, baseDir: string): 
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
     problems: [...problems],
-    warnings: [...warnings, ...httpWarnings(document, output.http)],
+    warnings: [...warnings, ...httpWarnings(document, output.http), ...storeWarnings(document, output)],
   };
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
     Object.entries(entries).map(([id, entry]) => {

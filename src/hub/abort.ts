@@ -1,5 +1,6 @@
 /** The AbortSignal of one call: ends with the caller's own, or with the session. */
 import type { CancelSignal } from "../model/cancel.ts";
+import { ToolcribError } from "../model/errors.ts";
 import type { Session } from "../sessions/session.ts";
 
 export interface CallSignal {
@@ -29,4 +30,9 @@ export function callSignal(callers: CancelSignal | undefined, session: Session):
       callers?.removeEventListener("abort", abort);
     },
   };
+}
+
+/** Why a call was given up is its caller's to say, as with a time that ran out: it is the reason of its signal. */
+export function givenUpFor(error: ToolcribError, { reason }: AbortSignal): ToolcribError {
+  return error.code === "cancelled" && reason instanceof ToolcribError ? reason : error;
 }

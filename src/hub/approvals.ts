@@ -1,6 +1,6 @@
 /** Calls that wait for a yes, and the yeses that last. */
 import { hash, randomUUID } from "node:crypto";
-import type { AskAnswer, AskCallback, AskRequest } from "../model/ask.ts";
+import type { AskAnswer, AskCallback, AskOutcome, AskRequest } from "../model/ask.ts";
 import { canonicalJson } from "../model/canonical-json.ts";
 import type { Clock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -15,8 +15,14 @@ export interface ApprovalsOptions {
   /** Writes an "always" down, so that it outlives the hub. False if it could not be, which is no no. */
   readonly remember: (request: AskRequest) => Promise<boolean>;
   readonly onAsked: (request: AskRequest) => void;
-  /** `timeout` and what is no answer at all count as no. */
-  readonly onAnswered: (request: AskRequest, answer: AskAnswer | "timeout") => void;
+  /** What is no answer at all counts as no; after `timeout` and `withdrawn` the call does not run either. */
+  readonly onAnswered: (request: AskRequest, answer: AskOutcome, by?: Answerer) => void;
+}
+
+/** Who answered, as far as that is known; nobody did when the time ran out or the question was withdrawn. */
+export interface Answerer {
+  readonly user: string | null;
+  readonly door: string | null;
 }
 
 /** What is held stays in memory, and somebody has to read it. */
@@ -29,14 +35,14 @@ export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" |
 }
 
 interface Answered {
-  readonly answer: AskAnswer | "timeout";
-  /** Answered through `answer`, by whoever runs the hub. */
-  readonly byOperator: boolean;
+  readonly answer: AskOutcome;
+  /** Who answered through `answer`: whoever runs the hub. */
+  readonly operator?: Answerer;
 }
 
 interface Waiting {
   readonly request: AskRequest;
-  readonly settle: (answer: unknown) => void;
+  readonly settle: (answer: unknown, operator: Answerer) => void;
 }
 
 export class Approvals {
@@ -66,15 +72,15 @@ export class Approvals {
    * Answers a question from outside the session; only for whoever runs the hub, whose "always" holds for everybody.
    * False if it is not, or no longer, waiting or held.
    */
-  answer(id: string, answer: AskAnswer): boolean {
+  answer(id: string, answer: AskAnswer, operator: Answerer = NOBODY_KNOWN): boolean {
     const waiting = this.#waiting.get(id);
-    waiting?.settle(answer);
+    waiting?.settle(answer, operator);
     if (waiting !== undefined) return true;
     const held = this.#held.release(id);
     if (held === undefined) return false;
     const { request, session, key, grant } = held;
     const known = knownAnswer(answer);
-    this.#options.onAnswered(request, known);
+    this.#options.onAnswered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
     // Nobody waits for it to be written down; if it cannot be, the hub warns.
     else if (known !== "no") void this.#keep(session, grant, request, known === "always" && canLast(request));
@@ -100,13 +106,17 @@ export class Approvals {
     const request = this.#request(session, question, false);
     const answered = this.#wait(request, callback, signal);
     this.#options.onAsked(request);
-    const { answer, byOperator } = await answered;
-    this.#options.onAnswered(request, answer);
-    if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
+    const { answer, operator } = await answered;
+    const asked = callback === this.#options.onAsk ? NOBODY_KNOWN : askedOf(session);
+    const isUnanswered = answer === "timeout" || answer === "withdrawn" || signal.aborted;
+    this.#options.onAnswered(request, answer, isUnanswered ? undefined : (operator ?? asked));
+    if (signal.aborted || answer === "withdrawn")
+      throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
     if (answer === "no" || answer === "timeout") throw refused(request, session.owner);
     if (answer === "once") return this.#held.passed(session, key, question.callId);
     // Only an owner may change what holds for everybody.
-    const mayLast = canLast(request) && (session.decidesForAll || byOperator || callback === this.#options.onAsk);
+    const mayLast =
+      canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
     await this.#keep(session, grant, request, answer === "always" && mayLast);
   }
 
@@ -173,10 +183,10 @@ export class Approvals {
   #wait(request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<Answered> {
     const moot = new AbortController();
     return new Promise<Answered>((resolve) => {
-      const giveUp = (): void => resolve({ answer: "no", byOperator: false });
-      const timeUp = (): void => resolve({ answer: "timeout", byOperator: false });
+      const giveUp = (): void => resolve({ answer: "withdrawn" });
+      const timeUp = (): void => resolve({ answer: "timeout" });
       const stopTimer = this.#options.clock.after(this.#options.timeoutMs, timeUp);
-      const settle = (answer: unknown): void => resolve({ answer: knownAnswer(answer), byOperator: true });
+      const settle: Waiting["settle"] = (answer, operator) => resolve({ answer: knownAnswer(answer), operator });
       this.#waiting.set(request.id, { request, settle });
       signal.addEventListener("abort", giveUp, { once: true });
       moot.signal.addEventListener("abort", () => {
@@ -185,11 +195,18 @@ export class Approvals {
         this.#waiting.delete(request.id);
       });
       new Promise<unknown>((answered) => answered(callback(request, moot.signal))).then(
-        (answer) => resolve({ answer: knownAnswer(answer), byOperator: false }),
-        giveUp,
+        (answer) => resolve({ answer: knownAnswer(answer) }),
+        () => resolve({ answer: signal.aborted ? "withdrawn" : "no" }),
       );
     }).finally(() => moot.abort());
   }
+}
+
+const NOBODY_KNOWN: Answerer = { user: null, door: null };
+
+/** A session's own client was asked. */
+function askedOf({ user, door }: Session): Answerer {
+  return { user: user ?? null, door };
 }
 
 /** Programs without types answer too: only a yes that is one of the known ones is a yes. */

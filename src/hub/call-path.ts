@@ -12,6 +12,7 @@ import type { InputRound, Use, UseContext } from "../model/source.ts";
 import type { Limits } from "../policy/limits.ts";
 import type { Session } from "../sessions/session.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
+import type { Tracing } from "../telemetry/tracing/tracing.ts";
 import type { AbsentServers } from "./absent-servers.ts";
 import type { Approvals } from "./approvals.ts";
 import type { Gate } from "./gate.ts";
@@ -67,6 +68,8 @@ export interface CallPath {
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */
   readonly maskResult: <Value>(value: Value) => Value;
   readonly audit: AuditSink;
+  /** Spans for an operator's OpenTelemetry SDK. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** One call on its way: what was asked, and what is learned of it for the record. */

@@ -8,10 +8,11 @@ import { isJsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { Use, UseContext } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
-import { callSignal } from "./abort.ts";
+import { callSignal, givenUpFor } from "./abort.ts";
 import { admit, takeSlot } from "./admit.ts";
 import { argumentsOf, type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-path.ts";
 import { recordOf, startOf } from "./call-records.ts";
+import { beginSpan, endSpan, runIn } from "./call-span.ts";
 import { describeCall, narrowUse } from "./hook-call.ts";
 import { locate, locateAbsent } from "./locate.ts";
 import { guardedProgress } from "./progress.ts";
@@ -34,6 +35,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     findings: [],
     notes: {},
   };
+  const span = beginSpan(path, call, options.meta);
 
   let outcome: Outcome;
   try {
@@ -47,17 +49,19 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       const narrowed = seen === undefined ? target.use : await narrowUse(path, seen, target.use, call.notes);
       const recorded = path.audit.begin?.(startOf(call), { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
-      const raw = await target.source.run(narrowed, contextOf(path, call, target, options));
+      const raw = await runIn(span, target.source, narrowed, contextOf(path, call, target, options));
       const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
       outcome = conclude(call, await examine(path, call, target, seen, result, options));
     } finally {
       slot.release();
     }
   } catch (thrown) {
-    outcome = failed(path, call, asToolcribError(thrown), options.audience);
+    const error = givenUpFor(asToolcribError(thrown), call.signal);
+    outcome = failed(path, call, error, options.audience);
   } finally {
     link.dispose();
   }
+  endSpan(span, call, outcome);
 
   const record = path.hooks.persist(recordOf(call, outcome, path.clock.now()));
   if (record === undefined) path.audit.withhold?.(call.id);

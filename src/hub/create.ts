@@ -3,84 +3,58 @@ import { join, resolve } from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import type { AskCallback } from "../model/ask.ts";
-import { systemClock, type Clock } from "../model/clock.ts";
+import { type Clock, systemClock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
 import { VERSION } from "../model/version.ts";
 import { Limits } from "../policy/limits.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
-import { Secrets } from "../secrets/secrets.ts";
-import { Session } from "../sessions/session.ts";
 import { thisMachine } from "../skills/needs/this-machine.ts";
-import { AuditLog } from "../telemetry/audit/log.ts";
+import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
+import { Tracing } from "../telemetry/tracing/tracing.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import { ALL_OFFERS } from "../upstream/client-offer.ts";
+import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
-import { type ConfigSource, loadFrom } from "./config-source.ts";
+import { StderrLog } from "../upstream/stdio/stderr-log.ts";
+import { Activity } from "./activity/activity.ts";
+import { openAudit } from "./audit/open-audit.ts";
+import { type ConfigPlace, type ConfigSource, loadFrom } from "./config-source.ts";
+import { isChosen, waitAtMost } from "./connect-at-start.ts";
 import { DefinitionWatch } from "./definition-watch.ts";
 import type { HubEvents } from "./events.ts";
 import { FollowedResources } from "./followed-resources.ts";
 import type { IdleClient } from "./idle-client.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { hubSession } from "./hub-session.ts";
+import { keepWarnings } from "./kept-warnings.ts";
 import { makeApprovals } from "./make-approvals.ts";
 import { MaskedEvents } from "./masked-events.ts";
+import { type HubHome, openHome } from "./open-home.ts";
+import { HubPins } from "./pins/hub-pins.ts";
 import { relayCatalog } from "./relay.ts";
 import { type Present, Reloader } from "./reload.ts";
 import { ServerSet } from "./server-set.ts";
+import { AddedServers } from "./servers/added-servers.ts";
+import { HubServers } from "./servers/hub-servers.ts";
+import { ServerSecrets } from "./servers/server-secrets.ts";
+import { ServerHistory } from "./servers/server-history.ts";
 import { dispatcher } from "./skills/dispatch.ts";
 import { ServerSkillOffers } from "./skills/server-skill-offers.ts";
+import { HubRegistry } from "./skills/hub-registry.ts";
 import { LiveSkills } from "./skills/live-skills.ts";
+import { SkillImports } from "./skills/skill-imports.ts";
 import { SkillSources } from "./skills/skill-sources.ts";
 import { type LastingParts, trustOf, wire } from "./wiring.ts";
 
-const DEFAULT_WAIT_MS = 10_000;
-const WARNINGS_KEPT = 200;
-
-export interface HubOptions {
-  /** Instead of `$TOOLCRIB_HOME`, which is `~/.toolcrib` by default. */
-  readonly home?: string;
-  /** Folder offered to servers as a root; the config's `workspaceDir` by default. */
-  readonly workspaceDir?: string;
-  /** Answers servers that ask for a completion by a model. Without it they are refused. */
-  readonly onSample?: SamplingCallback;
-  /** Answers servers that ask the user something. Without it they are refused. */
-  readonly onElicit?: ElicitationCallback;
-  /** Answers for calls that an `ask` rule holds back, in sessions that have no callback of their own. */
-  readonly onAsk?: AskCallback;
-  /** False leaves `skills.autoStart` alone, for a hub that is there for one call. */
-  readonly skillServers?: boolean;
-  /** In-process tools; an empty registry of its own by default. */
-  readonly registry?: ToolRegistry;
-  /** Closes the hub when aborted. */
-  readonly signal?: AbortSignal;
-  /**
-   * How long to wait for servers, in milliseconds; 10,000 by default, false for not at all, true for as long as they
-   * take. Who is late joins when it is ready, and a `catalog` event says so. `hub.settled()` waits later.
-   */
-  readonly wait?: boolean | number;
-  /** Which servers to connect: those with `autoConnect` (default), none, or the named ones. */
-  readonly connect?: "auto" | "none" | readonly string[];
-  /** Narrows the hub's own session to a role. */
-  readonly role?: string;
-  /** The door that the hub's own session belongs to. */
-  readonly door?: string;
-  /** Declares every client capability to servers, for a hub whose callers bring their own; else what the hub's session has. */
-  readonly offers?: "all";
-  /** Log messages that servers are asked for, from this level on; `info` by default. */
-  readonly logLevel?: string;
-  readonly clock?: Clock;
-  readonly env?: NodeJS.ProcessEnv;
-  /** Learns the hub's secrets, for a program that masks its own output too. */
-  readonly redactor?: Redactor;
-}
+export type { HubOptions } from "./hub-options.ts";
 
 /**
  * Makes a hub and connects its servers.
@@ -102,15 +76,47 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const events = new MaskedEvents(redactor);
   const warnings = keepWarnings(events);
   const warn = (message: string): void => events.emit("warning", { message });
+  const held = { config: (): LoadedConfig => loaded };
+  const opened = await openHome(() => held.config(), options.store, { env, home, clock, redactor, warn });
+  try {
+    return await assemble(loaded, options, { env, clock, home, redactor, events, warnings, warn, held, opened, place });
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+/** What is there before the config is looked at more closely. */
+interface Ground {
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+  readonly home: string;
+  readonly redactor: Redactor;
+  readonly events: Emitter<HubEvents>;
+  readonly warnings: readonly HubEvents["warning"][];
+  readonly warn: (message: string) => void;
+  /** The config that holds, once there is one. */
+  readonly held: { config: () => LoadedConfig };
+  readonly opened: HubHome;
+  readonly place: ConfigPlace;
+}
+
+async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Ground): Promise<Hub> {
+  const { env, clock, home, redactor, events, warnings, warn, held, opened, place } = ground;
+  const { store, secrets, sealed } = opened;
+  const kept = new ServerSecrets({ mode: () => held.config().config.secrets.keep, sealed, env, redactor });
+  const takesIn = options.store !== "existing";
+  const added = new AddedServers({ store, clock, home, env, takesIn, kept, warn });
+  const imported = new HubRegistry({ home, clock, store, readsHome: options.store !== false });
   const liveSkills = new LiveSkills({
-    home,
+    registry: imported,
     clock,
     env,
     warn,
     machine: () => thisMachine(env),
     startsServers: options.skillServers ?? true,
   });
-  const config = await liveSkills.prepare(loaded);
+  const config = await liveSkills.prepare(await added.join(loaded));
   const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
@@ -122,23 +128,23 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
       `A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`,
     );
   }
-  const secrets = new Secrets({ env, home, clock, redactor, ...config.config.secrets });
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
-  const audit = new AuditLog({
-    dir: join(home, "audit"),
-    maxBytes: config.config.audit.maxBytes,
-    keepArguments: config.config.audit.arguments,
-    redact: (text) => redactor.mask(text),
+  const { log: audit, audit: hubAudit } = openAudit({
+    home,
+    config: config.config.audit,
+    store,
     clock,
-    onProblem: warn,
+    redact: (text) => redactor.mask(text),
+    warn,
   });
-  const definitions = new DefinitionWatch({
+  const definitions = await DefinitionWatch.open({
     config,
     home,
     clock,
     catalog,
     events,
     audit,
+    store,
     isTrusted: trustOf(config.servers),
     onVisibilityChange: () => {
       present.wiring.views.forget();
@@ -151,27 +157,30 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     warn: (message, server) => events.emit("warning", { server, message }),
   });
   const logLevel = { value: options.logLevel ?? "info" };
-  const servers = new ServerSet({
-    deps: {
-      clock,
-      env,
-      eras: new FileEraMemory(join(home, "cache", "eras.json")),
-      pids,
-      redactor,
-      secrets,
-      oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
-      hubSession: session,
-      idleClient: (server, user) => idle.client?.(server, user),
-      offers: options.offers === "all" ? ALL_OFFERS : session.client.capabilities,
-      clientVersion: VERSION,
-      // Connections that are made later take what holds then.
-      get logLevel() {
-        return logLevel.value;
-      },
-      get graceMs() {
-        return present.wiring.config.config.limits.graceMs;
-      },
+  const stderr = new StderrLog();
+  const deps: ConnectionDeps = {
+    clock,
+    env,
+    eras: new FileEraMemory(join(home, "cache", "eras.json")),
+    pids,
+    redactor,
+    stderr,
+    secrets,
+    oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
+    hubSession: session,
+    idleClient: (server, user) => idle.client?.(server, user),
+    offers: options.offers === "all" ? ALL_OFFERS : session.client.capabilities,
+    clientVersion: VERSION,
+    // Connections that are made later take what holds then.
+    get logLevel() {
+      return logLevel.value;
     },
+    get graceMs() {
+      return present.wiring.config.config.limits.graceMs;
+    },
+  };
+  const servers = new ServerSet({
+    deps,
     catalog,
     events,
     sessions: () => hub.sessions(),
@@ -197,23 +206,30 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     tools: (viewer) => hub.view(viewer).tools,
     call: (caller, request) => hub.call(caller, request),
   });
+  const tracing = new Tracing(redactor.mask);
+  await tracing.ready();
   const parts: LastingParts = {
     clock,
     redactor,
     registry,
     catalog,
     servers,
-    skills: new SkillSources(catalog, dispatch, (server, uri) =>
-      events.emit("resource-updated", { server, uri, originUri: uri }),
+    skills: new SkillSources(
+      catalog,
+      dispatch,
+      (server, uri) => events.emit("resource-updated", { server, uri, originUri: uri }),
+      () => events.emit("skills", {}),
     ),
     definitions,
     approvals: makeApprovals(() => present.wiring.config, { clock, events, audit, onAsk: options.onAsk }),
     limits: new Limits(clock, config.config.limits),
     hooks: new HookChain(),
     audit: auditSink(audit, events),
+    tracing,
     call: (caller, request) => hub.call(caller, request),
   };
   const present: Present = { wiring: wire(parts, config) };
+  held.config = () => present.wiring.config;
 
   // Listens first, so that a definition is looked at before anybody hears of it.
   definitions.start();
@@ -224,20 +240,71 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
 
   const isWanted = (spec: ServerSpec): boolean => isChosen(spec, options.connect);
   const waitFor = (connecting: Promise<unknown>): Promise<void> => waitAtMost(connecting, options.wait, clock);
-  const reloader = new Reloader({ parts, present, place, events, secrets, plugins, liveSkills, isWanted, waitFor });
+  const reloader = new Reloader({
+    parts,
+    present,
+    place,
+    events,
+    secrets,
+    plugins,
+    liveSkills,
+    added,
+    isWanted,
+    waitFor,
+  });
+  const history = new ServerHistory(events, clock, (id) => stderr.forget(id));
   const connecting = async (): Promise<void> => {
     const chosen = servers.list().filter(({ spec }) => isWanted(spec));
     await Promise.all(chosen.map((connection) => connection.connect()));
     await serverSkills.settled();
   };
 
+  const activity = new Activity({
+    clock,
+    events,
+    mask: redactor.maskAll,
+    keepArguments: config.config.audit.arguments,
+    // A hub that is there for one command leaves no trace of its session.
+    store: options.store === "existing" ? undefined : store,
+    home,
+    hub: () => hub,
+  });
   const hub = new Hub({
     parts,
+    activity,
+    audit: hubAudit,
+    store,
+    secrets,
+    servers: new HubServers({
+      servers,
+      deps,
+      added,
+      kept,
+      history,
+      stderr,
+      config: held.config,
+      change: (write) => reloader.change(write),
+    }),
     present,
     reloader,
     session,
     followed,
     liveSkills,
+    pins: new HubPins({
+      pins: () => definitions.pins,
+      isThere: (id) => servers.get(id) !== undefined,
+      clock,
+      audit,
+    }),
+    imports: new SkillImports({
+      registry: imported,
+      home,
+      env,
+      machine: () => thisMachine(env),
+      config: held.config,
+      refresh: () => reloader.refreshSkills(),
+      events,
+    }),
     events,
     warnings,
     settled: () => settled,
@@ -250,12 +317,18 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     },
     async release() {
       for (const stop of stops) stop();
+      history.stop();
       reloader.unloadPlugins();
+      opened.endSoon();
       await definitions.close();
-      audit.close();
+      await hubAudit.close();
       pids.close();
+      await activity.close();
+      await imported.close();
+      await opened.close();
     },
   });
+  activity.begin();
   const stops = [
     events.on("server", ({ info }) => serverSkills.follow(info)),
     events.on("reload", ({ report }) => report.removed.forEach((id) => serverSkills.drop(id))),
@@ -271,54 +344,21 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   return hub;
 }
 
-function hubSession(config: LoadedConfig, options: HubOptions): Session {
-  const fromConfig = config.config.workspaceDir;
-  const workspaceDir = options.workspaceDir ?? (fromConfig && resolve(config.baseDir, fromConfig));
-  return new Session({
-    owner: true,
-    door: options.door ?? "library",
-    ...(workspaceDir === undefined ? {} : { workspaceDir }),
-    ...(options.role === undefined ? {} : { role: options.role }),
-    ...(options.onSample === undefined ? {} : { onSample: options.onSample }),
-    ...(options.onElicit === undefined ? {} : { onElicit: options.onElicit }),
-  });
-}
-
-/** Warnings begin before anybody can listen, so the last of them are kept. */
-function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"][] {
-  const kept: HubEvents["warning"][] = [];
-  events.on("warning", (warning) => {
-    kept.push(warning);
-    if (kept.length > WARNINGS_KEPT) kept.shift();
-  });
-  return kept;
-}
-
 function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {
   return {
-    begin: (record, sent) => audit.begin(record, sent),
+    begin(record, sent) {
+      events.emit("call-start", record);
+      return audit.begin(record, sent);
+    },
     withhold: (callId) => audit.withhold(callId),
     write(record, sent) {
       events.emit("call", record);
       audit.write(record, sent);
     },
+    get lost() {
+      return audit.lost;
+    },
   };
-}
-
-/** Not to wait at the start is no reason to wait for ever later. */
-async function waitAtMost(connecting: Promise<unknown>, wait: HubOptions["wait"], clock: Clock): Promise<void> {
-  if (wait === true) return void (await connecting);
-  let stop = (): void => {};
-  const over = new Promise<void>((done) => {
-    stop = clock.after(typeof wait === "number" ? wait : DEFAULT_WAIT_MS, done);
-  });
-  await Promise.race([connecting, over]);
-  stop();
-}
-
-function isChosen({ id, enabled, autoConnect }: ServerSpec, connect: HubOptions["connect"] = "auto"): boolean {
-  if (connect === "none") return false;
-  return connect === "auto" ? enabled && autoConnect : connect.includes(id);
 }
 
 function closeOnAbort(hub: Hub, signal: AbortSignal | undefined): () => void {

@@ -5,15 +5,17 @@ import { KINDS } from "../catalog/source-view.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { scanInstructions } from "../guard/definitions/scan-definition.ts";
 import { describeShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
-import type { PinMode } from "../guard/pins/verdict.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import { type Finding, isAtLeast } from "../model/finding.ts";
+import type { Store } from "../store/store.ts";
 import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { HubEvents } from "./events.ts";
 import type { Objection } from "./gate.ts";
-import { pinFileFor } from "./pins/pin-file.ts";
-import { type PinEvent, Pins } from "./pins/pins.ts";
+import { DefinitionReports } from "./definition-reports.ts";
+import { openPins, pinPlace } from "./pins/open-pins.ts";
+import { PinReports } from "./pins/pin-reports.ts";
+import type { Pins } from "./pins/pins.ts";
 import { ScannedDefinitions } from "./scanned-definitions.ts";
 
 /** In a message or a record; the rest is counted. */
@@ -27,7 +29,8 @@ interface DefinitionWatchOptions {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly events: Emitter<HubEvents>;
-  readonly audit: AuditLog;
+  readonly audit: Pick<AuditLog, "event">;
+  readonly store: Store | undefined;
   readonly isTrusted: (source: string) => boolean;
   /** What sessions may see changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
@@ -40,21 +43,30 @@ export class DefinitionWatch {
   readonly #scannedTexts = new Map<string, readonly Finding[]>();
   #config: LoadedConfig;
   #isTrusted: (source: string) => boolean;
+  readonly #reports: DefinitionReports;
   #pins: Pins;
+  /** Those of a config that is about to be taken over. */
+  #prepared: Pins | undefined;
   /** Pins that were replaced and still write. */
   #writing: Promise<unknown> = Promise.resolve();
 
-  constructor(options: DefinitionWatchOptions) {
+  /** Reads the pins first, so that they hold for the first definition. */
+  static async open(options: DefinitionWatchOptions): Promise<DefinitionWatch> {
+    return new DefinitionWatch(options, await openPinsOf(options, options.config));
+  }
+
+  private constructor(options: DefinitionWatchOptions, pins: Pins) {
     this.#options = options;
+    this.#reports = new DefinitionReports(options);
     this.#config = options.config;
     this.#isTrusted = options.isTrusted;
-    this.#pins = this.#makePins();
+    this.#pins = pins;
     this.#scanned = new ScannedDefinitions({
       mode: () => this.#config.config.guard.definitions,
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
         const found = findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`);
-        this.#report(
+        this.#reports.warn(
           "definition.suspicious",
           origin,
           `The definition of the ${kind} ${origin.name} looks like an attack: ${found.join("; ")}`,
@@ -77,15 +89,31 @@ export class DefinitionWatch {
     this.#pins.watch();
   }
 
+  /** Reads the pins of a config that `configure` is going to be called with, where they are others than those of now. */
+  async prepare(config: LoadedConfig): Promise<void> {
+    await this.#prepared?.close();
+    this.#prepared = undefined;
+    if (isOf(this.#pins, config, this.#options.home)) return;
+    // The same file in another mode: what is on its way into it must be there before it is read.
+    await this.#pins.settled();
+    this.#prepared = await openPinsOf(this.#options, config);
+  }
+
+  /** Those that hold now. */
+  get pins(): Pins {
+    return this.#pins;
+  }
+
   /** Another config: what is listed is looked at again with its eyes. What was told of is not told again. */
   configure(config: LoadedConfig, isTrusted: (source: string) => boolean): void {
     this.#config = config;
     this.#isTrusted = isTrusted;
     const before = this.#pins;
-    const { file, mode } = this.#pinOptions();
-    if (file !== before.file || mode !== before.mode) {
+    const prepared = this.#prepared;
+    if (prepared !== undefined && isOf(prepared, config, this.#options.home)) {
       this.#writing = Promise.all([this.#writing, before.close()]);
-      this.#pins = this.#makePins();
+      this.#pins = prepared;
+      this.#prepared = undefined;
       this.#pins.watch();
     }
     this.#look();
@@ -96,7 +124,7 @@ export class DefinitionWatch {
     const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
     const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
-    this.#report(
+    this.#reports.warn(
       "instructions.suspicious",
       { source: server, name: "instructions" },
       `The server's instructions look like an attack: ${found}`,
@@ -112,30 +140,13 @@ export class DefinitionWatch {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#writing, this.#pins.close()]);
+    await Promise.all([this.#writing, this.#prepared?.close(), this.#pins.close()]);
   }
 
   #look(kinds: CatalogChange["kinds"] = KINDS): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
     if (kinds.includes("tool")) this.#pins.checkAll(tools);
     this.#scanned.check([...tools, ...prompts, ...resources, ...templates]);
-  }
-
-  #pinOptions(): { readonly file: string; readonly mode: PinMode } {
-    const { file, config } = this.#config;
-    return {
-      file: pinFileFor(file, this.#options.home),
-      // A config in code has no file that pins could stand beside; several programs would share one by accident.
-      mode: config.guard.pins ?? (file === null ? "off" : "warn"),
-    };
-  }
-
-  #makePins(): Pins {
-    return new Pins({
-      ...this.#pinOptions(),
-      clock: this.#options.clock,
-      onEvent: (event) => this.#pinned(event),
-    });
   }
 
   #suspicions(server: string, text: string | null | undefined): readonly Finding[] {
@@ -156,67 +167,27 @@ export class DefinitionWatch {
       isAtLeast(severity, "medium") ? "serious" : "slight",
     );
     for (const shadowing of serious) {
-      this.#report("definition.shadowing", originOf(shadowing), describeShadowing(shadowing), { ...shadowing });
+      this.#reports.warn("definition.shadowing", originOf(shadowing), describeShadowing(shadowing), { ...shadowing });
     }
     for (const shadowing of slight.slice(0, MOST_NAMED)) {
-      this.#record("definition.shadowing", originOf(shadowing), { ...shadowing });
+      this.#reports.record("definition.shadowing", originOf(shadowing), { ...shadowing });
     }
     // Two servers of one kind have dozens; `toolcrib doctor` shows them all.
     if (slight.length > MOST_NAMED) {
-      this.#record("definition.shadowing", null, { severity: "low", omitted: slight.length - MOST_NAMED });
+      this.#reports.record("definition.shadowing", null, { severity: "low", omitted: slight.length - MOST_NAMED });
     }
   }
+}
 
-  #pinned(event: PinEvent): void {
-    const { events, onVisibilityChange } = this.#options;
-    switch (event.type) {
-      case "recorded": {
-        if (!event.later) return;
-        const { server, tools } = event;
-        const shown = tools.slice(0, MOST_NAMED);
-        const more = tools.length > shown.length ? ` and ${tools.length - shown.length} more` : "";
-        const message = `New since this server was first seen: ${shown.join(", ")}${more}. Pinned as offered now, without anybody having looked.`;
-        const name = tools.length === 1 ? (tools[0] ?? "") : `${tools.length} tools`;
-        return this.#report("pin.recorded", { source: server, name }, message, { tools: shown, count: tools.length });
-      }
-      case "removed": {
-        const message = `${event.file} was removed while in use. Its ${event.tools} pins still hold and are written again; toolcrib pins reset forgets pins.`;
-        events.emit("warning", { message });
-        return this.#record("pin.file_removed", null, { file: event.file, tools: event.tools });
-      }
-      case "edited": {
-        const { changed, forgotten } = event;
-        const named = { changed: changed.slice(0, MOST_NAMED), forgotten: forgotten.slice(0, MOST_NAMED) };
-        return this.#record("pin.file_changed", null, { ...named, count: changed.length + forgotten.length });
-      }
-      case "approved":
-        return;
-      case "updated":
-        return onVisibilityChange();
-      case "problem":
-        return events.emit("warning", { message: `${event.message} ${event.hint}` });
-      case "changed": {
-        const { server, tool, diff } = event;
-        const message = `The definition of ${tool} has changed since it was first seen:\n${diff.join("\n")}`;
-        return this.#report("pin.changed", { source: server, name: tool }, message, { diff: diff.slice(0, 20) });
-      }
-    }
-  }
+function openPinsOf(options: DefinitionWatchOptions, config: LoadedConfig): Promise<Pins> {
+  const reports = new PinReports(options);
+  const { home, store, clock } = options;
+  return openPins(pinPlace(config, home), { store, clock, onEvent: (event) => reports.take(event) });
+}
 
-  #report(
-    event: string,
-    origin: { source: string; name: string },
-    message: string,
-    details: Record<string, unknown>,
-  ): void {
-    this.#options.events.emit("warning", { server: origin.source, message });
-    this.#record(event, origin, details);
-  }
-
-  #record(event: string, origin: { source: string; name: string } | null, details: Record<string, unknown>): void {
-    const { audit, clock } = this.#options;
-    audit.event({ time: new Date(clock.now()).toISOString(), event, origin, details });
-  }
+function isOf(pins: Pins, config: LoadedConfig, home: string): boolean {
+  const { file, mode } = pinPlace(config, home);
+  return pins.file === file && pins.mode === mode;
 }
 
 function originOf({ tool }: Shadowing): { source: string; name: string } {

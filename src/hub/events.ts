@@ -1,9 +1,11 @@
 import type { CatalogChange } from "../catalog/change.ts";
-import type { AskAnswer, AskRequest } from "../model/ask.ts";
+import type { OutputOf } from "../contract/operations.ts";
+import type { AskOutcome, AskRequest } from "../model/ask.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
-import type { CallRecord } from "../telemetry/call-record.ts";
+import type { Session } from "../sessions/session.ts";
+import type { CallRecord, StartRecord } from "../telemetry/call-record.ts";
 import type { ReloadReport } from "./reload-report.ts";
 
 export interface HubEvents {
@@ -35,7 +37,19 @@ export interface HubEvents {
   warning: { readonly server?: string; readonly message: string };
   /** A call waits for somebody's yes. */
   ask: AskRequest;
-  answer: { readonly request: AskRequest; readonly answer: AskAnswer | "timeout" };
+  answer: { readonly request: AskRequest; readonly answer: AskOutcome };
+  /** A session was opened, or has ended. The hub's own is there from the start. */
+  session: { readonly session: Session; readonly open: boolean };
+  /** Skills were imported through the hub. `single`: the path was that of one skill, and not of a folder of skills. */
+  "skill-import": { readonly path: string; readonly single: boolean; readonly result: OutputOf<"importSkills"> };
+  /** An imported skill was removed through the hub. */
+  "skill-remove": OutputOf<"removeSkill">;
+  /** Other skills are offered than before, or one of them changed. */
+  skills: Readonly<Record<string, never>>;
+  /** Pins, or what is known of the tools behind them, are other than before. */
+  pins: Readonly<Record<string, never>>;
+  /** A call is about to reach its source. One that is refused before has only a `call`. */
+  "call-start": StartRecord;
   /** A call ended. */
   call: CallRecord;
   /**

@@ -11,6 +11,9 @@ interface Followed {
   /** Tells of changes to the skills of the present config, until the returned function is called. */
   readonly watchSkills: (onChange: () => void) => () => void;
   readonly refreshSkills: () => Promise<void>;
+  /** Tells of what other processes change in the store, until the returned function is called; undefined without one. */
+  readonly followStore: (onChange: (change: { readonly topic: string }) => void) => (() => void) | undefined;
+  readonly refreshServers: () => Promise<void>;
   readonly warn: (message: string) => void;
 }
 
@@ -53,10 +56,23 @@ export function followConfig(hub: Followed, options: WatchOptions = {}): () => v
     watchFiles();
     watchSkills();
   });
+  let refreshing = false;
+  const stopStore = hub.followStore(({ topic }) => {
+    if (topic !== "servers" || refreshing) return;
+    refreshing = true;
+    // Changes come in batches, and each look at the store sees all of them.
+    setImmediate(() => {
+      refreshing = false;
+      hub.refreshServers().catch((thrown: unknown) => {
+        hub.warn(`The changed servers of the store are not taken over: ${asToolcribError(thrown).message}`);
+      });
+    });
+  });
   watchFiles();
   watchSkills();
   return () => {
     stopListening();
+    stopStore?.();
     stopWatching();
     stopSkills();
   };

@@ -26,7 +26,7 @@ export interface HeldCallsOptions {
   /** How long a question is held, and how long a yes waits for its call. */
   readonly timeoutMs: () => number;
   /** The question went unanswered: its time or its place was up, or its session ended. */
-  readonly onDropped: (request: AskRequest, why: "timeout" | "no") => void;
+  readonly onDropped: (request: AskRequest, why: "timeout" | "withdrawn") => void;
 }
 
 /** For one call, in however many rounds it is made. */
@@ -163,7 +163,7 @@ export class HeldCalls {
   }
 
   #end(session: Session, { held }: OfSession): void {
-    for (const { request } of [...held.values()]) this.#drop(request.id, "no");
+    for (const { request } of [...held.values()]) this.#drop(request.id, "withdrawn");
     this.#sessions.delete(session);
   }
 
@@ -174,7 +174,7 @@ export class HeldCalls {
     if (oldest !== undefined) this.#drop(oldest, "timeout");
   }
 
-  #drop(id: string, why: "timeout" | "no"): void {
+  #drop(id: string, why: "timeout" | "withdrawn"): void {
     const dropped = this.release(id);
     if (dropped !== undefined) this.#options.onDropped(dropped.request, why);
   }

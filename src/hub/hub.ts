@@ -1,6 +1,7 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import type { ServerDetail } from "../contract/server.ts";
 import type { AskAnswer, AskRequest } from "../model/ask.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import { Emitter } from "../model/emitter.ts";
@@ -12,11 +13,13 @@ import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
-import { type Provider, PROVIDERS } from "../schemas/normalize.ts";
+import type { Secrets } from "../secrets/secrets.ts";
 import { Session, type SessionOptions } from "../sessions/session.ts";
+import type { Store } from "../store/store.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
-import type { ServerConnection } from "../upstream/server-connection.ts";
-import { agentTools } from "./agent-tools.ts";
+import type { Activity } from "./activity/activity.ts";
+import type { Answerer } from "./approvals.ts";
+import type { HubAudit } from "./audit/hub-audit.ts";
 import { runCall } from "./call.ts";
 import type { CallOptions } from "./call-path.ts";
 import type { ConfigSource } from "./config-source.ts";
@@ -26,54 +29,38 @@ import { followConfig } from "./follow-config.ts";
 import type { Hooks } from "./hooks.ts";
 import type { IdleClient } from "./idle-client.ts";
 import { locate, notFound } from "./locate.ts";
+import type { HubPins } from "./pins/hub-pins.ts";
 import type { Present, Reloader } from "./reload.ts";
 import type { ReloadReport } from "./reload-report.ts";
 import { type ServerInstructions, serverInstructions } from "./server-instructions.ts";
+import type { HubServers } from "./servers/hub-servers.ts";
+import type { ChangeOptions } from "./servers/server-changes.ts";
+import type { TestedServer } from "./servers/test-server.ts";
+import { hubTools } from "./hub-tools.ts";
 import { HubSkills } from "./skills/hub-skills.ts";
 import type { LiveSkills } from "./skills/live-skills.ts";
-import { toolBehind } from "./tool-behind.ts";
+import type { SkillImports } from "./skills/skill-imports.ts";
+import type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./requests.ts";
 import type { View } from "./view.ts";
 import type { LastingParts, Wiring } from "./wiring.ts";
 
-export interface CallRequest extends CallOptions {
-  readonly name: string;
-  readonly arguments?: JsonObject;
-}
-
-export interface ReadRequest extends CallOptions {
-  readonly uri: string;
-}
-
-export interface PromptRequest extends CallOptions {
-  readonly name: string;
-  readonly arguments?: Readonly<Record<string, string>>;
-}
-
-type Completion = Extract<Use, { kind: "completion" }>;
-
-export interface CompleteRequest extends CallOptions {
-  readonly ref: Completion["ref"];
-  readonly argument: Completion["argument"];
-  readonly context?: JsonObject;
-}
-
-export interface ToolsOptions {
-  /** The model provider whose schema rules apply; `raw` (the default) leaves schemas and content untouched. */
-  readonly for?: Provider;
-  /** Whose view it is and who calls; the hub's own session if absent. */
-  readonly session?: Session;
-  /** What the agent is about to do, such as its prompt: above `tools.max` the tools that fit it best are offered. */
-  readonly query?: string;
-}
+export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./requests.ts";
 
 /** What `createHub` has made. */
 export interface HubOwn {
   readonly parts: LastingParts;
+  readonly activity: Activity;
+  readonly audit: HubAudit;
+  readonly store: Store | undefined;
+  readonly secrets: Secrets;
+  readonly servers: HubServers;
   readonly present: Present;
   readonly reloader: Reloader;
   readonly session: Session;
   readonly followed: FollowedResources;
   readonly liveSkills: LiveSkills;
+  readonly imports: SkillImports;
+  readonly pins: HubPins;
   readonly events: Emitter<HubEvents>;
   readonly warnings: readonly HubEvents["warning"][];
   readonly settled: () => Promise<void>;
@@ -88,6 +75,12 @@ export class Hub {
   /** The session of the program that made the hub. */
   readonly session: Session;
   readonly skills: HubSkills;
+  readonly pins: HubPins;
+  /** Sessions, approvals and the last calls, for whoever runs it. */
+  readonly activity: Activity;
+  readonly audit: HubAudit;
+  /** Where it keeps what outlives it; undefined if nowhere. */
+  readonly store: Store | undefined;
   readonly #own: HubOwn;
   readonly #parts: LastingParts;
   readonly #sessions = new Set<Session>();
@@ -99,12 +92,17 @@ export class Hub {
     this.#parts = own.parts;
     this.registry = own.parts.registry;
     this.session = own.session;
+    this.activity = own.activity;
+    this.audit = own.audit;
+    this.store = own.store;
+    this.pins = own.pins;
     this.skills = new HubSkills({
       sources: own.parts.skills,
       isTrusted: (source) => this.#wiring.path.isTrusted(source),
       session: own.session,
       view: (viewer) => this.view(viewer),
-      ofRole: (role) => this.config.config.roles[role]?.skills ?? [],
+      config: () => this.config,
+      imports: own.imports,
       refresh: () => own.reloader.refreshSkills(),
       warn: (message) => own.events.emit("warning", { message }),
     });
@@ -117,6 +115,11 @@ export class Hub {
 
   on<Name extends keyof HubEvents>(name: Name, listener: (event: HubEvents[Name]) => void): () => void {
     return this.#own.events.on(name, listener);
+  }
+
+  /** A text of the config, such as a token of `http.auth`, with what its references stand for. */
+  async resolve(text: string): Promise<string> {
+    return (await this.#own.secrets.resolve(text, { baseDir: this.config.baseDir })).value;
   }
 
   /** The last warnings, those from before `createHub` resolved included. The config's own are in `config.warnings`. */
@@ -142,9 +145,11 @@ export class Hub {
       limits.forget(closed.id);
       this.registry.forgetContext(closed.id);
       for (const connection of servers.all()) connection.endSession(closed.id);
+      this.#own.events.emit("session", { session: closed, open: false });
     });
     this.#sessions.add(session);
     for (const connection of servers.list()) connection.startSession?.(session);
+    this.#own.events.emit("session", { session, open: true });
     return session;
   }
 
@@ -203,24 +208,12 @@ export class Hub {
 
   /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */
   tools(options: ToolsOptions = {}): Tool[] {
-    const session = options.session ?? this.session;
-    if (options.for !== undefined && !PROVIDERS.includes(options.for)) {
-      throw new ToolcribError("invalid_arguments", `There is no provider "${options.for}".`, {
-        hint: `Providers: ${PROVIDERS.join(", ")}.`,
-      });
-    }
-    return agentTools(this.offered(session, options), {
-      provider: options.for ?? "raw",
-      session,
-      inlineBytes: this.config.config.limits.inlineBytes,
-      serverName: (id) => this.#parts.servers.get(id)?.spec.name ?? id,
+    return hubTools(options, {
+      own: this.session,
+      parts: this.#parts,
+      wiring: this.#wiring,
+      events: this.#own.events,
       call: (caller, request) => this.call(caller, request),
-      toolBehind: (tool, args) => toolBehind(tool, args, this.view(session).tools, this.#parts.skills),
-      onUnusable: (tool, reason) =>
-        this.#own.events.emit("warning", {
-          server: tool.origin.source,
-          message: `The tool ${tool.name} is left out: ${reason}`,
-        }),
     });
   }
 
@@ -248,9 +241,14 @@ export class Hub {
     return this.#parts.approvals.pending();
   }
 
-  /** Answers a waiting call. False if it no longer waits. */
-  answer(id: string, answer: AskAnswer): boolean {
-    return this.#parts.approvals.answer(id, answer);
+  /** Answers a waiting call; the audit log has who did. False if it no longer waits. */
+  answer(id: string, answer: AskAnswer, by?: Answerer): boolean {
+    return this.#parts.approvals.answer(id, answer, by);
+  }
+
+  /** Numbers that nobody else keeps, for metrics: calls under way by source, and audit records that were lost. */
+  measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
+    return { underWay: this.#parts.limits.underWay(), auditLost: this.#parts.audit.lost ?? 0 };
   }
 
   quarantined(): readonly Quarantined[] {
@@ -258,30 +256,54 @@ export class Hub {
   }
 
   servers(): ServerInfo[] {
-    return this.#parts.servers.list().map((connection) => connection.info());
+    return this.#own.servers.infos();
+  }
+
+  /** One of them, with its entry, its last words and its history; undefined if there is none of that id. */
+  server(id: string): Promise<ServerDetail | undefined> {
+    return this.#own.servers.detail(id);
   }
 
   /**
    * Resolves when the server is ready or the attempt has failed; the info says which.
    * @param user Of a server with `isolation: "user"`: whose connection is meant; the hub owner's own by default.
    */
-  async connect(id: string, { user }: { readonly user?: string } = {}): Promise<ServerInfo> {
-    const connection = this.#connection(id);
-    if (user !== undefined && connection.connectUser !== undefined) return connection.connectUser(user);
-    await connection.connect();
-    return connection.info();
+  connect(id: string, { user }: { readonly user?: string } = {}): Promise<ServerInfo> {
+    return this.#own.servers.connect(id, user);
   }
 
-  async disconnect(id: string): Promise<ServerInfo> {
-    const connection = this.#connection(id);
-    await connection.disconnect();
-    return connection.info();
+  disconnect(id: string): Promise<ServerInfo> {
+    return this.#own.servers.disconnect(id);
   }
 
   /** Reads the lists of one server again, or of all. */
-  async refresh(id?: string): Promise<void> {
-    const connections = id === undefined ? this.#parts.servers.list() : [this.#connection(id)];
-    await Promise.all(connections.map((connection) => connection.refresh()));
+  refresh(id?: string): Promise<void> {
+    return this.#own.servers.refresh(id);
+  }
+
+  /**
+   * Adds a server, in the words of any dialect, and keeps it in the store; without one it lives as long as the hub. Resolves
+   * like `reload`, when it is ready, has failed, or takes too long. A plain secret is refused unless `secrets.keep` is set.
+   *
+   *     await hub.addServer("files", { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"] });
+   */
+  addServer(id: string, config: JsonObject): Promise<ServerInfo> {
+    return this.#own.servers.add(id, config);
+  }
+
+  /** Changes parts of an added server's entry: null takes a key out, `env`, `headers` and the like go key by key. */
+  updateServer(id: string, updates: JsonObject, options?: ChangeOptions): Promise<ServerInfo> {
+    return this.#own.servers.update(id, updates, options);
+  }
+
+  /** Removes an added server; one that a file names is a `conflict` that says which. */
+  removeServer(id: string, options?: ChangeOptions): Promise<void> {
+    return this.#own.servers.remove(id, options);
+  }
+
+  /** Connects once with an entry that is not saved, apart from everything else, and says what came of it. */
+  testServer(id: string | undefined, config: JsonObject, signal?: AbortSignal): Promise<TestedServer> {
+    return this.#own.servers.test(id, config, signal);
   }
 
   /** Adds hooks to the call path; the returned function takes them out. */
@@ -307,6 +329,8 @@ export class Hub {
         reloadIfChanged: () => reloader.reloadIfChanged(),
         watchSkills: (onChange) => liveSkills.watch(this.config, onChange),
         refreshSkills: () => reloader.refreshSkills(),
+        followStore: (onChange) => this.store?.follow(onChange),
+        refreshServers: () => reloader.refreshServers(),
         warn: (message) => events.emit("warning", { message }),
       },
       { clock: this.#parts.clock },
@@ -369,17 +393,5 @@ export class Hub {
 
   #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
     return runCall(this.#wiring.path, session, use, options);
-  }
-
-  #connection(id: string): ServerConnection {
-    const { servers } = this.#parts;
-    const connection = servers.get(id);
-    if (connection !== undefined) return connection;
-    const known =
-      servers
-        .list()
-        .map((each) => each.id)
-        .join(", ") || "none";
-    throw new ToolcribError("not_found", `There is no server "${id}".`, { hint: `Known servers: ${known}.` });
   }
 }

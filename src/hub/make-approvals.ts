@@ -1,9 +1,10 @@
 import type { LoadedConfig } from "../config/load-config.ts";
-import type { AskCallback } from "../model/ask.ts";
+import type { AskCallback, AskOutcome } from "../model/ask.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import { asToolcribError } from "../model/errors.ts";
 import type { AuditLog } from "../telemetry/audit/log.ts";
+import type { DecisionRecord } from "../telemetry/audit/record.ts";
 import { Approvals } from "./approvals.ts";
 import type { HubEvents } from "./events.ts";
 import { rememberAnswer } from "./rules.ts";
@@ -37,7 +38,7 @@ export function makeApprovals(config: () => LoadedConfig, { clock, events, audit
       }
     },
     onAsked: (request) => events.emit("ask", request),
-    onAnswered: (request, answer) => {
+    onAnswered: (request, answer, by) => {
       events.emit("answer", { request, answer });
       const { callId, session, name, origin, rule } = request;
       audit.decision({
@@ -50,10 +51,16 @@ export function makeApprovals(config: () => LoadedConfig, { clock, events, audit
         kind: "ask",
         name,
         origin,
-        decision: answer === "no" || answer === "timeout" ? "deny" : "allow",
+        decision: verdictOf(answer),
         rule,
         answer,
+        ...(by === undefined ? {} : { answeredBy: by.user, answeredThrough: by.door }),
       });
     },
   });
+}
+
+function verdictOf(answer: AskOutcome): DecisionRecord["decision"] {
+  if (answer === "withdrawn") return answer;
+  return answer === "no" || answer === "timeout" ? "deny" : "allow";
 }

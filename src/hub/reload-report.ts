@@ -44,6 +44,7 @@ export function reportOf(
     settings: LIVE.filter((key) => !isDeepStrictEqual(before.config[key], after.config[key])),
     needsRestart: [
       ...(isDeepStrictEqual(before.config.audit, after.config.audit) ? [] : ["audit"]),
+      ...(before.config.store === after.config.store ? [] : ["store"]),
       // It is a root of the hub's own session, and servers were told of it.
       ...(before.config.workspaceDir === after.config.workspaceDir ? [] : ["workspaceDir"]),
       // Connections that are there keep the time that they were made with.

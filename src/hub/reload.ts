@@ -10,6 +10,8 @@ import { loadPlugins, type PluginHandle } from "../tools/plugins.ts";
 import { type ConfigPlace, type ConfigSource, loadAgain, loadFrom } from "./config-source.ts";
 import type { HubEvents } from "./events.ts";
 import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
+import { type AddedServers, STORE_DIALECT } from "./servers/added-servers.ts";
+import type { Written } from "./servers/server-changes.ts";
 import type { LiveSkills } from "./skills/live-skills.ts";
 import { type LastingParts, type Wiring, wire } from "./wiring.ts";
 
@@ -26,6 +28,7 @@ export interface ReloaderOptions {
   readonly secrets: Secrets;
   readonly plugins: readonly PluginHandle[];
   readonly liveSkills: LiveSkills;
+  readonly added: AddedServers;
   /** Whether a server is to be connected without being asked for. */
   readonly isWanted: (spec: ServerSpec) => boolean;
   /** Resolves when these are over, or have taken long enough. */
@@ -73,6 +76,36 @@ export class Reloader {
     });
   }
 
+  /**
+   * Servers of the store are written and taken up as one step. What cannot be taken up is taken back; undefined for
+   * nothing to take up. Resolves when new servers are ready, have failed, or take too long.
+   */
+  async change(write: () => Promise<Written | undefined>): Promise<void> {
+    const applied = await this.#inTurn(async (): Promise<Applied | undefined> => {
+      const written = await write();
+      if (written === undefined) return undefined;
+      try {
+        const taken = await this.#apply(await this.#rejoin(), this.#options.parts.approvals.writtenDown());
+        // Tidying up only.
+        await written.done?.().catch(() => {});
+        return taken;
+      } catch (error) {
+        await written.undo();
+        throw error;
+      }
+    });
+    if (applied !== undefined) await this.#options.waitFor(applied.connecting);
+  }
+
+  /** Takes up what another process wrote into the store. */
+  async refreshServers(): Promise<void> {
+    await this.#inTurn(async () => {
+      const config = await this.#rejoin();
+      if (isSameConfig(config, this.#options.present.wiring.config)) return;
+      await this.#apply(config, this.#options.parts.approvals.writtenDown());
+    });
+  }
+
   /** Reads the skills again. What they bring up comes and goes with them. */
   async refreshSkills(): Promise<void> {
     const { liveSkills, parts, present } = this.#options;
@@ -105,9 +138,17 @@ export class Reloader {
   }
 
   async #load(source?: ConfigSource): Promise<LoadedConfig> {
-    const { liveSkills, place, present } = this.#options;
+    const { added, liveSkills, place, present } = this.#options;
     const loaded = source === undefined ? loadAgain(present.wiring.config, place) : loadFrom(source, place);
-    return liveSkills.prepare(await loaded);
+    return liveSkills.prepare(await added.join(await loaded));
+  }
+
+  /** The config as it is, with the servers of the store and of skills as they are now. */
+  async #rejoin(): Promise<LoadedConfig> {
+    const { added, liveSkills, present } = this.#options;
+    const { config } = present.wiring;
+    const servers = config.servers.filter(({ origin }) => ![STORE_DIALECT, "skill"].includes(origin.dialect));
+    return liveSkills.prepare(await added.join({ ...config, servers }));
   }
 
   /** Reloads run one after another, but do not wait for the servers of the one before. */
@@ -130,6 +171,7 @@ export class Reloader {
     const { approvals, catalog, servers, limits } = parts;
     // All that can fail comes first.
     const newPlugins = await this.#loadPlugins(config);
+    await parts.definitions.prepare(config);
     if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
     this.#refuseIfClosed();
 

@@ -9,6 +9,7 @@ import type { Redactor } from "../secrets/redactor.ts";
 import type { Session } from "../sessions/session.ts";
 import { serverSkills, SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
+import type { Tracing } from "../telemetry/tracing/tracing.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
 import { AbsentServers } from "./absent-servers.ts";
 import type { Approvals } from "./approvals.ts";
@@ -40,6 +41,7 @@ export interface LastingParts {
   readonly limits: Limits;
   readonly hooks: HookChain;
   readonly audit: AuditSink;
+  readonly tracing: Tracing;
   readonly call: SearchToolsOptions["call"];
 }
 
@@ -93,6 +95,7 @@ export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
     audit,
+    tracing: parts.tracing,
   };
   const offered = new OfferedTools({ max: tools.max, view, search, shows: (viewer, tool) => gate.shows(viewer, tool) });
   return { config, path, views, offered };

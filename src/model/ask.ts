@@ -5,6 +5,9 @@ import type { JsonObject } from "./json.ts";
 /** `session`: until the session ends. `always`: from now on, written down where the rule stands. */
 export type AskAnswer = "once" | "session" | "always" | "no";
 
+/** What became of a question. `withdrawn`: whoever asked gave up or went away first, so nobody decided. */
+export type AskOutcome = AskAnswer | "timeout" | "withdrawn";
+
 /** A call that waits for somebody's yes. */
 export interface AskRequest {
   readonly id: string;

@@ -120,7 +120,14 @@ const GuardSchema = z.strictObject({
 
 const AuditSchema = z.strictObject({
   arguments: z.boolean().default(false).describe("Write arguments, redacted; otherwise only their hash."),
-  maxBytes: Count.default(100 * 1024 * 1024).describe("Size of all audit files together; the oldest make room."),
+  maxBytes: Count.default(100 * 1024 * 1024).describe("Size of the whole log; the oldest files of it make room."),
+  maxDays: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      "How many days a file of the log is kept after it was last written to; as long as there is room if absent.",
+    ),
 });
 
 const SecretsSchema = z.strictObject({
@@ -144,6 +151,19 @@ const SecretsSchema = z.strictObject({
     .default(true)
     .describe(
       "Mask values of secrets in what tools return too, so that a server cannot hand its own token to a model.",
+    ),
+  keep: z
+    .enum(["keychain", "encrypted"])
+    .optional()
+    .describe(
+      "What is done with a plain secret in a server that is added while the hub runs: it is put into the keychain, or encrypted into the store, and the entry gets a reference. Refused if absent.",
+    ),
+  key: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "The key of `encrypted`, by reference: 32 bytes as base64 or hex, or any passphrase. The file `store.key` of the home if absent.",
     ),
 });
 
@@ -182,9 +202,12 @@ export const ConfigSchema = z.strictObject({
   http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP doors."),
   agent: notBuilt(Anything, "The built-in agent").optional().describe("The built-in agent."),
   store: z
-    .union([z.literal("sqlite"), notBuilt(Anything, "Another store")])
+    .string()
+    .regex(/^sqlite$|^postgres(?:ql)?:\/\/.|\$\{|secret:\/\//, '"sqlite" or the address of a PostgreSQL database')
     .optional()
-    .describe("Where state is kept."),
+    .describe(
+      "Where state is kept: `sqlite` (in the home), or the address of a PostgreSQL database, which may hold references. `sqlite` if absent; nowhere for a config given in code that does not name it.",
+    ),
   sandbox: z
     .union([z.literal("none"), notBuilt(Anything, "Sandboxes")])
     .optional()

@@ -130,7 +130,7 @@ export type ClientCredentialsSettings = z.output<typeof ClientCredentialsSchema>
 export interface SpecOrigin {
   /** A file path, or a word such as `library` for specs made in code. */
   readonly file: string;
-  /** The dialect it was read from: `toolcrib`, `claude`, `vscode`, `list`, `openclaw`, `acp`, or `skill`. */
+  /** The dialect it was read from: `toolcrib`, `claude`, `vscode`, `list`, `openclaw`, `acp`, a client, `skill`, or `store`. */
   readonly dialect: string;
 }
 

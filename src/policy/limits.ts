@@ -82,6 +82,11 @@ export class Limits {
     this.#sessions.delete(session);
   }
 
+  /** Calls under way, by server. */
+  underWay(): Iterable<readonly [server: string, calls: number]> {
+    return this.#underWay;
+  }
+
   /** How many servers and sessions are remembered. */
   get remembered(): number {
     return this.#servers.size + this.#sessions.size;

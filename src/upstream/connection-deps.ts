@@ -11,6 +11,7 @@ import type { Secrets } from "../secrets/secrets.ts";
 import type { EraMemory } from "./era-memory.ts";
 import type { WireCredentials } from "./http/authorized-client.ts";
 import type { PidRecords } from "./orphans/pid-records.ts";
+import type { StderrLog } from "./stdio/stderr-log.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ConnectionDeps {
@@ -33,6 +34,8 @@ export interface ConnectionDeps {
   readonly logLevel?: string;
   /** How long a server that has been ready is still listed after it failed for good; 5 minutes by default. */
   readonly graceMs?: number;
+  /** Gets what children write to stderr. */
+  readonly stderr?: StderrLog;
   readonly openWire?: OpenWire;
   /** Gives servers their access tokens; without it none can be logged in to. */
   readonly oauth?: OAuth;

@@ -10,8 +10,10 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
   const { clock } = deps;
   if (kind === "http") return new StreamableWire({ url, headers, clock, credentials });
   if (kind === "sse") return new SseWire({ url, headers, clock, credentials });
+  deps.stderr?.begin(spec.id);
   return new StdioWire({
     serverId: spec.id,
+    onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
     command: resolved.command ?? "",
     args: resolved.args,
     env: childEnvironment(deps.env, resolved.env),

@@ -31,7 +31,7 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     capabilities: agreement?.capabilities ?? {},
     toolCount,
     serverVersion: typeof version === "string" ? version : null,
-    lastError,
+    lastError: state.kind === "degraded" ? state.reason : lastError,
     ...("hint" in state && state.hint !== undefined ? { hint: state.hint } : {}),
     connectedAt: "since" in state ? new Date(state.since).toISOString() : null,
     origin: spec.origin,

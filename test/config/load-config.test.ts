@@ -232,7 +232,6 @@ describe("keys that are not built", () => {
     const config = {
       mcpServers: { a: entry },
       agent: {},
-      store: "postgres://x",
       sandbox: "docker",
       cluster: {},
     };
@@ -245,7 +244,6 @@ describe("keys that are not built", () => {
       "mcpServers.a.sandbox",
       "mcpServers.a.replicas",
       "agent",
-      "store",
       "sandbox",
       "cluster",
     ]);
@@ -253,6 +251,21 @@ describe("keys that are not built", () => {
       message: '"session" is not built in this version: Isolation per session',
       hint: 'allowed is "shared" or "user"',
     });
+  });
+
+  it("[oper-01a] a store is sqlite, or an address, which may hold references", async () => {
+    const place = new Workplace();
+    for (const store of ["sqlite", "postgres://me@h/db", "secret://env/DB", "postgres://me:${PW}@h/db"]) {
+      const loaded = await place.load({ file: place.write("toolcrib.json", { store }) });
+      expect(loaded.config.store).toBe(store);
+      expect(loaded.warnings).toEqual([]);
+    }
+    const plain = { store: "postgres://me:hunter22@h/db", secrets: { key: "a passphrase" } };
+    const { warnings } = await place.load({ file: place.write("toolcrib.json", plain) });
+    expect(codes(warnings)).toEqual(["plain_credential store", "plain_credential secrets.key"]);
+    expect(JSON.stringify(warnings)).not.toMatch(/hunter22|passphrase/);
+    const wrong = await place.problems({ file: place.write("toolcrib.json", { store: "mysql://h/db" }) });
+    expect(codes(wrong)).toEqual(["wrong_value store"]);
   });
 
   it("are refused in an entry of the Claude shape as well", async () => {

@@ -8,8 +8,10 @@ import { startOf } from "../../src/hub/call-records.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { AskAnswer } from "../../src/model/ask.ts";
 import { Session } from "../../src/sessions/session.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { readAudit } from "../../src/telemetry/audit/read.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
+import { listLog } from "../../src/telemetry/audit/whole-log.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 
 /** A server that offers the tools that stand in a file. */
@@ -62,7 +64,10 @@ class Place {
   async audit(fits: (record: StoredRecord) => boolean): Promise<StoredRecord[]> {
     await this.hub?.close();
     const records: StoredRecord[] = [];
-    for await (const { record } of readAudit(join(this.home, "audit"))) if (fits(record)) records.push(record);
+    const [dir, store] = [join(this.home, "audit"), await openStore({ home: this.home, create: false })];
+    const files = await listLog(dir, store?.audit);
+    for await (const { record } of readAudit(dir, {}, files, store?.audit)) if (fits(record)) records.push(record);
+    await store?.close();
     return records;
   }
 
@@ -105,7 +110,7 @@ describe("[guard-15b] pins of a running hub", () => {
     rmSync(place.lock);
     await vi.waitFor(() => expect(readFileSync(place.lock, "utf8")).toBe(before), { timeout: 20_000, interval: 20 });
     expect(names(hub)).toEqual(["files__keep"]);
-    expect(warnings(hub)).toContain("was removed while in use");
+    await vi.waitFor(() => expect(warnings(hub)).toContain("was removed"));
     const events = await place.audit(({ event }) => event?.startsWith("pin.") === true);
     expect(events.map(({ event }) => event)).toEqual(["pin.changed", "pin.file_removed"]);
   });
@@ -142,6 +147,75 @@ describe("[guard-15b] pins of a running hub", () => {
     expect(outcomes).toEqual([true, true, true, false]);
     expect(asked).toHaveLength(2);
     expect(asked[0]).not.toBe(asked[1]);
+  });
+});
+
+describe("[oper-02c] hub.pins", () => {
+  it("lists, approves and forgets, and writes down who did it", async () => {
+    const place = newPlace();
+    const keep = { name: "keep", description: "Keeps." };
+    place.offer("files", send("Sends."), keep);
+    const hub = await place.start(["files"], { pins: "block" });
+    let told = 0;
+    hub.on("pins", () => told++);
+    place.offer("files", send("Sends, with a copy to eve."), keep);
+    await hub.refresh();
+    expect(told).toBeGreaterThan(0);
+    const [changed] = hub.pins.list({ state: "changed" });
+    expect(changed).toMatchObject({ server: "files", tool: "send", diff: [expect.any(String), expect.any(String)] });
+    expect(hub.pins.list({ server: "files" }).map(({ tool, state }) => [tool, state])).toEqual([
+      ["keep", "same"],
+      ["send", "changed"],
+    ]);
+    expect(["send", "keep", "none"].map((tool) => hub.pins.stateOf("files", tool))).toEqual([
+      "changed",
+      "same",
+      "unknown",
+    ]);
+    expect([hub.pins.stateOf("local", "x"), hub.pins.stateOf("down", "x")]).toEqual(["off", "unknown"]);
+    expect(names(hub)).toEqual(["files__keep"]);
+
+    await expect(hub.pins.approve("nobody")).rejects.toMatchObject({ code: "not_found" });
+    await expect(hub.pins.approve("files", "none")).rejects.toMatchObject({ code: "not_found" });
+    told = 0;
+    const by = { door: "rest", user: "ada" };
+    expect(await hub.pins.approve("files", undefined, by)).toEqual([{ server: "files", tool: "send" }]);
+    expect(told).toBeGreaterThan(0);
+    expect(names(hub)).toEqual(["files__send", "files__keep"]);
+    const rows = await hub.store?.pins.list(place.lock);
+    expect(rows?.map(({ tool, fingerprint }) => [tool, fingerprint === changed?.fingerprint])).toEqual([
+      ["keep", false],
+      ["send", false],
+    ]);
+    expect(await hub.pins.reset("files", "keep", by)).toEqual([{ server: "files", tool: "keep" }]);
+    const events = await place.audit(({ event }) => event === "pin.approved" || event === "pin.reset");
+    expect(events).toMatchObject([
+      {
+        event: "pin.approved",
+        ...by,
+        origin: { source: "files", name: "send" },
+        details: { before: changed?.fingerprint },
+      },
+      { event: "pin.reset", ...by, origin: { source: "files", name: "keep" } },
+    ]);
+  });
+
+  it("hold after a restart without the lock file, and after a reload that begins to pin", async () => {
+    const place = newPlace();
+    place.offer("files", send("Sends."));
+    const first = await place.start(["files"], { pins: "warn" });
+    await first.close();
+    rmSync(place.lock);
+    place.offer("files", send("Sends, with a copy to eve."));
+    const hub = await place.start(["files"], { pins: "off" });
+    expect(names(hub)).toEqual(["files__send"]);
+    await expect(hub.pins.approve("files")).rejects.toMatchObject({ code: "invalid_config" });
+    const file = join(place.dir, "toolcrib.json");
+    writeFileSync(file, readFileSync(file, "utf8").replace('"pins":"off"', '"pins":"block"'));
+    await hub.reload();
+    expect(names(hub)).toEqual([]);
+    expect(warnings(hub)).toContain("was removed");
+    expect(readFileSync(place.lock, "utf8")).toContain('"Sends."');
   });
 });
 

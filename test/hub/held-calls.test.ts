@@ -234,7 +234,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     hub.on("answer", ({ answer }) => answered.push(answer));
     session.close();
     expect(hub.asked()).toEqual([]);
-    expect(answered).toEqual(["no"]);
+    expect(answered).toEqual(["withdrawn"]);
     expect(hub.answer(id, "once")).toBe(false);
   });
 

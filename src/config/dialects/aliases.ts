@@ -65,6 +65,12 @@ const RENAMES: Readonly<Record<string, Rename>> = {
   enabledTools: (draft, value) => addRules(draft, "allow", value),
 };
 
+/** Keys of the entry that say something to another program and nothing here. */
+export function meaninglessKeys(raw: JsonObject): string[] {
+  const isTrust = (key: string): boolean => key === "trust" && typeof raw[key] === "boolean";
+  return Object.keys(raw).filter((key) => (MEANINGLESS.has(key) && key !== "id") || isTrust(key));
+}
+
 /** The entry with Toolcrib's own names. Keys it does not know stay, so that they are told of as unknown. */
 export function renameKeys(raw: JsonObject, note: Note): JsonObject {
   const draft: JsonObject = {};

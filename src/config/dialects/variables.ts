@@ -3,8 +3,9 @@ import { basename, sep } from "node:path";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 
 interface Variables {
-  readonly workspaceFolder: string;
-  readonly userHome: string;
+  /** Left as they are where there is none. */
+  readonly workspaceFolder?: string;
+  readonly userHome?: string;
   /** The reference for `${input:id}`; undefined leaves it, and connecting then fails by its name. */
   readonly input?: (id: string) => string | undefined;
 }
@@ -49,11 +50,11 @@ function expandText(text: string, variables: Variables): string {
     }
     switch (inner) {
       case "workspaceFolder":
-        return variables.workspaceFolder;
+        return variables.workspaceFolder ?? whole;
       case "workspaceFolderBasename":
-        return basename(variables.workspaceFolder);
+        return variables.workspaceFolder === undefined ? whole : basename(variables.workspaceFolder);
       case "userHome":
-        return variables.userHome;
+        return variables.userHome ?? whole;
       case "pathSeparator":
       case "/":
         return sep;

@@ -3,14 +3,15 @@ import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ConfigPath } from "../config-path.ts";
 import { workspaceOf } from "./claude.ts";
 import type { DialectRead, EntryReader } from "./entry.ts";
-import { expandVariables, variableForInput } from "./variables.ts";
+import { expandVariables } from "./variables.ts";
+import { VscodeInputs } from "./vscode-inputs.ts";
 
 export function readVscode(value: JsonObject, reader: EntryReader): DialectRead {
   const inSettings = isJsonObject(value["mcp"]) ? value["mcp"] : undefined;
   const root = inSettings ?? value;
   const path: ConfigPath = inSettings === undefined ? [] : ["mcp"];
   const servers = isJsonObject(root["servers"]) ? root["servers"] : {};
-  const inputs = new Inputs(root["inputs"], [...path, "inputs"], reader);
+  const inputs = new VscodeInputs(root["inputs"], [...path, "inputs"], reader);
   const variables = {
     workspaceFolder: workspaceOf(reader.baseDir),
     userHome: reader.userHome,
@@ -36,38 +37,4 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   if (entry["type"] === "http") delete entry["type"];
   if (typeof entry["command"] === "string" && entry["cwd"] === undefined) entry["cwd"] = workspaceOf(reader.baseDir);
   return entry;
-}
-
-/** VS Code asks the user for inputs and keeps them; here each becomes an environment variable to set. */
-class Inputs {
-  readonly #known = new Map<string, { index: number; input: JsonObject }>();
-  readonly #told = new Set<string>();
-  readonly #path: ConfigPath;
-  readonly #reader: EntryReader;
-
-  constructor(inputs: unknown, path: ConfigPath, reader: EntryReader) {
-    this.#path = path;
-    this.#reader = reader;
-    for (const [index, input] of (Array.isArray(inputs) ? inputs : []).entries()) {
-      if (isJsonObject(input) && typeof input["id"] === "string") this.#known.set(input["id"], { index, input });
-    }
-  }
-
-  reference(id: string): string {
-    const name = variableForInput(id);
-    const known = this.#known.get(id);
-    const fallback = known?.input["password"] === true ? undefined : known?.input["default"];
-    if (!this.#told.has(id)) {
-      this.#told.add(id);
-      const what = known?.input["description"];
-      const asked = typeof what === "string" ? ` (${what.slice(0, 120)})` : "";
-      const at = known === undefined ? this.#path : [...this.#path, known.index];
-      this.#reader.warn(
-        at,
-        "input",
-        `VS Code asks for the input ${JSON.stringify(id)}${asked}; set the environment variable ${name}`,
-      );
-    }
-    return typeof fallback === "string" && !/[{}]/.test(fallback) ? `\${${name}:-${fallback}}` : `secret://env/${name}`;
-  }
 }

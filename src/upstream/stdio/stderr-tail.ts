@@ -7,9 +7,14 @@ const MAX_LINES = 20;
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 export class StderrTail {
+  readonly #maxLines: number;
   #parts: Buffer[] = [];
   #bytes = 0;
   #cut = false;
+
+  constructor(maxLines: number = MAX_LINES) {
+    this.#maxLines = maxLines;
+  }
 
   push(chunk: Buffer): void {
     // Copied, because a view would keep the whole pooled chunk in memory.
@@ -21,7 +26,7 @@ export class StderrTail {
   }
 
   /** Free of terminal control sequences: it is shown to people. */
-  text(maxLines: number = MAX_LINES): string {
+  text(maxLines: number = this.#maxLines): string {
     this.#compact();
     const lines = (this.#parts[0] ?? Buffer.alloc(0)).toString("utf8").split(/\r?\n/);
     // The first line has lost its beginning.
@@ -29,7 +34,7 @@ export class StderrTail {
     return lines
       .map((line) => stripVTControlCharacters(line).replace(CONTROL, "").trimEnd())
       .filter((line) => line !== "")
-      .slice(-Math.min(maxLines, MAX_LINES))
+      .slice(-Math.min(maxLines, this.#maxLines))
       .join("\n");
   }
 

@@ -34,6 +34,8 @@ export interface StdioOptions {
   /** From `close()` to SIGKILL; default 5 s. */
   readonly closeGraceMs?: number;
   readonly clock?: Clock;
+  /** Gets what the child writes to stderr, besides the tail that is kept here. */
+  readonly onStderr?: (chunk: Buffer) => void;
 }
 
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -154,7 +156,10 @@ export class StdioWire implements Wire {
     });
     child.stdout.on("data", (chunk: Buffer) => splitter.push(chunk));
     child.stdout.on("end", () => splitter.end());
-    child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => {
+      this.#stderr.push(chunk);
+      this.#options.onStderr?.(chunk);
+    });
     // Broken pipes show in send() and in the exit.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {});
 

@@ -1,0 +1,26 @@
+/** From a ServerSpec back to an entry as short as a person would write it. */
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ServerEntrySchema, type ServerSpec } from "../model/server-spec.ts";
+
+/** Without what is the default anyway. */
+export function entryOfSpec(spec: ServerSpec): JsonObject {
+  const { id: _id, origin: _origin, baseDir: _baseDir, replaces: _replaces, ...entry } = spec;
+  return withoutDefaults(entry, defaultsOfEntry());
+}
+
+let defaults: JsonObject | undefined;
+
+function defaultsOfEntry(): JsonObject {
+  return (defaults ??= ServerEntrySchema.parse({}));
+}
+
+function withoutDefaults(value: JsonObject, usual: JsonObject): JsonObject {
+  const short: JsonObject = {};
+  for (const [key, each] of Object.entries(value)) {
+    const other = usual[key];
+    if (each === undefined || isDeepStrictEqual(each, other)) continue;
+    short[key] = isJsonObject(each) && isJsonObject(other) ? withoutDefaults(each, other) : each;
+  }
+  return short;
+}

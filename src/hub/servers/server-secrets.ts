@@ -1,0 +1,148 @@
+/**
+ * What becomes of plain secrets in an entry that is to be stored: refused, or put where the operator chose, with a reference
+ * in the entry. Each gets a name of its own and is never overwritten: another reference is what makes a server connect anew.
+ */
+import { randomBytes } from "node:crypto";
+import type { Config } from "../../model/config.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { type PlainCredential, plainCredentials, replaceCredentials } from "../../secrets/plain-credentials.ts";
+import { SecretFailure } from "../../secrets/provider.ts";
+import { removeFromKeychain, storeInKeychain } from "../../secrets/providers/keychain.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
+import { findReferences, type SecretReference, writeReference } from "../../secrets/references.ts";
+import type { SealedSecrets } from "../../secrets/sealed/sealed-secrets.ts";
+import { KEYCHAIN_SERVICE, KEYCHAIN_TIMEOUT_MS } from "../../secrets/store-secret.ts";
+
+export interface ServerSecretsOptions {
+  /** `secrets.keep` of the config that holds now. */
+  readonly mode: () => Config["secrets"]["keep"];
+  readonly sealed: SealedSecrets | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  readonly redactor: Redactor;
+}
+
+export interface SecuredEntry {
+  readonly entry: JsonObject;
+  /** Takes back what was put away for it. */
+  undo(): Promise<void>;
+}
+
+/** What is put away here stands under this in the keychain and in the store; whatever else is there is left alone. */
+const FOLDER = "servers";
+
+export class ServerSecrets {
+  readonly #options: ServerSecretsOptions;
+
+  constructor(options: ServerSecretsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `invalid_arguments` that says where a plain secret stands; from then on it is masked everywhere. */
+  refusePlain(entry: JsonObject): void {
+    const found = this.#find(entry);
+    if (found.length > 0 && this.#options.mode() === undefined) throw refusal(found);
+    const fixed = found.filter(({ replaceable }) => !replaceable);
+    if (fixed.length > 0) throw refusal(fixed);
+  }
+
+  async secure(server: string, entry: JsonObject): Promise<SecuredEntry> {
+    this.refusePlain(entry);
+    const references = new Map<PlainCredential, string>();
+    const put: string[] = [];
+    const undo = async (): Promise<void> => {
+      for (const reference of put) await this.#removeReference(reference);
+    };
+    try {
+      for (const credential of this.#find(entry)) {
+        const reference = await this.#put(nameOf(server, credential.where), credential);
+        put.push(reference);
+        references.set(credential, reference);
+      }
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+    const found = [...references.keys()];
+    return { entry: replaceCredentials(entry, found, (each) => references.get(each) ?? ""), undo };
+  }
+
+  /** Removes what was put away for an entry, except what still stands in one of the texts. Never rejects. */
+  async release(entry: JsonObject, stillUsed: string): Promise<void> {
+    for (const reference of referencesIn(entry).filter(isOurs)) {
+      if (!stillUsed.includes(`${reference.provider}/${reference.path}`)) await this.#removeReference(reference.text);
+    }
+  }
+
+  #find(entry: JsonObject): PlainCredential[] {
+    const found = plainCredentials(entry);
+    for (const { value } of found) this.#options.redactor.addCredential(value);
+    return found;
+  }
+
+  async #put(name: string, { value, where }: PlainCredential): Promise<string> {
+    const { mode, sealed, env } = this.#options;
+    try {
+      if (mode() === "keychain") {
+        const slash = name.lastIndexOf("/");
+        const service = `${KEYCHAIN_SERVICE}/${name.slice(0, slash)}`;
+        const account = name.slice(slash + 1);
+        await storeInKeychain({ service, account, value }, { env, signal: AbortSignal.timeout(KEYCHAIN_TIMEOUT_MS) });
+        return writeReference("keychain", `${service}/${account}`);
+      }
+      if (sealed === undefined) throw new SecretFailure("this hub has no store to keep it in");
+      await sealed.put(name, value);
+      return writeReference("store", name);
+    } catch (error) {
+      if (!(error instanceof SecretFailure)) throw error;
+      throw new ToolcribError("invalid_config", `The secret at ${where} cannot be kept: ${error.message}`, {
+        hint: error.hint ?? "Use a reference such as secret://env/NAME instead.",
+        details: { where: [where] },
+      });
+    }
+  }
+
+  async #removeReference(text: string): Promise<void> {
+    const [reference] = findReferences(text);
+    if (reference?.kind !== "secret" || !isOurs(reference)) return;
+    const { path } = reference;
+    const { sealed, env } = this.#options;
+    const slash = path.lastIndexOf("/");
+    // What cannot be removed now harms nobody: nothing refers to it.
+    if (reference.provider === "store") await sealed?.remove(path).catch(() => false);
+    else {
+      const access = { env, signal: AbortSignal.timeout(KEYCHAIN_TIMEOUT_MS) };
+      await removeFromKeychain({ service: path.slice(0, slash), account: path.slice(slash + 1) }, access).catch(
+        () => {},
+      );
+    }
+  }
+}
+
+function refusal(found: readonly PlainCredential[]): ToolcribError {
+  const where = found.map((each) => each.where);
+  const message =
+    where.length === 1
+      ? `A plain secret stands at ${where[0]}; only references are stored.`
+      : `Plain secrets stand at ${where.join(", ")}; only references are stored.`;
+  return new ToolcribError("invalid_arguments", message, {
+    hint: 'Use a reference such as secret://env/NAME, or set `secrets.keep` of the config to "keychain" or "encrypted".',
+    details: { where },
+  });
+}
+
+function nameOf(server: string, where: string): string {
+  const plain = (text: string): string => text.replace(/[^A-Za-z0-9_.@-]+/g, "-").replace(/^[^A-Za-z0-9_]+/, "");
+  return `${FOLDER}/${plain(server) || "server"}/${plain(where)}.${randomBytes(4).toString("hex")}`;
+}
+
+function isOurs({ provider, path }: SecretReference): boolean {
+  if (provider === "store") return path.startsWith(`${FOLDER}/`);
+  return provider === "keychain" && path.startsWith(`${KEYCHAIN_SERVICE}/${FOLDER}/`);
+}
+
+function referencesIn(value: unknown): SecretReference[] {
+  if (typeof value === "string") return findReferences(value).filter((each) => each.kind === "secret");
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(referencesIn);
+}
