@@ -17,11 +17,11 @@ import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CreateMessageRequestSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MAIN } from "../support/main-program.ts";
 import { runProgram } from "../support/run-program.ts";
 import { everything } from "../support/servers.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const MAIN = join(ROOT, "src/cli/main.ts");
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-interop-"));
 const config = join(dir, "toolcrib.json");
 const env = { ...process.env, TOOLCRIB_HOME: join(dir, "home") } as Record<string, string>;

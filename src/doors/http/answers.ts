@@ -7,7 +7,11 @@ type Headers = Readonly<Record<string, string | number>>;
 const COMMON = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 export function sendJson(response: ServerResponse, status: number, body: unknown, headers: Headers = {}): void {
-  send(response, status, "application/json", JSON.stringify(body), headers);
+  sendJsonText(response, status, JSON.stringify(body), headers);
+}
+
+export function sendJsonText(response: ServerResponse, status: number, text: string, headers: Headers = {}): void {
+  send(response, status, "application/json", text, headers);
 }
 
 export function sendText(response: ServerResponse, status: number, text: string): void {

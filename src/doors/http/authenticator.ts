@@ -31,7 +31,7 @@ export class Authenticator {
     if (known !== undefined) return known;
     if (open) return LOCAL;
     if (accessTokens !== undefined && isJwt(token)) return accessTokens.check(token);
-    throw new ToolcribError("unauthorized", "The token is not known here.");
+    throw unknownToken();
   }
 
   /** Whether somebody who came in earlier would come in now, as the same. */
@@ -40,6 +40,12 @@ export class Authenticator {
     if (caller.expiresAt !== undefined) return accessTokens !== undefined && now < caller.expiresAt;
     return caller.key === LOCAL.key ? open : tokens.has(caller);
   }
+}
+
+export function unknownToken(): ToolcribError {
+  return new ToolcribError("unauthorized", "The token is not known here.", {
+    hint: "Send one that stands under http.auth of the hub's config. `toolcrib login` lets its own user in without one.",
+  });
 }
 
 /** Undefined for another scheme. */

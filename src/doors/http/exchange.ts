@@ -1,5 +1,6 @@
 /** One request and its answer, as a route gets it: checked, and with its sender known. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { readBody } from "./body.ts";
 import type { Target } from "./target.ts";
@@ -17,12 +18,28 @@ export interface HttpExchange {
   refuseScope(scope: Scope): void;
 }
 
+/** A request to speak another protocol on the same connection, whose sender is known and may. */
+export interface HttpUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came after the request already. */
+  readonly head: Buffer;
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+  /** Address of the hub as this client knows it. */
+  readonly base: string;
+  /** Whether its sender would be let in now. */
+  stillAdmitted(): boolean;
+}
+
 export interface HttpRoute {
   /** `/mcp` takes `/mcp/…` too; the longest path that fits counts. */
   readonly path: string;
   readonly access: Scope | "public";
   /** What it throws or rejects with is answered as an error, if nothing was answered yet. */
   handle(exchange: HttpExchange): void | Promise<void>;
+  /** Takes the connection over. Without it such requests are refused. */
+  upgrade?(upgrade: HttpUpgrade): void;
 }
 
 interface ExchangeParts {

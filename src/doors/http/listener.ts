@@ -1,17 +1,23 @@
 /** The one HTTP listener that all HTTP doors share. */
 import { randomBytes } from "node:crypto";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import { type Clock, systemClock } from "../../model/clock.ts";
+import type { Caller } from "../../model/caller.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/http-config.ts";
+import { unknownToken } from "./authenticator.ts";
 import { refuseBadRequests } from "./bad-requests.ts";
 import { type Entrance, type EntranceParts, makeEntrance } from "./entrance.ts";
 import { type HttpRoute, RouteTable } from "./exchange.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
-import { writeHubFile } from "./hub-file.ts";
+import { writeHubFile } from "../../hub/hub-file.ts";
 import { LastAnswers } from "./last-answers.ts";
+import { type LoginEvent, loginLink, loginRoutes } from "./login/login-routes.ts";
+import { PageLogins } from "./login/page-logins.ts";
 import { ownRoutes } from "./own-routes.ts";
-import { RequestPath } from "./request-path.ts";
+import { baseOf, RequestPath } from "./request-path.ts";
+import { parseTarget } from "./target.ts";
+import { Upgrades } from "./upgrades.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -33,12 +39,16 @@ export interface ListenerOptions {
   readonly clock?: Clock;
   /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
   readonly home?: string;
+  /** Somebody got a link to the page, logged in or logged out. */
+  readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }
 
 export interface HttpListener {
   /** Where this machine reaches it, without a slash at the end. */
   readonly url: string;
   readonly port: number;
+  /** An address that logs a browser in as the hub's owner, once. */
+  loginLink(): string;
   /** Takes no new connection and is no longer ready. Requests on open connections still go on. */
   stopAccepting(): void;
   /** Tokens, names, origins and limits hold from the next request on. What needs a restart is warned about. */
@@ -68,7 +78,9 @@ class Listener implements HttpListener {
   readonly #answers = new LastAnswers();
   readonly #parts: EntranceParts;
   readonly #routes: RouteTable;
+  readonly #logins: PageLogins;
   #server: Server | undefined;
+  #upgrades: Upgrades | undefined;
   #path: RequestPath | undefined;
   #callsPerMinute: number;
   #port = 0;
@@ -83,6 +95,7 @@ class Listener implements HttpListener {
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#callsPerMinute = options.callsPerMinute;
+    this.#logins = new PageLogins(options.clock ?? systemClock);
     const guarded = new RouteTable(options.routes);
     this.#routes = new RouteTable([
       ...ownRoutes({
@@ -90,6 +103,14 @@ class Listener implements HttpListener {
         index: options.index,
         entrance: () => this.#entrance(),
         isGuarded: (path) => (guarded.find(path)?.access ?? "public") !== "public",
+      }),
+      ...loginRoutes({
+        logins: this.#logins,
+        http: () => this.#entrance().http,
+        port: () => this.#port,
+        identify: (token) => this.#ofToken(token),
+        baseOf: ({ request }) => baseOf(this.#entrance(), request),
+        onLogin: options.onLogin,
       }),
       ...options.routes,
     ]);
@@ -114,12 +135,17 @@ class Listener implements HttpListener {
     return `http://${host.includes(":") ? "[::1]" : "127.0.0.1"}:${this.#port}`;
   }
 
+  loginLink(): string {
+    return loginLink(this.#options.http.publicUrl?.replace(/\/$/, "") ?? this.url, this.#logins);
+  }
+
   async open(): Promise<void> {
     const { http } = this.#options;
     const { clock, warn } = this.#parts;
     const entrance = await makeEntrance(http, this.#callsPerMinute, this.#parts);
     const mask = (text: string): string => this.#options.redactor.mask(text);
-    const path = new RequestPath({ entrance, routes: this.#routes, clock, mask, warn });
+    const [logins, port] = [this.#logins, () => this.#port];
+    const path = new RequestPath({ entrance, routes: this.#routes, clock, mask, warn, logins, port });
     this.#path = path;
     const server = this.#makeServer(path, http);
     this.#server = server;
@@ -165,6 +191,7 @@ class Listener implements HttpListener {
     this.#stopWatch();
     if (this.#server?.listening === true) this.#server.close();
     this.#server?.closeAllConnections();
+    this.#upgrades?.destroyAll();
     await this.#ended;
     await this.#removeFile();
   }
@@ -182,6 +209,22 @@ class Listener implements HttpListener {
     });
   }
 
+  /** Only a token that is known by itself: whoever is let in without one needs no login. */
+  async #ofToken(token: string): Promise<Caller> {
+    const caller = await this.#entrance().authenticator.identify(`Bearer ${token}`);
+    if (caller !== undefined && caller.key !== "local") return caller;
+    throw unknownToken();
+  }
+
+  /** An address that is refused for how it is written is refused as any other request. */
+  #takesOver({ url = "" }: IncomingMessage): boolean {
+    try {
+      return this.#routes.find(parseTarget(url).path)?.upgrade !== undefined;
+    } catch {
+      return false;
+    }
+  }
+
   #entrance(): Entrance {
     if (this.#path === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
     return this.#path.entrance;
@@ -189,6 +232,12 @@ class Listener implements HttpListener {
 
   #makeServer(path: RequestPath, { limits }: HttpConfig): Server {
     const answers = this.#answers;
+    const upgrades = new Upgrades({
+      answers,
+      takesOver: (request) => this.#takesOver(request),
+      take: (request, response, takeover) => path.take(request, response, takeover),
+    });
+    this.#upgrades = upgrades;
     const server = createServer(
       {
         maxHeaderSize: limits.headerBytes,
@@ -196,12 +245,14 @@ class Listener implements HttpListener {
         keepAlive: true,
         keepAliveInitialDelay: PROBE_AFTER_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
+        shouldUpgradeCallback: upgrades.shouldUpgrade,
       },
       (request, response) => {
         answers.begin(request.socket, response);
         path.take(request, response);
       },
     );
+    upgrades.listen(server);
     // Above the count Node drops headers in silence; their size is bounded anyway.
     server.maxHeadersCount = 0;
     bound(server, limits);

@@ -54,6 +54,6 @@ export function refuseMethod({ request, response }: HttpExchange, allowed: reado
   sendError(response, error, { status: 405, headers: { allow: allowed.join(", ") } });
 }
 
-export function nothingAt(path: string): ToolcribError {
-  return new ToolcribError("not_found", `There is nothing at ${path}.`);
+export function nothingAt(path: string, hint?: string): ToolcribError {
+  return new ToolcribError("not_found", `There is nothing at ${path}.`, { hint });
 }

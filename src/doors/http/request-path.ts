@@ -12,12 +12,21 @@ import { type Challenge, challengeHeader } from "./challenge.ts";
 import { answerOptions } from "./cors.ts";
 import type { Entrance } from "./entrance.ts";
 import { Exchange, type HttpRoute, type RouteTable } from "./exchange.ts";
+import { offeredProtocol, pageKeys } from "./login/page-cookie.ts";
+import { PageLogins, type PageSession } from "./login/page-logins.ts";
 import { METADATA_PATH, scopeNames } from "./oauth/resource.ts";
 import { addressKey, RateLimit } from "./rate-limit.ts";
 import { parseTarget, type Target } from "./target.ts";
+import type { Takeover } from "./upgrades.ts";
 
 /** Behind a public route, where nobody has asked who it is. */
 const ANYBODY: Caller = { key: "anybody", owner: false, scopes: new Set() };
+
+/** Who came in, and the login of the page by which they did. */
+interface Admission {
+  readonly caller: Caller;
+  readonly session?: PageSession | undefined;
+}
 
 interface Visit {
   readonly request: IncomingMessage;
@@ -25,6 +34,8 @@ interface Visit {
   readonly entrance: Entrance;
   readonly target: Target;
   readonly route: HttpRoute;
+  readonly takeover?: Takeover | undefined;
+  session?: PageSession | undefined;
 }
 
 interface RequestPathOptions {
@@ -34,13 +45,16 @@ interface RequestPathOptions {
   /** Takes secrets out of a message. */
   readonly mask: (text: string) => string;
   readonly warn: (message: string) => void;
+  /** Who is logged in on the web page. */
+  readonly logins: PageLogins;
+  readonly port: () => number;
 }
 
 export class RequestPath {
   readonly #options: RequestPathOptions;
   readonly #rate: RateLimit;
   /** Who the answers under way are for. */
-  readonly #callers = new WeakMap<ServerResponse, Caller>();
+  readonly #callers = new WeakMap<ServerResponse, Admission>();
   #entrance: Entrance;
 
   constructor(options: RequestPathOptions) {
@@ -60,7 +74,7 @@ export class RequestPath {
   }
 
   /** Never throws. */
-  take(request: IncomingMessage, response: ServerResponse): void {
+  take(request: IncomingMessage, response: ServerResponse, takeover?: Takeover): void {
     try {
       const entrance = this.#entrance;
       if (!admitted(request, response, entrance.hosts)) return;
@@ -71,21 +85,21 @@ export class RequestPath {
       const target = parseTarget(request.url ?? "");
       const route = this.#options.routes.find(target.path);
       if (route === undefined) throw new ToolcribError("not_found", `There is nothing at ${target.path}.`);
-      this.#identify({ request, response, entrance, target, route });
+      this.#identify({ request, response, entrance, target, route, takeover });
     } catch (error) {
       this.#fail(request, response, error);
     }
   }
 
   #identify(visit: Visit): void {
-    const { request, response, entrance, route } = visit;
+    const { request, response, route } = visit;
     if (route.access === "public") {
       if (!this.#tooMany(visit, addressOf(request))) this.#hand(visit, ANYBODY);
       return;
     }
     let found: Caller | undefined | Promise<Caller>;
     try {
-      found = entrance.authenticator.identify(request.headers.authorization);
+      found = this.#credentials(visit);
     } catch (error) {
       this.#stranger(visit, error);
       return;
@@ -102,6 +116,30 @@ export class RequestPath {
       .catch((error: unknown) => this.#fail(request, response, error));
   }
 
+  /** The Authorization header, else that of a browser's WebSocket, else the cookie of the page. */
+  #credentials(visit: Visit): Caller | undefined | Promise<Caller> {
+    const { request, entrance, takeover } = visit;
+    const { authenticator, http } = entrance;
+    const { authorization } = request.headers;
+    if (authorization !== undefined) return authenticator.identify(authorization);
+    const token = takeover && offeredProtocol(request.headers["sec-websocket-protocol"], "bearer.");
+    if (token !== undefined) return authenticator.identify(`Bearer ${token}`);
+    const { logins, port } = this.#options;
+    const keys = request.headers.cookie === undefined ? undefined : pageKeys(request, http, port());
+    const session = keys && logins.find(keys);
+    if (session === undefined || !this.#admits({ caller: session.caller, session })) {
+      return authenticator.identify(undefined);
+    }
+    visit.session = session;
+    return session.caller;
+  }
+
+  #admits({ caller, session }: Admission): boolean {
+    const { logins, clock } = this.#options;
+    if (session !== undefined && !logins.has(session)) return false;
+    return PageLogins.isOfLink(caller) || this.#entrance.authenticator.stillAdmits(caller, clock.now());
+  }
+
   #proceed(visit: Visit, caller: Caller | undefined): void {
     const { access } = visit.route;
     if (caller === undefined) {
@@ -110,10 +148,14 @@ export class RequestPath {
     }
     if (this.#tooMany(visit, `caller ${caller.key}`)) return;
     if (access === "public" || caller.scopes.has(access)) this.#hand(visit, caller);
-    // Who showed no token, because none is needed otherwise, has no scope to widen: a token is what is missing.
-    else if (caller.key === "local") {
+    else this.#refuse(visit, caller, access);
+  }
+
+  /** Who showed no token, because none is needed otherwise, has no scope to widen: a token is what is missing. */
+  #refuse(visit: Visit, caller: Caller, scope: Scope): void {
+    if (caller.key !== "local") refuseScope(visit, scope);
+    else
       this.#stranger(visit, new ToolcribError("unauthorized", "This needs the hub's own token.", { hint: HUB_HINT }));
-    } else refuseScope(visit, access);
   }
 
   /** Attempts count per address; callers with a valid token are not held up by others who have none. */
@@ -138,8 +180,8 @@ export class RequestPath {
 
   /** Whether an answer that is under way goes to somebody who would not be let in any more. */
   isForStranger(response: ServerResponse): boolean {
-    const caller = this.#callers.get(response);
-    return caller !== undefined && !this.entrance.authenticator.stillAdmits(caller, this.#options.clock.now());
+    const admission = this.#callers.get(response);
+    return admission !== undefined && !this.#admits(admission);
   }
 
   #tooMany({ response }: Visit, key: string): boolean {
@@ -158,17 +200,39 @@ export class RequestPath {
     const { request, response, route, target, entrance } = visit;
     // The client may have left while its token was looked at, and no route would learn of it any more.
     if (response.closed || response.destroyed) return;
+    if (visit.takeover !== undefined) {
+      this.#handOver(visit, visit.takeover, caller);
+      return;
+    }
     const exchange = new Exchange({
       request,
       response,
       target,
       caller,
       bodyBytes: entrance.http.limits.bodyBytes,
-      refuseScope: (scope) => refuseScope(visit, scope),
+      refuseScope: (scope) => this.#refuse(visit, caller, scope),
     });
-    if (route.access !== "public") this.#callers.set(response, caller);
+    if (route.access !== "public") this.#callers.set(response, { caller, session: visit.session });
     const handled = route.handle(exchange);
     if (handled instanceof Promise) handled.catch((error: unknown) => this.#fail(request, response, error));
+  }
+
+  #handOver(visit: Visit, { socket, head }: Takeover, caller: Caller): void {
+    const { request, response, route, target, entrance, session } = visit;
+    if (route.upgrade === undefined) {
+      throw new ToolcribError("invalid_arguments", `No other protocol is spoken at ${target.path}.`);
+    }
+    // From here on the answer is the route's own.
+    response.detachSocket(request.socket);
+    route.upgrade({
+      request,
+      socket,
+      head,
+      query: new URLSearchParams(target.search),
+      caller,
+      base: baseOf(entrance, request),
+      stillAdmitted: () => this.#admits({ caller, session }),
+    });
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {

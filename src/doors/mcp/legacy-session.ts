@@ -104,6 +104,11 @@ export class LegacySession {
     this.#running.get(id)?.abort();
   }
 
+  /** Whoever runs the hub has ended it: the client has to begin anew. */
+  get isOver(): boolean {
+    return this.#session?.closed === true;
+  }
+
   get isReady(): boolean {
     return this.#isReady && !this.#closed;
   }

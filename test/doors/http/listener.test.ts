@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { HttpRoute } from "../../../src/doors/http/exchange.ts";
-import { type HubRecord, readHubFiles, writeHubFile } from "../../../src/doors/http/hub-file.ts";
+import { type HubRecord, readHubFiles, writeHubFile } from "../../../src/hub/hub-file.ts";
 import { place, temporaryHome } from "./support.ts";
 
 describe("[gate-11a] the listener's life", () => {

@@ -62,6 +62,10 @@ export class HttpSession implements OpenSession {
     return this.running > 0 || this.#own.isConnected;
   }
 
+  get isOver(): boolean {
+    return this.legacy.isOver === true;
+  }
+
   /** Whether the client knows events without data, which it can resume from. */
   get canPrime(): boolean {
     return (this.legacy.version ?? "") >= PRIMING_SINCE;

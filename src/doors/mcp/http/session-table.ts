@@ -9,6 +9,8 @@ export interface OpenSession {
   usedAt: number;
   /** A stream is open or a request runs: that counts as use. */
   readonly isBusy: boolean;
+  /** It was ended from elsewhere, and is as unknown as one that never was. */
+  readonly isOver?: boolean;
   /** Lets go of what is not needed any more. */
   sweep(now: number): void;
   close(): void;
@@ -60,7 +62,7 @@ export class SessionTable {
     const session = this.#sessions.get(id);
     if (session === undefined || session.key !== key) return undefined;
     const now = this.#clock.now();
-    if (!session.isBusy && now - session.usedAt >= this.#limits.sessionIdleMs) {
+    if (session.isOver === true || (!session.isBusy && now - session.usedAt >= this.#limits.sessionIdleMs)) {
       this.end(session);
       return undefined;
     }

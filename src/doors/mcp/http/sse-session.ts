@@ -42,6 +42,10 @@ export class SseSession implements OpenSession, Outlet {
     this.#connection.named("endpoint", endpoint);
   }
 
+  get isOver(): boolean {
+    return this.legacy.isOver === true;
+  }
+
   send(message: Encoded): void {
     this.#connection.send(message);
   }

@@ -9,7 +9,8 @@ import type { LegacySession } from "../legacy-session.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import type { SessionTable } from "./session-table.ts";
 
-export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close">;
+export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close"> &
+  Partial<Pick<LegacySession, "isOver">>;
 
 /** What a transport needs of the door. */
 export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {

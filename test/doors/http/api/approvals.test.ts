@@ -1,27 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { approvalRoutes } from "../../../src/doors/http/approvals.ts";
-import type { AskAnswer, AskRequest } from "../../../src/model/ask.ts";
-import { Redactor } from "../../../src/secrets/redactor.ts";
-import { type Place, place } from "./support.ts";
-import { askRequest } from "./ask-request.ts";
+import type { AskAnswer, AskRequest } from "../../../../src/model/ask.ts";
+import { Redactor } from "../../../../src/secrets/redactor.ts";
+import { type Place, place } from "../support.ts";
+import { askRequest } from "../ask-request.ts";
+import { approvalRoutes } from "./approval-routes.ts";
 
 const BOSS = "boss-token-0123456789";
 const USER = "user-token-0123456789";
 
 async function scene(...waiting: AskRequest[]): Promise<Place & { answers: [string, AskAnswer][] }> {
-  const answers: [string, AskAnswer][] = [];
   const redactor = new Redactor();
   redactor.addCredential("s3cret-value-of-a-tool");
-  const hub = {
-    asked: () => waiting,
-    answer: (id: string, answer: AskAnswer) => {
-      if (!waiting.some((request) => request.id === id)) return false;
-      answers.push([id, answer]);
-      return true;
-    },
-  };
+  const { routes, answers } = approvalRoutes(waiting, redactor);
   const auth = { tokens: [{ token: BOSS, scopes: ["admin"] }, { token: USER }] };
-  return { ...(await place({ auth }, { routes: approvalRoutes(hub, redactor), redactor })), answers };
+  return { ...(await place({ auth }, { routes, redactor })), answers };
 }
 
 describe("[gate-10c] the approvals endpoint", () => {
@@ -89,7 +81,9 @@ describe("[gate-10c] the approvals endpoint", () => {
     const long = "z".repeat(60_000);
     const { ask } = await scene(askRequest("a1", { arguments: { long, key: "s3cret-value-of-a-tool" } }));
     const one = await ask("/api/v1/approvals/a1", { token: BOSS });
-    expect(one.json<object>()).toEqual({ approval: askRequest("a1", { arguments: { long, key: "[redacted]" } }) });
+    expect(one.json<object>()).toMatchObject({
+      approval: askRequest("a1", { arguments: { long, key: "[redacted]" } }),
+    });
     expect((await ask("/api/v1/approvals/a1", { token: USER })).status).toBe(403);
     expect((await ask("/api/v1/approvals/zz", { token: BOSS })).status).toBe(404);
   });
@@ -108,7 +102,7 @@ describe("[gate-10c] the approvals endpoint", () => {
     const text = (await ask("/api/v1/approvals", { token: BOSS })).text;
     expect(text).not.toContain("s3cret");
     const { approvals } = JSON.parse(text) as { approvals: AskRequest[] };
-    const [first, second] = approvals;
+    const [second, first] = approvals;
     expect(Object.keys(first?.arguments ?? {})).toEqual(["__proto__", "n", "text", "edge", "short"]);
     expect(first).toMatchObject({
       shortened: true,
@@ -131,10 +125,10 @@ describe("[gate-10c] the approvals endpoint", () => {
       ...Array.from({ length: 100 }, (_, n) => askRequest(`k${n}`, { arguments: keys })),
       askRequest("huge", { arguments: huge }),
     );
-    const answer = await ask("/api/v1/approvals", { token: BOSS });
+    const answer = await ask("/api/v1/approvals?limit=1000", { token: BOSS });
     expect(answer.text.length).toBeLessThan(100 * 10_000);
     const { approvals } = answer.json<{ approvals: AskRequest[] }>();
-    expect(approvals[0]?.arguments["…"]).toMatch(/^2\d\d\d more keys$/);
-    expect(approvals.at(-1)?.arguments).toEqual({ a: "… 2200002 characters of JSON", b: 1 });
+    expect(approvals.at(-1)?.arguments["…"]).toMatch(/^2\d\d\d more keys$/);
+    expect(approvals[0]?.arguments).toEqual({ a: "… 2200002 characters of JSON", b: 1 });
   });
 });

@@ -1,0 +1,23 @@
+import type { Caller } from "../../../model/caller.ts";
+import type { SessionOptions } from "../../../sessions/session.ts";
+
+export interface SessionExtras {
+  /** The command that says yes to a call that waits for it; without it such calls are denied. */
+  readonly approveCommand?: (approvalId: string) => string;
+}
+
+/** A socket has a hub session of its own, which ends with it. */
+export function socketSession(
+  { owner, role, user, scopes }: Caller,
+  { approveCommand }: SessionExtras,
+): SessionOptions {
+  return {
+    door: "websocket",
+    owner,
+    // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
+    decidesForAll: scopes.has("admin"),
+    ...(role === undefined ? {} : { role }),
+    ...(user === undefined ? {} : { user }),
+    ...(approveCommand === undefined ? {} : { approveCommand }),
+  };
+}

@@ -1,0 +1,123 @@
+/** The events as server-sent events, for programs that only listen. */
+import type { ServerResponse } from "node:http";
+import { API_PATH } from "../../../contract/rest.ts";
+import type { Caller } from "../../../model/caller.ts";
+import { type Clock, systemClock } from "../../../model/clock.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import type { Session } from "../../../sessions/session.ts";
+import type { HttpExchange, HttpRoute } from "../exchange.ts";
+import { nothingAt, refuseMethod } from "../own-routes.ts";
+import type { EventFeed, Receiver } from "./event-feed.ts";
+import { filterOfQuery } from "./event-filter.ts";
+import type { Frame } from "./numbered-event.ts";
+import { eventId, resumePoint } from "./resume-point.ts";
+
+export const EVENTS_PATH = `${API_PATH}/events`;
+
+/** More than this may not wait for a client that does not read. One event may come on top. */
+const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
+const BEAT_MS = 15_000;
+/** How long a client shall wait before it opens a cut stream again. */
+const RETRY_MS = 1000;
+
+const HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+  "x-content-type-options": "nosniff",
+};
+
+export interface StreamParts {
+  readonly feed: EventFeed;
+  /** The hub session whose view a caller has. */
+  readonly sessionOf: (caller: Caller) => Session;
+  /** How many there may be. */
+  readonly streams: () => number;
+  readonly clock?: Clock;
+}
+
+export interface EventStreams {
+  readonly routes: readonly HttpRoute[];
+  readonly size: number;
+  close(): void;
+}
+
+export function openEventStreams(parts: StreamParts): EventStreams {
+  return new Streams(parts);
+}
+
+class Streams implements EventStreams {
+  readonly #parts: StreamParts;
+  readonly #open = new Set<ServerResponse>();
+  #stopBeat: (() => void) | undefined;
+
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+  }
+
+  readonly routes: readonly HttpRoute[] = [
+    { path: EVENTS_PATH, access: "read", handle: (exchange) => this.#handle(exchange) },
+  ];
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  close(): void {
+    this.#stopBeat?.();
+    for (const response of this.#open) response.end(": the hub stops\n\n");
+  }
+
+  #handle(exchange: HttpExchange): void {
+    const { request, response, path, query, caller } = exchange;
+    if (path !== EVENTS_PATH) throw nothingAt(path);
+    if (request.method !== "GET") {
+      refuseMethod(exchange, ["GET"]);
+      return;
+    }
+    const { feed, sessionOf, streams } = this.#parts;
+    if (this.#open.size >= streams()) {
+      throw new ToolcribError("server_unavailable", "There are too many open event streams.", {
+        hint: "http.limits.streams sets how many there may be.",
+      });
+    }
+    const lastId = request.headers["last-event-id"];
+    const from = resumePoint(query, typeof lastId === "string" && lastId !== "" ? lastId : undefined);
+    const receiver: Receiver = {
+      caller,
+      session: sessionOf(caller),
+      wants: filterOfQuery(query),
+      send: (frame) => this.#send(response, frame),
+    };
+    response.writeHead(200, HEADERS);
+    const hello = JSON.stringify(feed.hello());
+    // With it a client that missed nothing yet can go on from here; one that resumes has a number of its own.
+    const id = from === undefined ? `id: ${eventId(feed.epoch, feed.seq)}\n` : "";
+    response.write(`retry: ${RETRY_MS}\n${id}event: hello\ndata: ${hello}\n\n`);
+    if (from !== undefined) feed.replay(receiver, from);
+    const stop = feed.subscribe(receiver);
+    this.#open.add(response);
+    response.once("close", () => {
+      stop();
+      this.#open.delete(response);
+    });
+    this.#stopBeat ??= (this.#parts.clock ?? systemClock).after(BEAT_MS, () => this.#beat());
+  }
+
+  #send(response: ServerResponse, { type, position, text }: Frame): void {
+    write(response, `id: ${eventId(this.#parts.feed.epoch, position)}\nevent: ${type}\ndata: ${text}\n\n`);
+  }
+
+  /** Nothing is added while something waits: the listener's timeout must be able to see that nobody reads. */
+  #beat(): void {
+    for (const response of this.#open) if (response.writableLength === 0) write(response, ":\n\n");
+    const clock = this.#parts.clock ?? systemClock;
+    this.#stopBeat = this.#open.size === 0 ? undefined : clock.after(BEAT_MS, () => this.#beat());
+  }
+}
+
+function write(response: ServerResponse, text: string): void {
+  if (response.destroyed || response.writableEnded) return;
+  if (response.writableLength > MAX_UNSENT_BYTES) response.destroy();
+  else response.write(text);
+}

@@ -1,0 +1,136 @@
+/** An event with its number, encoded once for everybody who gets the same of it. */
+import type { EventName } from "../../../contract/socket.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import type { View } from "../../../hub/view.ts";
+import type { Caller } from "../../../model/caller.ts";
+import type { Session } from "../../../sessions/session.ts";
+import { EVENTS } from "../../../contract/socket.ts";
+import type { FeedEvent, Fields } from "./feed-event.ts";
+import { seesServer, seesSkill } from "./seen-servers.ts";
+
+/** One frame, ready for a wire. */
+export class Frame {
+  readonly type: EventName;
+  readonly text: string;
+  /** The number from which a receiver can go on who has this. */
+  readonly position: number;
+  #bytes: Buffer | undefined;
+
+  private constructor(type: EventName, fields: object, position: number, seq?: number) {
+    this.type = type;
+    this.position = position;
+    this.text = JSON.stringify(seq === undefined ? { type, ...fields } : { seq, type, ...fields });
+  }
+
+  static numbered(seq: number, type: EventName, fields: object): Frame {
+    return new Frame(type, fields, seq, seq);
+  }
+
+  /** Said to one receiver, so it has no number of its own. */
+  static lost(from: number, to: number): Frame {
+    const fields: Fields<"events.lost"> = { from, to };
+    return new Frame("events.lost", fields, to);
+  }
+
+  /** The same bytes for every socket. */
+  get bytes(): Buffer {
+    return (this.#bytes ??= Buffer.from(this.text));
+  }
+}
+
+export interface Beholder {
+  readonly caller: Caller;
+  readonly session: Session;
+}
+
+interface Sight {
+  readonly config: LoadedConfig;
+  view(session: Session): View;
+}
+
+export class NumberedEvent {
+  readonly seq: number;
+  readonly #event: FeedEvent;
+  readonly #whole: Frame;
+  readonly #parts = new Map<string, Frame>();
+  /** By view, which sessions that see the same share. */
+  readonly #byView = new WeakMap<View, Frame>();
+
+  constructor(seq: number, event: FeedEvent) {
+    this.seq = seq;
+    this.#event = event;
+    this.#whole = Frame.numbered(seq, event.type, event.fields);
+  }
+
+  get type(): EventName {
+    return this.#event.type;
+  }
+
+  get size(): number {
+    return this.#whole.text.length;
+  }
+
+  /** What somebody gets of it; undefined if it is not for them. */
+  for(beholder: Beholder, sight: Sight): Frame | undefined {
+    const { type, concern } = this.#event;
+    const { caller, session } = beholder;
+    const isOperator = caller.scopes.has("admin");
+    if (EVENTS[type].scope === "admin") {
+      if (isOperator) return this.#whole;
+      return concern.session === session.id ? this.#ofOwn(session, sight) : undefined;
+    }
+    if (concern.server !== undefined && !seesServer(sight.config, session, concern.server)) return undefined;
+    if (concern.skill !== undefined && !seesSkill(sight.config, session, concern.skill)) return undefined;
+    if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.view(session));
+    if (type === "skills.batch.imported" || type === "openclaw.batch.imported") {
+      return isOperator && session.role === undefined ? this.#whole : this.#ofBatch(this.#event.fields, session, sight);
+    }
+    return this.#whole;
+  }
+
+  /** Of a call to what its caller may not see, they hear what they would of one to what is not there. */
+  #ofOwn(session: Session, { config }: Sight): Frame {
+    const event = this.#event;
+    if (event.type !== "call.started" && event.type !== "call.finished") return this.#whole;
+    const { fields } = event;
+    const isMissing = "outcome" in fields && fields.outcome === "not_found";
+    const spec = config.servers.find(({ id }) => id === fields.serverId);
+    const isHidden = spec !== undefined && !seesServer(config, session, { id: spec.id, spec });
+    if (!isHidden && !isMissing) return this.#whole;
+    const shown = { ...fields, serverId: null, ...("decision" in fields ? { decision: "none" } : {}) };
+    return Frame.numbered(this.seq, this.type, shown);
+  }
+
+  #ofTools(fields: Fields<"mcp.tools.discovered">, view: View): Frame {
+    let frame = this.#byView.get(view);
+    if (frame === undefined) {
+      const visible = namesIn(view);
+      const tools = fields.tools.filter(({ name }) => visible.has(name));
+      frame =
+        tools.length === fields.tools.length ? this.#whole : Frame.numbered(this.seq, this.type, { ...fields, tools });
+      this.#byView.set(view, frame);
+    }
+    return frame;
+  }
+
+  /** What could not be imported, and from where, concerns the operator alone. */
+  #ofBatch(fields: Fields<"skills.batch.imported">, session: Session, { config }: Sight): Frame | undefined {
+    const imported = fields.imported.filter(({ name }) => seesSkill(config, session, name));
+    if (imported.length === 0) return undefined;
+    const key = JSON.stringify(imported.map(({ skillId }) => skillId));
+    let frame = this.#parts.get(key);
+    if (frame === undefined) {
+      const shown = { imported, failed: [], totalScanned: imported.length };
+      this.#parts.set(key, (frame = Frame.numbered(this.seq, this.type, shown)));
+    }
+    return frame;
+  }
+}
+
+const names = new WeakMap<View, ReadonlySet<string>>();
+
+function namesIn(view: View): ReadonlySet<string> {
+  let known = names.get(view);
+  if (known === undefined) names.set(view, (known = new Set(view.tools.map(({ name }) => name))));
+  return known;
+}

@@ -1,0 +1,126 @@
+/** A real hub on a config file, with real servers, behind the real listener. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.ts";
+import { Operations } from "../../../../src/doors/http/api/operations.ts";
+import type { ApiParts } from "../../../../src/doors/http/api/operation.ts";
+import { apiRoutes } from "../../../../src/doors/http/api/rest/api-routes.ts";
+import { openListener } from "../../../../src/doors/http/listener.ts";
+import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
+import { openEventStreams } from "../../../../src/doors/http/live/event-streams.ts";
+import { createHub } from "../../../../src/hub/create.ts";
+import type { Hub } from "../../../../src/hub/hub.ts";
+import { systemClock } from "../../../../src/model/clock.ts";
+import type { ServerEntryInput } from "../../../../src/model/server-spec.ts";
+import { Redactor } from "../../../../src/secrets/redactor.ts";
+import type { ToolRegistry } from "../../../../src/tools/registry.ts";
+import { type Answer, ask } from "../support.ts";
+
+export const TOKENS = {
+  admin: "t0-0123456789-all",
+  call: "t1-0123456789-calls",
+  read: "t2-0123456789-reads",
+  reviewer: "t3-0123456789-of-rita",
+} as const;
+
+export type Who = keyof typeof TOKENS;
+
+export interface ApiScene {
+  readonly dir: string;
+  readonly home: string;
+  readonly file: string;
+  readonly hub: Hub;
+  readonly url: string;
+  /** Nobody at all with `null`. */
+  request(who: Who | null, method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface RequestOptions {
+  readonly body?: unknown;
+  /** Instead of `body`, as it is. */
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface SceneOptions {
+  readonly servers: Readonly<Record<string, ServerEntryInput>>;
+  /** Further keys of the config. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly commandLine?: ApiParts["commandLine"];
+  /** In-process tools. */
+  readonly registry?: ToolRegistry;
+  /** Without `http.auth` everybody on the machine is let in. */
+  readonly open?: boolean;
+}
+
+export async function apiScene(options: SceneOptions | ((dir: string) => SceneOptions)): Promise<ApiScene> {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-api-")));
+  const {
+    servers,
+    config = {},
+    env = {},
+    commandLine,
+    registry,
+    open = false,
+  } = typeof options === "function" ? options(dir) : options;
+  const home = join(dir, "home");
+  mkdirSync(home);
+  const file = join(dir, "toolcrib.json");
+  const tokens = Object.entries(TOKENS).map(([who, token]) =>
+    who === "reviewer"
+      ? { token, user: "rita", role: "reviewer", scopes: ["call"] }
+      : { token, user: who === "admin" ? "ops" : undefined, scopes: [who] },
+  );
+  const auth = open ? {} : { http: { auth: { tokens } } };
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, ...auth, ...config }, null, 2));
+
+  const redactor = new Redactor();
+  const whole = { ...process.env, ...env, TOOLCRIB_HOME: home };
+  const hub = await createHub(file, { home, env: whole, redactor, wait: true, ...(registry && { registry }) });
+  const parts: ApiParts = {
+    hub,
+    redactor,
+    version: "1.2.3",
+    env: whole,
+    ...(commandLine === undefined ? {} : { commandLine }),
+  };
+  const sessions = new CallerSessions(hub, systemClock, { approveCommand: (id) => `toolcrib approve ${id}` });
+  const feed = new EventFeed(hub, redactor);
+  const streams = openEventStreams({ feed, sessionOf: (caller) => sessions.of(caller), streams: () => 10 });
+  const listener = await openListener({
+    http: { ...hub.config.config.http, port: 0 },
+    callsPerMinute: 10_000,
+    routes: [...apiRoutes({ ...parts, operations: new Operations(parts), sessions }), ...streams.routes],
+    resolve: async (text) => text,
+    redactor,
+    warn: () => {},
+  });
+  const { url } = listener;
+  return {
+    dir,
+    home,
+    file,
+    hub,
+    url,
+    request(who, method, path, { body, text, headers = {} } = {}) {
+      const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+      return ask(`${url}/api/v1${path}`, {
+        method,
+        headers: { ...(sent === undefined ? {} : { "content-type": "application/json" }), ...headers },
+        ...(sent === undefined ? {} : { body: sent }),
+        ...(who === null ? {} : { token: TOKENS[who] }),
+      });
+    },
+    async close() {
+      streams.close();
+      sessions.close();
+      await listener.close();
+      feed.close();
+      await hub.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

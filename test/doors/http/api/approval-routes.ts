@@ -1,0 +1,53 @@
+/** The API of a hub at which calls wait, and nothing else is there. */
+import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.ts";
+import { Operations } from "../../../../src/doors/http/api/operations.ts";
+import type { ApiParts } from "../../../../src/doors/http/api/operation.ts";
+import type { OperatorHub } from "../../../../src/doors/http/api/operator-hub.ts";
+import { apiRoutes } from "../../../../src/doors/http/api/rest/api-routes.ts";
+import type { HttpRoute } from "../../../../src/doors/http/exchange.ts";
+import { Activity, type ActiveHub } from "../../../../src/hub/activity/activity.ts";
+import type { HubEvents } from "../../../../src/hub/events.ts";
+import type { AskAnswer, AskRequest } from "../../../../src/model/ask.ts";
+import { systemClock } from "../../../../src/model/clock.ts";
+import { Emitter } from "../../../../src/model/emitter.ts";
+import type { Redactor } from "../../../../src/secrets/redactor.ts";
+import { Session } from "../../../../src/sessions/session.ts";
+
+interface Asking {
+  readonly routes: HttpRoute[];
+  /** Those that were given, in their order. */
+  readonly answers: [string, AskAnswer][];
+}
+
+/** @param waiting In the order in which they were asked. */
+export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Asking {
+  const answers: [string, AskAnswer][] = [];
+  const events = new Emitter<HubEvents>();
+  const hub = {
+    asked: () => waiting,
+    answer(id: string, answer: AskAnswer) {
+      const request = waiting.find((each) => each.id === id);
+      if (request === undefined) return false;
+      waiting.splice(waiting.indexOf(request), 1);
+      answers.push([id, answer]);
+      events.emit("answer", { request, answer });
+      return true;
+    },
+  };
+  // Approvals are all that is asked of it.
+  const activeHub = hub as unknown as ActiveHub;
+  let now = 1_000_000;
+  const clock = { ...systemClock, now: () => now++ };
+  const mask = redactor.maskAll;
+  const activity = new Activity({ clock, events, mask, store: undefined, home: "", hub: () => activeHub });
+  for (const request of waiting) events.emit("ask", request);
+  const operatorHub = {
+    activity,
+    config: { config: { http: {} } },
+    openSession: () => new Session(),
+  } as unknown as OperatorHub;
+  const parts: ApiParts = { hub: operatorHub, redactor, version: "0" };
+  const operations = new Operations(parts);
+  const sessions = new CallerSessions(operatorHub, { now: () => 0, after: () => () => {} });
+  return { routes: apiRoutes({ ...parts, operations, sessions }), answers };
+}

@@ -1,0 +1,91 @@
+/** `toolcrib serve` in a process of its own, as an operator runs it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readHubFiles } from "../../src/hub/hub-file.ts";
+import { runProgram } from "../support/run-program.ts";
+import { MAIN } from "../support/main-program.ts";
+
+interface Found {
+  readonly url: string;
+  readonly token: string;
+  readonly login: string;
+}
+
+export class ServedHub {
+  readonly dir: string;
+  readonly home: string;
+  readonly url: string;
+  /** Has the scope `admin`. */
+  readonly token: string;
+  /** The link that it printed, which logs a browser in once. */
+  readonly loginLink: string;
+  readonly #child: ChildProcess;
+
+  private constructor(dir: string, child: ChildProcess, found: Found) {
+    this.dir = dir;
+    this.home = join(dir, "home");
+    this.#child = child;
+    this.url = found.url;
+    this.token = found.token;
+    this.loginLink = found.login;
+  }
+
+  static start(config: object): Promise<ServedHub> {
+    const dir = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-served-")));
+    writeFileSync(join(dir, "toolcrib.json"), JSON.stringify(config));
+    return ServedHub.#serve(dir, "0");
+  }
+
+  /** Another run at the same address, with the same home, after this one was stopped. */
+  again(): Promise<ServedHub> {
+    return ServedHub.#serve(this.dir, new URL(this.url).port);
+  }
+
+  static async #serve(dir: string, port: string): Promise<ServedHub> {
+    const [file, home] = [join(dir, "toolcrib.json"), join(dir, "home")];
+    const child = spawn(process.execPath, [MAIN, "serve", "--config", file, "--port", port, "--json"], {
+      env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: home },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let said = "";
+    let printed = "";
+    child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString("utf8")));
+    await new Promise<void>((ready, failed) => {
+      child.once("exit", () => failed(new Error(`serve ended: ${said}`)));
+      // It prints one JSON document when it listens.
+      child.stdout.on("data", (chunk: Buffer) => {
+        printed += chunk.toString("utf8");
+        if (/^\}/m.test(printed)) ready();
+      });
+    });
+    const [found] = await readHubFiles(home);
+    if (found === undefined) throw new Error("The hub left no file.");
+    // What `serve --json` prints.
+    const { login } = JSON.parse(printed) as { readonly login: string };
+    return new ServedHub(dir, child, { ...found, login });
+  }
+
+  /** Memory that the process holds, in bytes. */
+  async memory(): Promise<number> {
+    const { stdout } = await runProgram("ps", ["-o", "rss=", "-p", String(this.#child.pid)]);
+    return Number(stdout.trim()) * 1024;
+  }
+
+  /** Ends it as a service manager does, and gives its exit code. */
+  async stop(): Promise<number | null> {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null) return exitCode;
+    const exited = once(this.#child, "exit");
+    this.#child.kill("SIGTERM");
+    await exited;
+    return this.#child.exitCode;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
