@@ -180,7 +180,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: "check that every secret is found, or store one",
     arguments: [
       { syntax: "<action>", summary: "check, or set" },
-      { syntax: "[name...]", summary: "for set: the name; the value is asked for and not shown" },
+      {
+        syntax: "[name...]",
+        summary: "for set: the name, store/NAME for the hub's store; the value is asked for and not shown",
+      },
     ],
     options: [
       { flags: "--stdin", summary: "set: read the value from stdin" },
@@ -189,6 +192,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     examples: [
       "toolcrib secrets check",
       "toolcrib secrets set GITHUB_TOKEN",
+      "toolcrib secrets set store/GITHUB_TOKEN",
       "pass show github | toolcrib secrets set GITHUB_TOKEN --stdin",
     ],
     load: () => import("./commands/secrets.ts"),
@@ -298,6 +302,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/pins.ts"),
   },
   {
+    name: "login",
+    summary: "print a link that opens the web page of a running hub, once",
+    arguments: [],
+    options: [
+      { flags: "--hub <url>", summary: "address of the hub; the one that runs for this user if absent" },
+      { flags: "--token <token>", summary: "token with the scope admin; better in $TOOLCRIB_TOKEN" },
+    ],
+    load: () => import("./commands/login.ts"),
+  },
+  {
     name: "approve",
     summary: "show the calls of a running hub that wait for a yes, or answer one",
     arguments: [
@@ -330,11 +344,37 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/audit.ts"),
   },
   {
+    name: "backup",
+    summary: "save the state of the home and the store to one file, also while hubs run",
+    arguments: [{ syntax: "<file>", summary: "what to write, such as toolcrib-backup.tar.gz" }],
+    options: [
+      { flags: "--with-key", summary: "also store.key, which opens the encrypted secrets in it" },
+      force("replace a file of that name"),
+    ],
+    examples: ["toolcrib backup ~/toolcrib-backup.tar.gz"],
+    load: () => import("./commands/backup.ts"),
+  },
+  {
+    name: "restore",
+    summary: "bring back what backup saved",
+    arguments: [{ syntax: "<file>", summary: "as backup wrote it" }],
+    options: [force("also over state that is there, which is moved aside")],
+    examples: ["toolcrib restore ~/toolcrib-backup.tar.gz"],
+    load: () => import("./commands/restore.ts"),
+  },
+  {
     name: "schema",
     summary: "print the JSON Schema of the config, or of a skill's frontmatter",
     arguments: [],
     options: [{ flags: "--skill", summary: "of the frontmatter of SKILL.md" }],
     load: () => import("./commands/schema.ts"),
+  },
+  {
+    name: "openapi",
+    summary: "print the OpenAPI document of the HTTP API",
+    arguments: [],
+    options: [],
+    load: () => import("./commands/openapi.ts"),
   },
 ];
 
@@ -342,8 +382,5 @@ export const COMMANDS: readonly CommandEntry[] = [
 export const PLANNED: Readonly<Record<string, string>> = {
   acp: "the ACP agent over stdio",
   run: "the built-in agent",
-  backup: "save the state",
-  restore: "bring a saved state back",
   export: "deployment files",
-  openapi: "the OpenAPI document",
 };

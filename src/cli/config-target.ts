@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import type { EditResult } from "../config/edit-config.ts";
 import { expandTilde, findConfig, toolcribHome, userHome } from "../config/find-config.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
 import { MASK } from "../secrets/mask.ts";
 import type { Invocation } from "./command.ts";
@@ -66,11 +67,15 @@ export function maskCredential(line: string): string {
   );
 }
 
-/** Runs an edit of one server of the file; a server that stands in another file is a conflict that names it. */
+/**
+ * Runs an edit of one server of the file; a server that stands in another file is a conflict that names it.
+ * @param updates The same for a server that the store holds, whose entry is no file; null takes it out.
+ */
 export async function editOwnServer(
   invocation: Invocation,
   id: string,
   edit: (file: string) => Promise<EditResult>,
+  updates: JsonObject | null,
 ): Promise<{ file: string; result: EditResult }> {
   await recoverKilled(invocation);
   const file = targetFile(invocation);
@@ -81,16 +86,34 @@ export async function editOwnServer(
     if (!(error instanceof ToolcribError) || error.code !== "not_found") throw error;
     const elsewhere = await originElsewhere(invocation, id, file);
     if (elsewhere === undefined) throw error;
-    throw new ToolcribError("conflict", `The server "${id}" comes from ${elsewhere}, not from ${file}.`, {
+    const { origin, isStored } = elsewhere;
+    if (isStored) {
+      const { editStoredServer } = await import("./edit-stored-server.ts");
+      return { file: origin, result: await editStoredServer(invocation, id, updates) };
+    }
+    throw new ToolcribError("conflict", `The server "${id}" comes from ${origin}, not from ${file}.`, {
       hint: `Change it there, or name that file with --config.`,
-      details: { file: elsewhere },
+      details: { file: origin },
     });
   }
 }
 
-async function originElsewhere(invocation: Invocation, id: string, file: string): Promise<string | undefined> {
-  const config =
-    existsSync(file) || invocation.flags.text("config") === undefined ? await loadQuietly(invocation) : undefined;
-  const origin = config?.servers.find((spec) => spec.id === id)?.origin.file;
-  return origin === file ? undefined : origin;
+async function originElsewhere(
+  invocation: Invocation,
+  id: string,
+  file: string,
+): Promise<{ origin: string; isStored: boolean } | undefined> {
+  if (!existsSync(file) && invocation.flags.text("config") !== undefined) return undefined;
+  const config = await loadQuietly(invocation);
+  const origin = config.servers.find((spec) => spec.id === id)?.origin.file;
+  if (origin !== undefined) return origin === file ? undefined : { origin, isStored: false };
+  // Loaded here: commands that only edit a file need no store.
+  const { openCommandHome } = await import("./secrets/command-home.ts");
+  const home = await openCommandHome(invocation, config, false);
+  try {
+    const stored = await home.store?.servers.get(id);
+    return stored === undefined || home.store === undefined ? undefined : { origin: home.store.place, isStored: true };
+  } finally {
+    await home.close();
+  }
 }

@@ -10,11 +10,12 @@ import type { Invocation } from "./command.ts";
 const PATIENCE_MS = 5000;
 
 /** Costs a look at the home where there is nothing to do. An install of a living process is left alone. */
-export async function recoverKilled({ env, out }: Pick<Invocation, "env" | "out">): Promise<void> {
+export async function recoverKilled(invocation: Invocation): Promise<void> {
+  const { env, out } = invocation;
   const home = toolcribHome(env);
   if (!mayNeedRecovery(home)) return;
   try {
-    const restored = await recover(home, env);
+    const restored = await recover(invocation, home);
     if (restored.length > 0)
       out.warn(`A run that was killed left these half changed; they are as before: ${restored.join(", ")}`);
   } catch (error) {
@@ -25,18 +26,22 @@ export async function recoverKilled({ env, out }: Pick<Invocation, "env" | "out"
   }
 }
 
-async function recover(home: string, env: NodeJS.ProcessEnv): Promise<string[]> {
-  const [{ recoverInstall }, { hasKilled }] = await Promise.all([
+async function recover(invocation: Invocation, home: string): Promise<string[]> {
+  const [{ recoverInstall }, { hasKilled }, { withRegistry }] = await Promise.all([
     import("../hub/install/pending-install.ts"),
     import("../files/change-set/recover.ts"),
+    import("./skill/with-registry.ts"),
   ]);
-  const restored = await recoverInstall(home, env);
-  const until = performance.now() + PATIENCE_MS;
-  // Several clients may start their servers at once after a power cut. One of them undoes, and the others must not go on
-  // with what it has not got to yet.
-  while ((await hasKilled(changesDir(home))) && performance.now() < until) {
-    await delay(50);
-    restored.push(...(await recoverInstall(home, env)));
-  }
-  return restored;
+  return withRegistry(invocation, async (registry) => {
+    const place = { home, env: invocation.env, registry };
+    const restored = await recoverInstall(place);
+    const until = performance.now() + PATIENCE_MS;
+    // Several clients may start their servers at once after a power cut. One of them undoes, and the others must not go on
+    // with what it has not got to yet.
+    while ((await hasKilled(changesDir(home))) && performance.now() < until) {
+      await delay(50);
+      restored.push(...(await recoverInstall(place)));
+    }
+    return restored;
+  });
 }

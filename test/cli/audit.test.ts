@@ -1,11 +1,16 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import { describe, expect, it, vi } from "vitest";
-import { parseTime } from "../../src/cli/audit/time.ts";
+import { AuditIntake } from "../../src/hub/audit/intake.ts";
+import { systemClock } from "../../src/model/clock.ts";
+import { databaseFile, openStore } from "../../src/store/open-store.ts";
+import { parseTime } from "../../src/telemetry/audit/time.ts";
 import { AuditLog } from "../../src/telemetry/audit/log.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
 import type { AuditReport } from "../../src/telemetry/audit/verify.ts";
-import { callRecord, startRecord } from "../telemetry/audit-place.ts";
+import { callRecord } from "../support/call-record.ts";
+import { startRecord } from "../telemetry/audit-place.ts";
 import { type Workspace, workspace } from "./run-cli.ts";
 
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -116,7 +121,7 @@ describe("[guard-18c] toolcrib audit", () => {
     const place = filled();
     expect(await place.run(["audit", "verify"])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^ok: 1 chains, 5 lines/) as string,
+      stdout: expect.stringMatching(/^ok: 1 chain, 5 lines/) as string,
     });
     const [file = ""] = readdirSync(auditDir(place));
     const path = join(auditDir(place), file);
@@ -153,6 +158,54 @@ describe("[guard-18b] files that are gone", () => {
     const { code, stdout } = await place.runHere(["audit", "verify"]);
     expect(code).toBe(1);
     expect(stdout).toContain(`removed: ${files[0]}: the file is missing; heads.json knows it`);
+  });
+});
+
+describe("[oper-02c] [oper-03b] a log that is in the store", () => {
+  /** As a hub does it that runs a while later. */
+  async function takenIn(): Promise<Workspace> {
+    const place = filled();
+    const store = await openStore({ home: place.home });
+    if (store === undefined) throw new Error("no store");
+    const journal = new AuditLog({ dir: auditDir(place), isJournal: true });
+    const { audit, settings } = store;
+    const options = {
+      dir: auditDir(place),
+      store: audit,
+      settings,
+      journal,
+      clock: systemClock,
+      maxBytes: 1e8,
+      restMs: -1,
+    };
+    await new AuditIntake({ ...options, warn: (message) => expect.fail(message) }).takeIn();
+    journal.close();
+    await store.close();
+    expect(readdirSync(auditDir(place))).toEqual(["heads.json"]);
+    // What other processes write meanwhile is still in the folder.
+    const log = new AuditLog({ dir: auditDir(place) });
+    log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
+    log.close();
+    return place;
+  }
+
+  it("is shown, filtered and verified together with what is in the folder", async () => {
+    const place = await takenIn();
+    const shown = await place.runHere(["audit", "--json"]);
+    const all = shown.json<StoredRecord[]>().map(({ name }) => name);
+    expect(all).toEqual(["files__read", "git__push", "files__delete", "files__later"]);
+    const since = await place.runHere(["audit", "--json", "--since", "10m", "--tool", "files__*"]);
+    expect(since.json<StoredRecord[]>().map(({ name }) => name)).toEqual(["files__delete", "files__later"]);
+    expect(await place.runHere(["audit", "verify"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^ok: 2 chains, 8 lines/) as string,
+    });
+    const database = new Sqlite(databaseFile(place.home));
+    database.exec("update audit set line = replace(line, 'git__push', 'git__pull') where seq = 2");
+    database.close();
+    const broken = await place.runHere(["audit", "verify"]);
+    expect(broken.code).toBe(1);
+    expect(broken.stdout).toMatch(/changed: .*:3: the line is not what was written/);
   });
 });
 

@@ -53,7 +53,7 @@ describe("[spine-19d] status", () => {
     const table = await place.run(["status"]);
     expect(table.code).toBe(0);
     expect(table.stdout).toMatch(
-      /^ID +STATE +TRANSPORT +TOOLS +VERSION +TIME +REASON\nok +ready +stdio +12 +1\.0\.0 +\d+ ms/,
+      /^ID +STATE +TRANSPORT +TOOLS +VERSION +TIME +FROM +REASON\nok +ready +stdio +12 +1\.0\.0 +\d+ ms +\S+toolcrib\.json/,
     );
     expect(table.stdout).toMatch(/^broken +failed +stdio +- +- .*toolcrib-no-such-program/m);
   });

@@ -1,7 +1,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { MAIN, misbehaving, type Workspace, workspace } from "./run-cli.ts";
+import { MAIN } from "../support/main-program.ts";
+import { misbehaving, type Workspace, workspace } from "./run-cli.ts";
 
 function configured(): Workspace {
   const place = workspace();

@@ -7,12 +7,12 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
+import { MAIN, SOURCE_MAIN } from "../support/main-program.ts";
 
 // Each test starts several processes, which takes long on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = resolve(import.meta.dirname, "../..");
-export const MAIN = join(ROOT, "src/cli/main.ts");
 export const BIN = join(ROOT, "bin/toolcrib.js");
 
 export interface Finished {
@@ -69,7 +69,9 @@ export class Workspace {
   }
 
   start(args: readonly string[], options: RunOptions = {}): { child: ChildProcess; finished: Promise<Finished> } {
-    const child = spawn(process.execPath, [...(options.nodeArgs ?? []), options.main ?? MAIN, ...args], {
+    // Hooks into modules need the sources.
+    const main = options.main ?? (options.nodeArgs === undefined ? MAIN : SOURCE_MAIN);
+    const child = spawn(process.execPath, [...(options.nodeArgs ?? []), main, ...args], {
       cwd: this.dir,
       env: { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home, ...options.env },
       stdio: ["pipe", "pipe", "pipe"],

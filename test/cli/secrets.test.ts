@@ -7,7 +7,8 @@ import { describe, expect, it } from "vitest";
 import { readSecret } from "../../src/cli/secrets/read-secret.ts";
 import type { CheckedReference } from "../../src/cli/secrets/check-references.ts";
 import { VaultDouble } from "../doubles/vault.ts";
-import { MAIN, type Workspace, workspace } from "./run-cli.ts";
+import { MAIN } from "../support/main-program.ts";
+import { type Workspace, workspace } from "./run-cli.ts";
 
 /** No keychain, nor any other program, unless the test puts one there. */
 function withoutKeychain(place: Workspace, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {

@@ -2,13 +2,14 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
+import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
+import { ask } from "../doors/http/support.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
 const running: ChildProcess[] = [];
 const places: string[] = [];
 
@@ -108,6 +109,27 @@ describe("[gate-15a] serve", () => {
     expect([mcp.endsWith("/mcp"), sse.endsWith("/sse"), pid]).toEqual([true, true, served.child.pid]);
   });
 
+  it("[oper-07b] writes down who logs in, gets a link and logs out", async () => {
+    const served = new Served({}, ["--json"]);
+    await served.until("}");
+    const { mcp, login } = JSON.parse(served.stdout) as { mcp: string; login: string };
+    const url = new URL(mcp).origin;
+    const page = { origin: url, "x-toolcrib": "page" };
+    const body = JSON.stringify({ code: new URL(login).hash.slice("#login=".length) });
+    const answer = await ask(`${url}/api/v1/login`, { method: "POST", headers: page, body });
+    const cookie = String(answer.headers["set-cookie"]).split(";")[0] ?? "";
+    const headers = { ...page, cookie, "x-toolcrib": answer.json<{ pageKey: string }>().pageKey };
+    await ask(`${url}/api/v1/login-links`, { method: "POST", headers });
+    const log = await ask(`${url}/api/v1/audit?type=event&order=oldest`, { headers });
+    const { entries } = log.json<{ entries: { event: string; details: object }[] }>();
+    expect(entries.map(({ event, details }) => [event, details])).toEqual([
+      ["login", { by: "page 1" }],
+      ["login.link", { by: "page 1" }],
+    ]);
+    expect((await ask(`${url}/api/v1/logout`, { method: "POST", headers })).status).toBe(200);
+    expect((await ask(`${url}/api/v1/audit`, { headers })).status).toBe(401);
+  });
+
   it.each([
     [["--port", "x"], /--port must be a number/],
     [["--log-level", "loud"], /--log-level must be one of debug, info/],
@@ -131,6 +153,7 @@ describe("[gate-15b] the log", () => {
     await served.until('"message":"call"', "stderr");
     const lines = served.stderr.trim().split("\n");
     const records = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(records).toContainEqual(expect.objectContaining({ message: "server ready", server: "one" }));
     expect(records.find(({ message }) => message === "call")).toMatchObject({
       level: "debug",
       tool: "one__echo",

@@ -144,7 +144,7 @@ describe("[skill-05a] toolcrib skill import", () => {
     const unknown = await run("weather,wether");
     expect(unknown.code).toBe(1);
     expect(unknown.json()).toMatchObject({ error: { code: "not_found", hint: "Did you mean weather?" } });
-    expect(existsSync(registryFile(place))).toBe(false);
+    expect(existsSync(join(place.home, "toolcrib.db"))).toBe(false);
     expect(names((await run("weather, folder")).json<Result>().imported)).toEqual(["other", "weather"]);
     expect((await run("two/notes")).json<Result>().imported.map(({ path }) => path)).toEqual([
       join(place.dir, "skills/two/notes"),
@@ -354,7 +354,7 @@ describe("[skill-06b] imported skills", () => {
       /\n {2}id +openclaw-skill-tables\n/,
       /\n {2}version +1\.0\.0 by OpenClaw Community\n/,
       /\n {2}license +MIT\n/,
-      /\n {2}location +.*skills\/files\/openclaw-skill-tables\/[0-9a-f]{16}\n/,
+      /\n {2}location +.*skills\/files\/openclaw-skill-tables\/[0-9a-f]{16}-[0-9a-f]{8}\n/,
       /\n {2}tools +skill__tables\n/,
       /\n {2}requires +no-such-bin \(missing\)\n/,
       /\n {2}MCP servers\n {4}db: Reads tables\.\n {6}DB_URL \(required, secret\): Where it is\n/,
@@ -379,10 +379,10 @@ describe("[skill-06b] imported skills", () => {
     skill(place, "evil", { body: EVIL });
     rmSync(join(place.dir, "skills/gone"), { recursive: true });
     skill(place, "renamed", { name: "another" });
-    const before = readFileSync(registryFile(place), "utf8");
+    const before = (await place.runHere(["skill", "list", "--json"])).stdout;
     const dry = await place.runHere(["skill", "update", "--dry-run", "--json"]);
     expect(names(dry.json<{ updated: Entry[] }>().updated)).toEqual(["changed"]);
-    expect(readFileSync(registryFile(place), "utf8")).toBe(before);
+    expect((await place.runHere(["skill", "list", "--json"])).stdout).toBe(before);
 
     const done = await place.runHere(["skill", "update", "--json"]);
     expect(done.code).toBe(1);

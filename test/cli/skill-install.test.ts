@@ -7,7 +7,8 @@ import { isAlive } from "../../src/files/is-alive.ts";
 import { filesServer, memoryServer, put, treeOf, writeSkill } from "../hub/install/skills.ts";
 import { SKILL_TEXT, tgzOf, zipOf } from "../skills/fetch/archives.ts";
 import { addProgram, answered, environment, furnished, run, runReal } from "./furnished-home.ts";
-import { MAIN, type Workspace } from "./run-cli.ts";
+import { MAIN } from "../support/main-program.ts";
+import type { Workspace } from "./run-cli.ts";
 
 const TOKEN = "canary-recall-token-5521";
 

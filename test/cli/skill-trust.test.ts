@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesServer, MEMORY_SERVER, memoryServer, treeOf, writeSkill } from "../hub/install/skills.ts";
 import { answered, environment, furnished, run } from "./furnished-home.ts";
-import { MAIN } from "./run-cli.ts";
+import { MAIN } from "../support/main-program.ts";
 
 const AWS = "canary-aws-key-7719";
 

@@ -37,8 +37,13 @@ export function lineOf(entry: AuditEntry): string {
 
 function nameOf({ type, name, event, origin }: StoredRecord): string {
   if (type !== "event") return name ?? "-";
-  const about = name ?? (origin === undefined || origin === null ? undefined : `${origin.source} ${origin.name}`);
+  const about = name ?? (origin === undefined || origin === null ? undefined : originText(origin));
   return about === undefined ? (event ?? "-") : `${event ?? "-"} ${about}`;
+}
+
+/** What is about a server as a whole has its id twice. */
+function originText({ source, name }: NonNullable<StoredRecord["origin"]>): string {
+  return source === name ? source : `${source} ${name}`;
 }
 
 function decisionOf({ decision }: StoredRecord): string {

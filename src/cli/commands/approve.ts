@@ -1,4 +1,4 @@
-import { APPROVALS_PATH } from "../../doors/http/approvals.ts";
+import { API_PATH } from "../../contract/rest.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
 import type { AskAnswer, AskRequest } from "../../model/ask.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -8,6 +8,9 @@ import type { Invocation } from "../command.ts";
 import { findHub, type RemoteHub } from "../remote-hub.ts";
 import type { Column } from "../table.ts";
 
+const APPROVALS_PATH = `${API_PATH}/approvals`;
+/** The most that a hub gives at once. */
+const PAGE = 1000;
 const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
 /** Enough of an id to tell the waiting calls apart; less could be a slip of the finger. */
 const SHORTEST = 4;
@@ -92,11 +95,20 @@ function find(waiting: readonly AskRequest[], id: string): AskRequest {
   });
 }
 
+/** In the order in which they were asked. */
 async function readWaiting(hub: RemoteHub): Promise<AskRequest[]> {
-  const { approvals } = await hub.request("GET", APPROVALS_PATH);
-  // A hub gives what it has under this type; the id is what is acted upon.
-  if (Array.isArray(approvals) && approvals.every(isRequest)) return approvals;
-  throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no list of waiting calls.`);
+  const waiting: AskRequest[] = [];
+  let more = "";
+  do {
+    const { approvals, nextCursor } = await hub.request("GET", `${APPROVALS_PATH}?limit=${PAGE}${more}`);
+    // A hub gives what it has under this type; the id is what is acted upon.
+    if (!Array.isArray(approvals) || !approvals.every(isRequest)) {
+      throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no list of waiting calls.`);
+    }
+    waiting.push(...approvals);
+    more = typeof nextCursor === "string" && approvals.length > 0 ? `&cursor=${encodeURIComponent(nextCursor)}` : "";
+  } while (more !== "");
+  return waiting.toReversed();
 }
 
 function isRequest(value: unknown): value is AskRequest {

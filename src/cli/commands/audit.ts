@@ -1,35 +1,50 @@
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
+import { verifyAll } from "../../hub/audit/verify.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import { listFiles } from "../../telemetry/audit/files.ts";
+import type { StoredAudit } from "../../store/store.ts";
 import type { AuditFilter } from "../../telemetry/audit/filter.ts";
 import { type AuditEntry, readAudit } from "../../telemetry/audit/read.ts";
-import { type AuditProblem, verifyAudit } from "../../telemetry/audit/verify.ts";
+import { parseTime } from "../../telemetry/audit/time.ts";
+import type { AuditProblem } from "../../telemetry/audit/verify.ts";
+import { listLog } from "../../telemetry/audit/whole-log.ts";
 import { follow } from "../audit/follow.ts";
 import { jsonOf, lineOf, showTable } from "../audit/show.ts";
-import { parseTime } from "../audit/time.ts";
+import { commandStore } from "../command-store.ts";
 import type { Flags, Invocation } from "../command.ts";
 
 const DEFAULT_LIMIT = 100;
 const FOLLOW_LIMIT = 10;
 
+/** The journal, and what is in the store of it. */
+interface Place {
+  readonly dir: string;
+  readonly store: StoredAudit | undefined;
+}
+
 export async function run(invocation: Invocation): Promise<number> {
   const { args, env, flags } = invocation;
-  const dir = join(toolcribHome(env), "audit");
   const [action] = args;
-  if (action === "verify") return verify(invocation, dir);
-  if (action !== undefined) {
+  if (action !== undefined && action !== "verify") {
     throw new ToolcribError("invalid_arguments", `There is no "audit ${action}".`, {
       hint: "toolcrib audit, or toolcrib audit verify.",
     });
   }
-  return flags.has("follow") ? showAndFollow(invocation, dir) : show(invocation, dir);
+  const opened = commandStore(invocation, { needsRight: action === "verify" });
+  try {
+    const place = { dir: join(toolcribHome(env), "audit"), store: (await opened.open({ create: false }))?.audit };
+    if (action === "verify") return await verify(invocation, place);
+    return await (flags.has("follow") ? showAndFollow(invocation, place) : show(invocation, place));
+  } finally {
+    await opened.close();
+  }
 }
 
-async function show({ flags, out }: Invocation, dir: string): Promise<number> {
+async function show({ flags, out }: Invocation, { dir, store }: Place): Promise<number> {
   const limit = limitOf(flags, DEFAULT_LIMIT);
-  const { entries, more } = await newest(readAudit(dir, filterOf(flags)), limit);
+  const files = await listLog(dir, store);
+  const { entries, more } = await newest(readAudit(dir, filterOf(flags), files, store), limit);
   if (out.json) out.value(entries.map(jsonOf));
   else if (entries.length === 0) out.note(`No records in ${dir} fit.`);
   else showTable(out, entries);
@@ -37,13 +52,15 @@ async function show({ flags, out }: Invocation, dir: string): Promise<number> {
   return 0;
 }
 
-async function showAndFollow({ flags, out }: Invocation, dir: string): Promise<number> {
+async function showAndFollow({ flags, out }: Invocation, { dir, store }: Place): Promise<number> {
   const filter = filterOf(flags);
   const showOne = (entry: AuditEntry): void => out.line(out.json ? JSON.stringify(jsonOf(entry)) : lineOf(entry));
-  const files = listFiles(dir);
-  const { entries } = await newest(readAudit(dir, filter, files), limitOf(flags, FOLLOW_LIMIT));
+  const files = await listLog(dir, store);
+  const { entries } = await newest(readAudit(dir, filter, files, store), limitOf(flags, FOLLOW_LIMIT));
   for (const entry of entries) showOne(entry);
-  await follow(dir, files, filter, showOne);
+  // Whatever is written stands in the folder for a while, also where it goes into a store.
+  const inFolder = files.filter((file) => file.isInFolder);
+  await follow(dir, inFolder, filter, showOne);
   return 0;
 }
 
@@ -83,13 +100,14 @@ function limitOf(flags: Flags, usual: number): number {
 }
 
 /** Exit 1 for an error; a process that was killed is only a warning. */
-function verify({ out }: Invocation, dir: string): number {
-  const report = verifyAudit(dir);
+async function verify({ out }: Invocation, { dir, store }: Place): Promise<number> {
+  const report = await verifyAll(dir, store);
   if (out.json) out.value(report);
   else {
     for (const { problems } of [report, ...report.chains]) showProblems(out, problems);
     const records = report.chains.reduce((sum, chain) => sum + chain.records, 0);
-    const what = `${report.chains.length} chains, ${records} lines in ${dir}`;
+    const { length } = report.chains;
+    const what = `${length} ${length === 1 ? "chain" : "chains"}, ${records} lines in ${dir}`;
     out.line(report.ok ? `${out.paint("green", "ok")}: ${what}` : `${out.paint("red", "broken")}: ${what}`);
   }
   return report.ok ? 0 : 1;

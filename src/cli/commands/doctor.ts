@@ -2,7 +2,14 @@ import { asToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Invocation } from "../command.ts";
 import { loadQuietly } from "../command-config.ts";
-import { type Check, configCheck, configErrorCheck, homeCheck, nodeCheck } from "../doctor/machine-checks.ts";
+import {
+  type Check,
+  configCheck,
+  configErrorCheck,
+  homeCheck,
+  nodeCheck,
+  storeCheck,
+} from "../doctor/machine-checks.ts";
 import { serverChecks } from "../doctor/server-checks.ts";
 import { shadowingChecks } from "../doctor/shadowing-checks.ts";
 import { skillChecks } from "../doctor/skill-checks.ts";
@@ -36,8 +43,9 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
     await withHub(
       invocation,
       async (running) => {
+        checks.push(...storeCheck(running.hub));
         // Also those that connect only when asked to: this is asking.
-        running.connect(config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
+        running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         await running.settled();
         checks.push(...skillChecks(running), ...serverChecks(running), ...shadowingChecks(running));
         return 0;

@@ -7,17 +7,13 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { Invocation } from "../command.ts";
 import { loadForCommand } from "../command-config.ts";
 import { noteRequest, tidyUp } from "../lean-start.ts";
-import { logFor, logHubEvents } from "../serve/hub-log.ts";
+import { logFor, logHubEvents, logWarnings } from "../serve/hub-log.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, env, out, stdin } = invocation;
   const log = logFor(invocation);
   const config = await loadForCommand(invocation);
   const server = flags.text("server");
-  if (server !== undefined && !config.servers.some(({ id }) => id === server)) {
-    const known = config.servers.map(({ id }) => id).join(", ") || "none";
-    throw new ToolcribError("not_found", `There is no server "${server}".`, { hint: `Known servers: ${known}.` });
-  }
   const role = flags.text("role");
   const hub = await createHub(config, {
     wait: false,
@@ -27,6 +23,13 @@ export async function run(invocation: Invocation): Promise<number> {
     redactor: out.redactor,
     ...(server === undefined ? {} : { connect: [server] }),
   });
+  if (server !== undefined && !hub.servers().some(({ id }) => id === server)) {
+    const known = hub.servers().map(({ id }) => id);
+    await hub.close();
+    const hint = `Known servers: ${known.join(", ") || "none"}.`;
+    throw new ToolcribError("not_found", `There is no server "${server}".`, { hint });
+  }
+  logWarnings(hub, log);
   logHubEvents(hub, log);
   const door = new McpDoor({ hub });
   const stopWatching = hub.watch();

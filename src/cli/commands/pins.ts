@@ -1,5 +1,6 @@
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { PinDiff, PinEntry, Pins } from "../../hub/pins/pins.ts";
+import type { PinDiff, PinEntry } from "../../hub/pins/pin-event.ts";
+import type { Pins } from "../../hub/pins/pins.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { loadForCommand } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
@@ -8,9 +9,9 @@ import {
   choose,
   chooseAll,
   hidingNothing,
-  openPins,
   publicName,
   recordEvents,
+  withPins,
 } from "../pins/pinned-tools.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
@@ -23,13 +24,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const config = await loadForCommand(invocation);
   switch (action) {
     case "list":
-      return list(invocation, openPins(invocation, config));
+      return withPins(invocation, config, { create: false }, async (pins) => list(invocation, pins));
     case "diff":
       return diff(invocation, config, names);
     case "approve":
       return approve(invocation, config, names);
     case "reset":
-      return reset(invocation, config, names);
+      return withPins(invocation, config, { create: true }, (pins) => reset(invocation, config, pins, names));
     default:
       throw new ToolcribError("invalid_arguments", `There is no "pins ${action ?? ""}".`, {
         hint: "toolcrib pins list, diff, approve or reset.",
@@ -55,7 +56,7 @@ function list({ out }: Invocation, pins: Pins): number {
 
 function diff(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
   const { out } = invocation;
-  return withPins(invocation, config, async (running, pins) => {
+  return withOffered(invocation, config, async (running, pins) => {
     const chosen = await chosenTools(invocation, running, pins, names);
     const diffs = chosen.flatMap(({ server, tool }) => pins.diff(server, tool));
     const gone = pins.list().filter((pin) => pin.state === "gone" && isChosen(chosen, pin));
@@ -87,7 +88,7 @@ function approve(invocation: Invocation, config: LoadedConfig, names: readonly s
       hint: "toolcrib pins diff shows those that changed.",
     });
   }
-  return withPins(invocation, config, async (running, pins) => {
+  return withOffered(invocation, config, async (running, pins) => {
     const approved: PinDiff[] = [];
     for (const { server, tool } of await chosenTools(invocation, running, pins, names)) {
       approved.push(...(await pins.approve(server, tool)));
@@ -103,11 +104,15 @@ function approve(invocation: Invocation, config: LoadedConfig, names: readonly s
   });
 }
 
-async function reset(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
+async function reset(
+  invocation: Invocation,
+  config: LoadedConfig,
+  pins: Pins,
+  names: readonly string[],
+): Promise<number> {
   const { out } = invocation;
   const [server] = names;
   if (names.length > 1) throw new ToolcribError("invalid_arguments", "Name one server, or none to forget all pins.");
-  const pins = openPins(invocation, config);
   if (server !== undefined && !pins.list().some((pin) => pin.server === server)) {
     throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}".`, {
       hint: "toolcrib pins list shows the pins.",
@@ -120,22 +125,14 @@ async function reset(invocation: Invocation, config: LoadedConfig, names: readon
   return 0;
 }
 
-function withPins(
+/** With what the servers offer now. */
+function withOffered(
   invocation: Invocation,
   config: LoadedConfig,
   use: (running: RunningHub, pins: Pins) => Promise<number>,
 ): Promise<number> {
-  const pins = openPins(invocation, config);
-  return withHub(
-    invocation,
-    async (running) => {
-      try {
-        return await use(running, pins);
-      } finally {
-        await pins.close();
-      }
-    },
-    { config: hidingNothing(config) },
+  return withPins(invocation, config, { create: true }, (pins) =>
+    withHub(invocation, (running) => use(running, pins), { config: hidingNothing(config) }),
   );
 }
 

@@ -1,8 +1,7 @@
 /** The hub with its HTTP doors, until it is told to stop. */
 import { constants } from "node:os";
 import { toolcribHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
-import { approvalRoutes } from "../../doors/http/approvals.ts";
+import { writtenKey } from "../../doors/http/api/recorded-changes.ts";
 import { openListener, type HttpListener } from "../../doors/http/listener.ts";
 import { McpDoor } from "../../doors/mcp/door.ts";
 import { McpHttp } from "../../doors/mcp/http/mcp-http.ts";
@@ -11,20 +10,23 @@ import type { Hub } from "../../hub/hub.ts";
 import { systemClock } from "../../model/clock.ts";
 import { ToolcribError, asToolcribError } from "../../model/errors.ts";
 import { type HttpConfig, HttpSchema } from "../../model/http-config.ts";
-import { Secrets } from "../../secrets/secrets.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
 import { loadForCommand } from "../command-config.ts";
 import { noteRequest, tidyUp } from "../lean-start.ts";
+import { openOperatorDoors } from "../serve/operator-doors.ts";
+import { ownCommand } from "../serve/own-command.ts";
 import { addresses, printBanner, type Served, serverLine } from "../serve/banner.ts";
-import { logFor, logHubEvents } from "../serve/hub-log.ts";
+import { logFor, logHubEvents, logServer, logWarnings } from "../serve/hub-log.ts";
 
 const INDEX = `This is Toolcrib.
 
 /mcp            MCP, Streamable HTTP; /mcp/<role> for one role
 /sse            MCP, the older HTTP+SSE
-/api/v1/approvals   calls that wait for a yes (admin token)
-/healthz /readyz
+/api/v1         REST; /api/v1/openapi.json describes it, /api/docs shows it
+/ws             WebSocket; /api/v1/events the same events as SSE
+/               the web page, in a browser; \`toolcrib login\` prints a link that opens it
+/metrics /healthz /readyz
 `;
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -33,9 +35,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const config = await loadForCommand(invocation);
   const http = httpOf(config, invocation);
   const stopped = stopSignal();
-  const hub = await createHub(config, { wait: false, offers: "all", door: "mcp", env, redactor: out.redactor });
+  const hub = await createHub(config, { wait: false, offers: "all", door: "hub", env, redactor: out.redactor });
+  logWarnings(hub, log);
   let listener: HttpListener | undefined;
-  const door = new McpDoor({ hub, approveCommand: (id) => `toolcrib approve ${id} --hub ${listener?.url ?? "<url>"}` });
+  const url = (): string => listener?.url ?? "<url>";
+  // Clients read it too: it says nothing of this machine.
+  const approveCommand = (id: string): string => `toolcrib approve ${id} --hub ${url()}`;
+  const door = new McpDoor({ hub, approveCommand });
   const mcp = new McpHttp({
     door,
     clock: systemClock,
@@ -46,6 +52,17 @@ export async function run(invocation: Invocation): Promise<number> {
     maxStreams: http.limits.streams,
     sessionIdleMs: http.limits.sessionIdleMs,
     warn: (message) => log.warn(message),
+  });
+  const operator = openOperatorDoors({
+    hub,
+    redactor: out.redactor,
+    http: () => httpOf(hub.config, invocation),
+    url,
+    approveCommand,
+    words: () => INDEX,
+    warn: (message) => log.warn(message),
+    env,
+    commandLine: givenHere(invocation),
   });
   try {
     listener = await openListener({
@@ -62,17 +79,18 @@ export async function run(invocation: Invocation): Promise<number> {
         },
         { path: "/sse", access: "read", handle: (exchange) => mcp.handleSse(exchange) },
         { path: "/messages", access: "read", handle: (exchange) => mcp.handleMessages(exchange) },
-        ...approvalRoutes(hub, out.redactor),
+        ...operator.routes,
       ],
-      resolve: resolver(config, invocation),
+      resolve: (text) => hub.resolve(text),
       redactor: out.redactor,
       warn: (message) => log.warn(message),
       home: toolcribHome(env),
-      index: () => INDEX,
+      onLogin: (event, caller) =>
+        hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: writtenKey(caller) } }),
       ready: () => hub.servers().every(({ state }) => state !== "connecting"),
     });
-    const served: Served = { listener, config, needsToken: http.auth !== undefined };
-    if (out.json) out.value({ ...addresses(served), pid: process.pid });
+    const served: Served = { listener, config, needsToken: http.auth !== undefined, command: ownCommand(env) };
+    if (out.json) out.value({ ...addresses(served), login: listener.loginLink(), pid: process.pid });
     else printBanner(out, served);
     const stopWatching = goLive(hub, listener, mcp, invocation, log);
     await showServers(hub, invocation, log, stopped.promise);
@@ -82,32 +100,41 @@ export async function run(invocation: Invocation): Promise<number> {
     log.info("stopping", { signal });
     stopWatching();
     listener.stopAccepting();
-    await mcp.close(http.limits.shutdownMs);
+    await Promise.all([mcp.close(http.limits.shutdownMs), operator.close(http.limits.shutdownMs)]);
     return 128 + constants.signals[signal];
   } finally {
     door.close();
+    await operator.close(0);
     await listener?.close();
     await hub.close();
     stopped.dispose();
   }
 }
 
-function httpOf(config: LoadedConfig, { flags }: Invocation): HttpConfig {
+function httpOf(
+  { config }: { readonly config: { readonly http: Partial<HttpConfig> } },
+  { flags }: Invocation,
+): HttpConfig {
   const port = flags.text("port");
   if (port !== undefined && !/^\d{1,5}$/.test(port)) {
     throw new ToolcribError("invalid_arguments", `--port must be a number, not "${port}".`);
   }
   const host = flags.text("host");
   return HttpSchema.parse({
-    ...config.config.http,
+    ...config.http,
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port: Number(port) }),
   });
 }
 
-function resolver(config: LoadedConfig, { env, out }: Invocation): (text: string) => Promise<string> {
-  const secrets = new Secrets({ env, redactor: out.redactor, ...config.config.secrets });
-  return async (text) => (await secrets.resolve(text, { baseDir: config.baseDir })).value;
+/** Config keys that options of the command set. */
+function givenHere(invocation: Invocation): Record<string, { option: string; value: unknown }> {
+  const { host, port } = httpOf({ config: { http: {} } }, invocation);
+  const { flags } = invocation;
+  return {
+    ...(flags.text("host") === undefined ? {} : { "http.host": { option: "--host", value: host } }),
+    ...(flags.text("port") === undefined ? {} : { "http.port": { option: "--port", value: port } }),
+  };
 }
 
 /** Config changes and SIGHUP are taken up while it runs. */
@@ -138,8 +165,8 @@ async function showServers(hub: Hub, { out }: Invocation, log: Log, stopped: Pro
     const line = serverLine(out, info);
     if (line === undefined || shown.has(info.id)) return;
     shown.add(info.id);
-    if (out.json) log.info(`server ${info.state}`, { server: info.id });
-    else out.line(line);
+    if (out.json || log.format === "json") logServer(log, info);
+    if (!out.json) out.line(line);
   };
   const stop = hub.on("server", ({ info }) => show(info));
   for (const info of hub.servers()) show(info);

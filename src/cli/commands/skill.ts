@@ -28,11 +28,15 @@ export async function run(invocation: Invocation): Promise<number> {
 }
 
 /** Puts right what an install left that was killed in the middle. */
-async function recover({ env, out }: Invocation): Promise<void> {
+async function recover(invocation: Invocation): Promise<void> {
+  const { env, out } = invocation;
   const home = toolcribHome(env);
   if (!mayNeedRecovery(home)) return;
-  const { recoverInstall } = await import("../../hub/install/pending-install.ts");
-  for (const path of await recoverInstall(home, env)) {
+  const [{ recoverInstall }, { withRegistry }] = await Promise.all([
+    import("../../hub/install/pending-install.ts"),
+    import("../skill/with-registry.ts"),
+  ]);
+  for (const path of await withRegistry(invocation, (registry) => recoverInstall({ home, env, registry }))) {
     out.warn(`${path} was left half changed by a run that was killed; it is as it was before.`);
   }
 }

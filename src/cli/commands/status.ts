@@ -1,3 +1,4 @@
+import { basename, dirname } from "node:path";
 import type { ServerInfo } from "../../model/server-state.ts";
 import { loginNote } from "../auth/login-note.ts";
 import type { Invocation } from "../command.ts";
@@ -26,8 +27,15 @@ function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
     { title: "TOOLS", cell: (info) => (info.status === "connected" ? String(info.toolCount) : "-") },
     { title: "VERSION", cell: (info) => info.serverVersion ?? "-" },
     { title: "TIME", cell: (info) => timeOf(took.get(info.id)) },
+    { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true },
     { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
   ];
+}
+
+/** In which file it is written; a server that was added while a hub ran is in the store. */
+function originOf({ file, dialect }: ServerInfo["origin"]): string {
+  if (dialect === "store") return "store";
+  return dialect === "skill" ? `skill ${basename(dirname(file))}` : file;
 }
 
 function timeOf(ms: number | undefined): string {

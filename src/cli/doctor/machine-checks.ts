@@ -4,10 +4,12 @@ import { dirname, join } from "node:path";
 import { type Diagnostic, renderDiagnostic } from "../../config/diagnostics.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { STORE_DIALECT } from "../../hub/servers/added-servers.ts";
 import type { ToolcribError } from "../../model/errors.ts";
 
 export interface Check {
-  readonly area: "node" | "home" | "config" | "skills" | "hub" | "server";
+  readonly area: "node" | "home" | "config" | "store" | "skills" | "hub" | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
   /** What to do about it. */
@@ -52,11 +54,22 @@ export function homeCheck(env: NodeJS.ProcessEnv): Check {
 
 export function configCheck({ file, servers, warnings }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
   const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
-  const enabled = servers.filter((spec) => spec.enabled).length;
-  const counted = `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
+  const counted = countOf(servers);
   if (file !== null) return [{ area: "config", status: "ok", message: `${file}: ${counted}` }, ...told];
   const hint = `\`toolcrib add\` makes one at ${join(toolcribHome(env), "toolcrib.json")}`;
   return [{ area: "config", status: "warn", message: `There is no config file; ${counted}.`, hint }, ...told];
+}
+
+/** The servers that stand in no file; nothing where there is no store yet. */
+export function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+  if (store === undefined) return [];
+  const stored = config.servers.filter(({ origin }) => origin.dialect === STORE_DIALECT);
+  return [{ area: "store", status: "ok", message: `${store.place}: ${countOf(stored)}` }];
+}
+
+function countOf(servers: LoadedConfig["servers"]): string {
+  const enabled = servers.filter((spec) => spec.enabled).length;
+  return `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
 }
 
 export function configErrorCheck(error: ToolcribError): Check[] {

@@ -10,7 +10,7 @@ export function serverChecks(running: RunningHub): Check[] {
   const reasons = new Map(running.unreachable().map(({ info, reason }) => [info.id, reason]));
   const specs = new Map(hub.config.servers.map((spec) => [spec.id, spec]));
   return hub.servers().flatMap((info) => {
-    const reason = reasons.get(info.id);
+    const reason = reasons.get(info.id) ?? (info.state === "failed" ? info.lastError : undefined) ?? undefined;
     const first =
       reason === undefined ? goodCheck(info, took.get(info.id)) : badCheck(info, reason, specs.get(info.id));
     return [first, ...warningsOf(info), ...quarantineOf(running, info.id)];

@@ -2,23 +2,61 @@
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { pinFileFor } from "../../hub/pins/pin-file.ts";
-import { Pins } from "../../hub/pins/pins.ts";
+import { openPins, pinPlace } from "../../hub/pins/open-pins.ts";
+import type { Pins } from "../../hub/pins/pins.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { Store } from "../../store/store.ts";
 import { AuditLog } from "../../telemetry/audit/log.ts";
+import type { EventRecord } from "../../telemetry/audit/record.ts";
 import type { Invocation } from "../command.ts";
+import { commandStore } from "../command-store.ts";
 import { findCapability } from "../find-capability.ts";
 import type { RunningHub } from "../running-hub.ts";
 
-/** Throws for a file that cannot be used: a command about pins has nothing to say then. */
-export function openPins(invocation: Invocation, config: LoadedConfig): Pins {
+/** In a record; the rest is counted. */
+const MOST_NAMED = 20;
+
+/**
+ * The pins of the config for the length of a command; for one that changes nothing no store is made. Rejects if they cannot be
+ * used: a command about pins has nothing to say then.
+ */
+export async function withPins<T>(
+  invocation: Invocation,
+  config: LoadedConfig,
+  { create }: { readonly create: boolean },
+  use: (pins: Pins) => Promise<T>,
+): Promise<T> {
+  const lazy = commandStore(invocation);
+  try {
+    const pins = await pinsOf(invocation, config, await lazy.open({ create }));
+    try {
+      return await use(pins);
+    } finally {
+      await pins.close();
+    }
+  } finally {
+    await lazy.close();
+  }
+}
+
+async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store | undefined): Promise<Pins> {
   const { env, out } = invocation;
-  const pins = new Pins({
-    file: pinFileFor(config.file, toolcribHome(env)),
-    // The commands only look and write; what is done with a changed tool is up to the hub.
-    mode: "warn",
+  // The commands only look and write; what is done with a changed tool is up to the hub.
+  const place = { ...pinPlace(config, toolcribHome(env)), mode: "warn" } as const;
+  const pins = await openPins(place, {
+    store,
     onEvent: (event) => {
+      if (event.type === "removed") {
+        out.warn(`${event.file} was removed. Its ${event.tools} pins still hold and are written again.`);
+        record(invocation, config, [{ event: "pin.file_removed", details: { file: event.file, tools: event.tools } }]);
+      }
+      if (event.type === "edited") {
+        const { changed, forgotten } = event;
+        const named = { changed: changed.slice(0, MOST_NAMED), forgotten: forgotten.slice(0, MOST_NAMED) };
+        const details = { ...named, count: changed.length + forgotten.length };
+        record(invocation, config, [{ event: "pin.file_changed", details }]);
+      }
       if (event.type !== "recorded") return;
       const { server, tools, later } = event;
       if (!later) return out.note(`${server}: ${tools.length} tools pinned for the first time`);
@@ -94,19 +132,30 @@ export function publicName({ hub }: RunningHub, server: string, tool: string): s
 
 /** Approvals belong into the audit log as much as calls do. */
 export function recordEvents(
-  { env, out }: Invocation,
+  invocation: Invocation,
   config: LoadedConfig,
   event: "pin.approved" | "pin.recorded" | "pin.reset",
   changes: readonly { server: string; tool: string; before?: string | null; after?: string }[],
+): void {
+  const records = changes.map(({ server, tool, ...details }) => ({
+    event,
+    origin: { source: server, name: tool },
+    details,
+  }));
+  record(invocation, config, records);
+}
+
+function record(
+  { env, out }: Invocation,
+  config: LoadedConfig,
+  records: readonly Pick<EventRecord, "event" | "origin" | "details">[],
 ): void {
   const log = new AuditLog({
     dir: join(toolcribHome(env), "audit"),
     maxBytes: config.config.audit.maxBytes,
     onProblem: (message) => out.warn(message),
   });
-  for (const { server, tool, ...details } of changes) {
-    log.event({ time: new Date().toISOString(), event, door: "cli", origin: { source: server, name: tool }, details });
-  }
+  for (const each of records) log.event({ time: new Date().toISOString(), door: "cli", ...each });
   log.close();
 }
 

@@ -7,25 +7,39 @@ import type { Output } from "../output.ts";
 import { clientSnippets } from "./client-configs.ts";
 
 export interface Served {
-  readonly listener: Pick<HttpListener, "url">;
+  readonly listener: Pick<HttpListener, "url" | "loginLink">;
   readonly config: LoadedConfig;
   readonly needsToken: boolean;
+  /** What a person types for `toolcrib`. */
+  readonly command: string;
 }
 
 export function addresses({ listener: { url } }: Served): Record<string, string> {
-  return { mcp: `${url}/mcp`, sse: `${url}/sse`, approvals: `${url}/api/v1/approvals`, health: `${url}/healthz` };
+  return {
+    page: `${url}/`,
+    mcp: `${url}/mcp`,
+    sse: `${url}/sse`,
+    api: `${url}/api/v1`,
+    ws: `${url.replace(/^http/, "ws")}/ws`,
+    approvals: `${url}/api/v1/approvals`,
+    metrics: `${url}/metrics`,
+    health: `${url}/healthz`,
+  };
 }
 
 export function printBanner(out: Output, served: Served): void {
-  const { listener, config, needsToken } = served;
-  const { mcp = "", sse = "", health = "" } = addresses(served);
+  const { listener, config, needsToken, command } = served;
+  const { mcp = "", sse = "", health = "", metrics = "" } = addresses(served);
   const row = (name: string, text: string): void => out.line(`  ${name.padEnd(10)} ${text}`);
   out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)} at ${listener.url}`);
   out.line("");
+  row("Page", `${listener.loginLink()}   (works once)`);
+  row("", `${command} login   prints another link`);
   row("MCP", `${mcp}   (one role: ${mcp}/<role>)`);
   row("MCP, SSE", sse);
-  row("Health", `${health}, ${listener.url}/readyz`);
-  row("Approve", "toolcrib approve");
+  row("API", `${listener.url}/api/docs`);
+  row("Health", `${health}, ${listener.url}/readyz, ${metrics}`);
+  row("Approve", `${command} approve`);
   row(
     "Config",
     config.file === null ? "none found; `toolcrib add` makes one" : `${config.file} (changes are picked up)`,

@@ -1,6 +1,8 @@
 /** The log of `serve` and `mcp`, and what of the hub's events goes into it. */
 import type { Hub } from "../../hub/hub.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
+import type { CallRecord } from "../../telemetry/call-record.ts";
 import { Log, LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
 
@@ -22,23 +24,42 @@ function oneOf<Value extends string>(flag: string, value: string, allowed: reado
   throw new ToolcribError("invalid_arguments", `--${flag} must be one of ${allowed.join(", ")}, not "${value}".`);
 }
 
+export function logServer(log: Log, { id, state, lastError, toolCount }: ServerInfo): void {
+  if (state === "failed" || state === "restarting")
+    log.warn(`server ${state}`, { server: id, reason: lastError ?? "" });
+  else log.info(`server ${state}`, { server: id, tools: toolCount });
+}
+
+/** Those too that came up while the hub was made, before anybody could listen. */
+export function logWarnings(hub: Hub, log: Log): void {
+  const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void => log.warn(message, { server });
+  hub.warnings().forEach(tell);
+  hub.on("warning", tell);
+}
+
 /** @param url Where a held call can be approved, if anywhere. */
 export function logHubEvents(hub: Hub, log: Log, url?: string): void {
-  hub.on("server", ({ info: { id, state, lastError, toolCount } }) => {
-    if (state === "failed" || state === "restarting")
-      log.warn(`server ${state}`, { server: id, reason: lastError ?? "" });
-    else log.info(`server ${state}`, { server: id, tools: toolCount });
-  });
-  hub.on("warning", ({ server, message }) => log.warn(message, { server }));
+  hub.on("server", ({ info }) => logServer(log, info));
   hub.on("reload", ({ report: { added, changed, removed } }) =>
     log.info("config taken up", { added, changed, removed }),
   );
-  hub.on("ask", ({ id, name, session, held }) => {
+  hub.on("ask", ({ id, callId, name, session, held }) => {
     const how = held && url !== undefined ? { approve: `toolcrib approve ${id} --hub ${url}` } : {};
-    log.warn("a call waits for a yes", { tool: name, user: session.user, ...how });
+    log.warn("a call waits for a yes", { callId, approval: id, tool: name, user: session.user, ...how });
   });
-  hub.on("call", ({ name, outcome, durationMs, door, user }) =>
-    log.debug("call", { tool: name, outcome, ms: durationMs, door, user: user ?? undefined }),
+  hub.on("answer", ({ request: { id, callId, name }, answer }) =>
+    log.info("a call was answered", { callId, approval: id, tool: name, answer }),
   );
-  hub.on("log", ({ server, message }) => log.debug("server log", { server, level: message.level, data: message.data }));
+  hub.on("call", (record) => logCall(log, record));
+  hub.on("log", ({ server, message, callId }) =>
+    log.debug("server log", { callId, server, severity: message.level, data: message.data }),
+  );
+}
+
+/** Ordinary calls only for who looks closely; what went wrong for everybody, and faults of our own as such. */
+function logCall(log: Log, { callId, name, origin, outcome, durationMs, door, user }: CallRecord): void {
+  const fields = { callId, tool: name, server: origin?.source, outcome, durationMs, door, user: user ?? undefined };
+  if (outcome === "ok") log.debug("call", fields);
+  else if (outcome === "internal") log.error("call failed", fields);
+  else log.info(outcome === "denied" || outcome === "blocked" ? "call refused" : "call failed", fields);
 }

@@ -1,15 +1,15 @@
 /** `toolcrib skill import <dir>`: looks, shows, lets choose, and takes in. */
 import { resolve } from "node:path";
-import { expandTilde, toolcribHome, userHome } from "../../config/find-config.ts";
+import { expandTilde, userHome } from "../../config/find-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { type Candidate, type LookedAt, lookAtSkills, type UnreadableSkill } from "../../skills/find/look-at.ts";
 import { thisMachine } from "../../skills/needs/this-machine.ts";
 import { type Imported, importSkills } from "../../skills/registry/import-skills.ts";
-import { SkillRegistry } from "../../skills/registry/registry.ts";
 import type { Invocation } from "../command.ts";
 import { askWhich, type Choice, namesText, selectNamed } from "./choose.ts";
 import { detailLines, plain, type SkillEntry, skillEntry, unreadableEntry } from "./describe.ts";
 import { progressBar } from "./progress-bar.ts";
+import { withRegistry } from "./with-registry.ts";
 
 /** A found skill, readable or not. */
 interface Found extends Choice {
@@ -49,12 +49,14 @@ export async function run(invocation: Invocation): Promise<number> {
   const candidates = chosen.flatMap(({ what }) => ("skill" in what ? [what] : []));
   const unreadable = chosen.flatMap(({ what }) => ("skill" in what ? [] : [what]));
   const dryRun = flags.has("dryRun");
-  const done = await importSkills(new SkillRegistry(toolcribHome(env)), candidates, {
-    source: root,
-    force: flags.has("force"),
-    dryRun,
-    onProgress: progressBar(out, "Importing"),
-  });
+  const done = await withRegistry(invocation, (registry) =>
+    importSkills(registry, candidates, {
+      source: root,
+      force: flags.has("force"),
+      dryRun,
+      onProgress: progressBar(out, "Importing"),
+    }),
+  );
   const result = resultOf(done, unreadable, looked, dryRun);
   if (out.json) out.value(result);
   else summarize(invocation, result);

@@ -14,6 +14,7 @@ import { serversNeeded } from "../../hub/install/servers-needed.ts";
 import { skillHome } from "../../hub/install/skill-copies.ts";
 import { lockFileIn } from "../../hub/install/skills-lock.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import { scopeOf } from "../clients/find-client.ts";
 import type { Invocation } from "../command.ts";
 import { chosenClients, namesIn, placeFor } from "./install-place.ts";
@@ -21,18 +22,21 @@ import { canAsk, confirm, parameterQuestions } from "./install-questions.ts";
 import { showPreview, showReport } from "./install-report.ts";
 import { approveServers } from "./install-servers.ts";
 import { untilSignalled } from "./install-signals.ts";
+import { withRegistry } from "./with-registry.ts";
 
 export function run(invocation: Invocation): Promise<number> {
-  return untilSignalled(invocation.out, (signal) => install(invocation, signal));
+  return untilSignalled(invocation.out, (signal) =>
+    withRegistry(invocation, (registry) => install(invocation, registry, signal)),
+  );
 }
 
-async function install(invocation: Invocation, signal: AbortSignal): Promise<number> {
+async function install(invocation: Invocation, registry: SkillRegistry, signal: AbortSignal): Promise<number> {
   const { args, flags, out, cwd } = invocation;
   if (args.length > 1) throw new ToolcribError("invalid_arguments", "Name one source at a time.");
   const clients = chosenClients(invocation);
   const scope = scopeOf(invocation);
   const force = flags.has("force");
-  const place = await placeFor(invocation);
+  const place = await placeFor(invocation, registry);
   const { sources, lockFile } = await sourcesFor(invocation, place);
   const select = namesIn(flags.text("select"));
   const options = { signal, select, all: flags.has("all"), force, lockFile };

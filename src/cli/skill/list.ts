@@ -3,7 +3,8 @@ import type { MissingNeeds } from "../../model/skill.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";
 import { plain } from "./describe.ts";
-import { allSkills, type LiveSkill, openRegistry } from "./live.ts";
+import { allSkills, type LiveSkill } from "./live.ts";
+import { withRegistry } from "./with-registry.ts";
 
 const COLUMNS: readonly Column<LiveSkill>[] = [
   { title: "NAME", cell: ({ name }) => plain(name) },
@@ -16,8 +17,8 @@ const COLUMNS: readonly Column<LiveSkill>[] = [
 const ID_COLUMN: Column<LiveSkill> = { title: "ID", cell: ({ id }) => id };
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { out, env } = invocation;
-  const skills = await allSkills(invocation, openRegistry(env));
+  const { out } = invocation;
+  const skills = await withRegistry(invocation, (registry) => allSkills(invocation, registry), { readsOnly: true });
   if (out.json) out.value(skills);
   else if (skills.length === 0) {
     out.note("No skill is imported or in skills.dirs. `toolcrib skill import <folder>` imports some.");

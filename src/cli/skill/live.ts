@@ -1,9 +1,7 @@
 /** Skills with what holds of them now: whether their needs are met, and whether their source has changed. */
-import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { nearest } from "../../config/nearest.ts";
 import { readOwnSkills } from "../../hub/skills/own-skills.ts";
-import { systemClock } from "../../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { inParallel } from "../../skills/find/in-parallel.ts";
@@ -11,7 +9,7 @@ import { isMet, missingNeeds } from "../../skills/needs/check-needs.ts";
 import { thisMachine } from "../../skills/needs/this-machine.ts";
 import { type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import { recordOf, type SkillRecord } from "../../skills/registry/manifest.ts";
-import { skillNamed, SkillRegistry } from "../../skills/registry/registry.ts";
+import { skillNamed, type SkillRegistry } from "../../skills/registry/registry.ts";
 import { type SourceState, sourceState } from "../../skills/registry/source-state.ts";
 import type { Invocation, Surroundings } from "../command.ts";
 import { loadQuietly } from "../command-config.ts";
@@ -30,13 +28,9 @@ export interface LiveSkill extends SkillRecord {
 
 const AT_ONCE = 8;
 
-export function openRegistry(env: NodeJS.ProcessEnv): SkillRegistry {
-  return new SkillRegistry(toolcribHome(env));
-}
-
 /** The imported ones, then those of the config's folders. What is wrong with the folders is warned about. */
 export async function allSkills(invocation: Invocation, registry: SkillRegistry): Promise<LiveSkill[]> {
-  const [imported, inFolders] = await Promise.all([registry.list(), folderSkills(invocation)]);
+  const [imported, inFolders] = await Promise.all([registry.list(), folderSkills(invocation, registry)]);
   return [...(await liveSkills(imported, invocation)), ...inFolders];
 }
 
@@ -56,13 +50,12 @@ function liveSkills(manifests: readonly SkillManifest[], { env }: Pick<Surroundi
   });
 }
 
-async function folderSkills(invocation: Invocation): Promise<LiveSkill[]> {
+async function folderSkills(invocation: Invocation, registry: SkillRegistry): Promise<LiveSkill[]> {
   const { env, out } = invocation;
   const config = await configIfUsable(invocation);
   if (config === undefined) return [];
   const offered = await readOwnSkills(config, {
-    home: toolcribHome(env),
-    clock: systemClock,
+    registry: { mayHaveSkills: () => true, get: async () => registry },
     machine: thisMachine(env),
     scans: new Map(),
     warn: (message) => out.warn(plain(message, Infinity)),

@@ -2,16 +2,20 @@
 import { planRemoval, type RemovalPlan } from "../../hub/install/plan-removal.ts";
 import { removeSkill, type RemovalReport } from "../../hub/install/remove-skill.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import type { Invocation } from "../command.ts";
 import { plain } from "./describe.ts";
 import { chosenClients, placeFor } from "./install-place.ts";
 import { untilSignalled } from "./install-signals.ts";
+import { withRegistry } from "./with-registry.ts";
 
 export function run(invocation: Invocation): Promise<number> {
-  return untilSignalled(invocation.out, (signal) => remove(invocation, signal));
+  return untilSignalled(invocation.out, (signal) =>
+    withRegistry(invocation, (registry) => remove(invocation, registry, signal)),
+  );
 }
 
-async function remove(invocation: Invocation, signal: AbortSignal): Promise<number> {
+async function remove(invocation: Invocation, registry: SkillRegistry, signal: AbortSignal): Promise<number> {
   const { args, flags, out } = invocation;
   const [name] = args;
   if (name === undefined || args.length > 1) {
@@ -20,7 +24,7 @@ async function remove(invocation: Invocation, signal: AbortSignal): Promise<numb
     });
   }
   const clients = chosenClients(invocation).map(({ id }) => id);
-  const place = await placeFor(invocation);
+  const place = await placeFor(invocation, registry);
   const force = flags.has("force");
   const plan = await planRemoval(name, place, { clients, withServers: flags.has("withServers"), force });
   for (const { id, by } of plan.stillNeeded)

@@ -2,25 +2,29 @@
 import { ToolcribError } from "../../model/errors.ts";
 import type { RequiredServer, ServerParameter, SkillFile, SkillInstallStep } from "../../model/skill.ts";
 import type { Invocation } from "../command.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import type { Output } from "../output.ts";
 import { findingText, labelled, needsText, plain, serverText, warningText } from "./describe.ts";
-import { allSkills, type LiveSkill, openRegistry, requireListed } from "./live.ts";
+import { allSkills, type LiveSkill, requireListed } from "./live.ts";
+import { withRegistry } from "./with-registry.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { args, out, env } = invocation;
+  const { args, out } = invocation;
   const [name] = args;
   if (name === undefined || args.length > 1) {
     throw new ToolcribError("invalid_arguments", "Name one skill to show.", {
       hint: "toolcrib skill list shows those there are.",
     });
   }
-  const registry = openRegistry(env);
-  const skill = requireListed(await allSkills(invocation, registry), name);
-  const { dir } = skill;
-  const location = dir === undefined ? skill.sourcePath : registry.fileOf({ ...skill, dir }, ".");
-  if (out.json) out.value({ ...skill, location });
-  else show(out, skill, location);
-  return 0;
+  const showNamed = async (registry: SkillRegistry): Promise<number> => {
+    const skill = requireListed(await allSkills(invocation, registry), name);
+    const { dir } = skill;
+    const location = dir === undefined ? skill.sourcePath : registry.fileOf({ ...skill, dir }, ".");
+    if (out.json) out.value({ ...skill, location });
+    else show(out, skill, location);
+    return 0;
+  };
+  return withRegistry(invocation, showNamed, { readsOnly: true });
 }
 
 function show(out: Output, skill: LiveSkill, location: string): void {

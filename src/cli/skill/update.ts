@@ -3,16 +3,21 @@ import { toolcribHome } from "../../config/find-config.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { thisMachine } from "../../skills/needs/this-machine.ts";
 import { type UpdatedSkills, updateInstalled } from "../../hub/install/update-installed.ts";
+import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import type { UpdateOutcome } from "../../skills/registry/update-skills.ts";
 import type { Invocation } from "../command.ts";
 import { plain } from "./describe.ts";
-import { openRegistry, requireSkill } from "./live.ts";
+import { requireSkill } from "./live.ts";
 import { progressBar } from "./progress-bar.ts";
+import { withRegistry } from "./with-registry.ts";
 
 /** Exits with 1 if one failed. One that was not named and whose source is gone is only told of. */
-export async function run(invocation: Invocation): Promise<number> {
+export function run(invocation: Invocation): Promise<number> {
+  return withRegistry(invocation, (registry) => update(invocation, registry));
+}
+
+async function update(invocation: Invocation, registry: SkillRegistry): Promise<number> {
   const { args, out, env, cwd, flags } = invocation;
-  const registry = openRegistry(env);
   const named: SkillManifest[] = [];
   for (const name of args) named.push(await requireSkill(registry, name));
   const dryRun = flags.has("dryRun");

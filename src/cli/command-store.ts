@@ -1,0 +1,62 @@
+/** The store of a command that works on it without a hub: the one that the config names. */
+import { toolcribHome } from "../config/find-config.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { LazyStore } from "../hub/lazy-store.ts";
+import { systemClock } from "../model/clock.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { Store } from "../store/store.ts";
+import type { Invocation } from "./command.ts";
+
+type Place = Pick<Invocation, "env" | "cwd" | "flags" | "out">;
+
+export interface CommandStoreOptions {
+  /** Refuse where no config says which store it is and the home was last used with one outside of it. */
+  readonly needsRight?: boolean;
+  /** Fail where the store cannot be read, instead of going on without it. */
+  readonly needsAll?: boolean;
+  /**
+   * The command only reads: then a config that cannot be used, and was not asked for, means the store of the home, if that is
+   * the one that the home was last used with.
+   */
+  readonly readsOnly?: boolean;
+}
+
+/**
+ * It is opened when something asks for it, and made when something is written. Without a config file it is the one of the
+ * home; a config that cannot be used is an error, because it may name another.
+ */
+export function commandStore(invocation: Place, options: CommandStoreOptions = {}): LazyStore {
+  return new LazyStore(({ create }) => openForCommand(invocation, create, options));
+}
+
+async function openForCommand(
+  { env, cwd, flags, out }: Place,
+  create: boolean,
+  { needsRight = false, needsAll = false, readsOnly = false }: CommandStoreOptions,
+): Promise<Store | undefined> {
+  const file = flags.text("config");
+  const home = toolcribHome(env);
+  const [{ openHubStore }, { notedStore, otherStore }, { Secrets }] = await Promise.all([
+    import("../hub/open-home.ts"),
+    import("../hub/store-note.ts"),
+    import("../secrets/secrets.ts"),
+  ]);
+  const other = await notedStore(home);
+  const config = await loadConfig({ env, cwd, ...(file === undefined ? {} : { file }) }).catch((error: unknown) => {
+    if (readsOnly && file === undefined && other === undefined && error instanceof ToolcribError) return undefined;
+    throw error;
+  });
+  if (config === undefined) {
+    const { openStore } = await import("../store/open-store.ts");
+    return openStore({ home, create: false, warn: (message) => out.warn(message) });
+  }
+  if (needsRight && config.file === null && other !== undefined) throw otherStore(home, other);
+  const { store } = await openHubStore(config, create ? undefined : "existing", {
+    home,
+    clock: systemClock,
+    needsAll,
+    secrets: new Secrets({ env, home, redactor: out.redactor, ...config.config.secrets }),
+    warn: (message) => out.warn(message),
+  });
+  return store;
+}

@@ -1,0 +1,74 @@
+/** What an operator and their programs use: REST, the WebSocket, event streams, metrics and the page. */
+import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
+import { Operations } from "../../doors/http/api/operations.ts";
+import type { ApiParts } from "../../doors/http/api/operation.ts";
+import { apiRoutes } from "../../doors/http/api/rest/api-routes.ts";
+import type { HttpRoute } from "../../doors/http/exchange.ts";
+import { EventFeed } from "../../doors/http/live/event-feed.ts";
+import { openEventStreams } from "../../doors/http/live/event-streams.ts";
+import { openSocket } from "../../doors/http/live/open-socket.ts";
+import { metricsRoute } from "../../doors/http/metrics-route.ts";
+import { PageFiles } from "../../doors/http/page/page-files.ts";
+import { pageRoutes } from "../../doors/http/page/page-routes.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { systemClock } from "../../model/clock.ts";
+import type { HttpConfig } from "../../model/http-config.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
+import { HubMetrics } from "../../telemetry/metrics/hub-metrics.ts";
+import { VERSION } from "../../model/version.ts";
+import { pageDir } from "./page-dir.ts";
+
+interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env"> {
+  readonly hub: Hub;
+  readonly redactor: Redactor;
+  readonly http: () => HttpConfig;
+  readonly url: () => string;
+  readonly approveCommand: (id: string) => string;
+  /** What programs are told at `/`. */
+  readonly words: () => string;
+  readonly warn: (message: string) => void;
+}
+
+export interface OperatorDoors {
+  readonly routes: readonly HttpRoute[];
+  close(graceMs: number): Promise<void>;
+}
+
+/** Requests of one caller per minute, for each call per minute that it may make; as the listener counts. */
+const REQUESTS_PER_CALL = 60;
+
+export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
+  const { hub, redactor, http, approveCommand, warn } = options;
+  const parts: ApiParts = { ...options, version: VERSION };
+  const operations = new Operations(parts);
+  const sessions = new CallerSessions(hub, systemClock, { approveCommand });
+  const feed = new EventFeed(hub, redactor);
+  const limits = (): { bodyBytes: number; streams: number; requestsPerMinute: number } => {
+    const { bodyBytes, streams, requestsPerMinute } = http().limits;
+    const { callsPerMinute } = hub.config.config.limits;
+    return { bodyBytes, streams, requestsPerMinute: requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL };
+  };
+  const socket = openSocket({ hub, feed, operations, redactor, limits, warn, approveCommand });
+  const streams = openEventStreams({
+    feed,
+    sessionOf: (caller) => sessions.of(caller),
+    streams: () => http().limits.streams,
+  });
+  const metrics = new HubMetrics(hub, VERSION);
+  return {
+    routes: [
+      ...apiRoutes({ ...parts, operations, sessions }),
+      ...streams.routes,
+      socket.route,
+      metricsRoute(metrics),
+      ...pageRoutes(new PageFiles(pageDir()), options.words),
+    ],
+    async close(graceMs) {
+      streams.close();
+      await socket.close(graceMs);
+      sessions.close();
+      feed.close();
+      metrics.close();
+    },
+  };
+}
