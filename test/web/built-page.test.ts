@@ -1,0 +1,49 @@
+/** The page as it is shipped. `node scripts/dev.mjs test` builds it first. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+
+const page = join(import.meta.dirname, "..", "..", "dist", "web");
+const assets = join(page, "assets");
+const html = readFileSync(join(page, "index.html"), "utf8");
+const scripts = new Map(
+  readdirSync(assets)
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => [name, readFileSync(join(assets, name), "utf8")]),
+);
+
+/** A script and all that it needs before it can run. */
+function withImports(name: string, found = new Set<string>()): Set<string> {
+  if (found.has(name)) return found;
+  found.add(name);
+  const code = scripts.get(name) ?? "";
+  for (const [, imported] of code.matchAll(/(?:from|import)\s*"\.\/([\w.-]+\.js)"/g))
+    if (imported !== undefined) withImports(imported, found);
+  return found;
+}
+
+const entry = /<script[^>]*src="\/assets\/([\w.-]+\.js)"/.exec(html)?.[1] ?? "";
+const VIEWS = ["overview", "servers", "tools", "approvals", "skills", "sessions", "audit", "settings"];
+
+describe("the built page", () => {
+  it.each(VIEWS)("[oper-08a] loads under 200 kB of compressed script for %s", (view) => {
+    const chunk = [...scripts.keys()].find((name) => name.startsWith(`${view}-`));
+    expect(entry).not.toBe("");
+    expect(chunk).toBeDefined();
+    const needed = withImports(chunk ?? "", withImports(entry));
+    const size = [...needed].reduce((sum, name) => sum + gzipSync(scripts.get(name) ?? "").length, 0);
+    expect(size).toBeGreaterThan(50_000);
+    expect(size).toBeLessThan(200_000);
+  });
+
+  it("[oper-07c] has no script or style in the page itself, and names no other host", () => {
+    expect(html).not.toMatch(/<script(?![^>]*\bsrc=)/);
+    expect(html).not.toMatch(/<style|\son\w+=|\sstyle=/);
+    expect(html).not.toMatch(/(?:src|href)="(?!\/(?!\/))/);
+  });
+
+  it("[oper-06a] leaves the schemas of the contract out", () => {
+    for (const [name, code] of scripts) expect(code.includes("ZodError"), name).toBe(false);
+  });
+});

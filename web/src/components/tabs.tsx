@@ -1,0 +1,45 @@
+import { Tabs as RadixTabs } from "radix-ui";
+import type { ReactNode } from "react";
+
+export interface Tab {
+  readonly id: string;
+  readonly label: string;
+  readonly count?: number | undefined;
+  readonly content: ReactNode;
+}
+
+interface TabsProps {
+  readonly label: string;
+  readonly tabs: readonly Tab[];
+  readonly value?: string;
+  readonly onChange?: (id: string) => void;
+}
+
+/** Only the shown tab's content exists. */
+export function Tabs({ label, tabs, value, onChange }: TabsProps) {
+  return (
+    <RadixTabs.Root
+      className="min-w-0"
+      {...(value === undefined ? { defaultValue: tabs[0]?.id ?? "" } : { value })}
+      {...(onChange === undefined ? {} : { onValueChange: onChange })}
+    >
+      <RadixTabs.List aria-label={label} className="flex gap-1 overflow-x-auto border-b border-line px-2">
+        {tabs.map((tab) => (
+          <RadixTabs.Trigger
+            key={tab.id}
+            value={tab.id}
+            className="-mb-px flex min-h-9 shrink-0 items-center gap-1.5 border-b-2 border-transparent px-2.5 text-soft -outline-offset-2 hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink"
+          >
+            {tab.label}
+            {tab.count !== undefined && <span className="text-xs text-faint">{tab.count}</span>}
+          </RadixTabs.Trigger>
+        ))}
+      </RadixTabs.List>
+      {tabs.map((tab) => (
+        <RadixTabs.Content key={tab.id} value={tab.id} className="-outline-offset-2">
+          {tab.content}
+        </RadixTabs.Content>
+      ))}
+    </RadixTabs.Root>
+  );
+}

@@ -1,0 +1,71 @@
+/** A list of which only the lines in sight exist. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useEffect, useRef } from "react";
+
+interface VirtualListProps {
+  /** For screen readers. */
+  readonly label: string;
+  readonly count: number;
+  /** Of a line, in pixels; lines are measured once they are there. */
+  readonly lineHeight: number;
+  /** Every line has just that height, so that nothing needs to be measured. */
+  readonly fixed?: boolean;
+  readonly line: (index: number) => ReactNode;
+  readonly lineKey?: (index: number) => string;
+  /** The end is near: ask for more. Undefined while nothing can be asked for. */
+  readonly onEnd?: (() => void) | undefined;
+  readonly className?: string;
+}
+
+export function VirtualList({
+  label,
+  count,
+  lineHeight,
+  fixed = false,
+  line,
+  lineKey,
+  onEnd,
+  className = "h-[70dvh]",
+}: VirtualListProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => frame.current,
+    estimateSize: () => lineHeight,
+    overscan: 12,
+    ...(lineKey === undefined ? {} : { getItemKey: lineKey }),
+  });
+  const lines = virtual.getVirtualItems();
+  const last = lines.at(-1)?.index ?? -1;
+  useEffect(() => {
+    if (count > 0 && last >= count - 20) onEnd?.();
+    // A new function with the same end is no reason to ask again.
+  }, [last, count, onEnd === undefined]);
+  return (
+    <div
+      ref={frame}
+      role="list"
+      aria-label={label}
+      tabIndex={0}
+      className={`overflow-y-auto -outline-offset-2 ${className}`}
+    >
+      <div role="presentation" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
+        {lines.map((item) => (
+          <div
+            key={item.key}
+            ref={fixed ? undefined : virtual.measureElement}
+            data-index={item.index}
+            role="listitem"
+            aria-setsize={count}
+            aria-posinset={item.index + 1}
+            // The last line ends with the frame around the list.
+            className={`absolute top-0 left-0 w-full ${item.index === count - 1 ? "*:border-b-0" : ""}`}
+            style={{ transform: `translateY(${item.start}px)` }}
+          >
+            {line(item.index)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

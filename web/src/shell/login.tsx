@@ -1,0 +1,86 @@
+/** The way in: the link that `serve` prints, or a token. */
+import { type FormEvent, useEffect, useState } from "react";
+import { login } from "../api.ts";
+import { Button } from "../components/button.tsx";
+import { Field, TextInput } from "../components/fields.tsx";
+import { FailureBox } from "../components/states.tsx";
+import { rememberPlace } from "./return-place.ts";
+
+interface LoginProps {
+  /** Why the caller is here, if more is known than that it has no cookie. */
+  readonly reason: unknown;
+  /** There was a login before, and nobody logged out. */
+  readonly ended: boolean;
+  readonly onDone: () => void;
+}
+
+export function Login({ reason, ended, onDone }: LoginProps) {
+  const [token, setToken] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(reason);
+  // Taken once: a new login has its key before the page is open.
+  const [wasIn] = useState(ended);
+  useEffect(() => {
+    if (wasIn) rememberPlace();
+  }, [wasIn]);
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await login({ token: token.trim() });
+      onDone();
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <main className="mx-auto flex min-h-dvh w-full max-w-md flex-col justify-center gap-5 p-4">
+      <div className="flex items-center gap-2.5">
+        <img src="/icon.svg" alt="" width="30" height="30" />
+        <h1 className="text-xl font-semibold">Log in to Toolcrib</h1>
+      </div>
+      {error !== undefined && <FailureBox error={error} />}
+      {error === undefined && wasIn && (
+        <p role="status" className="rounded-md border border-warn bg-warn-wash px-3 py-2 text-ink">
+          The hub was restarted or your login ended: log in again.
+        </p>
+      )}
+      <section aria-labelledby="by-link" className="rounded-lg border border-line bg-panel p-4">
+        <h2 id="by-link" className="font-semibold">
+          With a link
+        </h2>
+        <p className="mt-1 text-soft">
+          On the machine of the hub, run{" "}
+          <code className="rounded bg-sunken px-1 font-mono whitespace-nowrap">toolcrib login</code> and open the link
+          that it prints. A link works once.
+        </p>
+      </section>
+      <section aria-labelledby="by-token" className="rounded-lg border border-line bg-panel p-4">
+        <h2 id="by-token" className="font-semibold">
+          With a token
+        </h2>
+        <form className="mt-2 flex flex-col gap-3" onSubmit={(event) => void submit(event)}>
+          <Field label="Token" hint="One with the scope admin. It is sent to this hub and not kept by the page.">
+            {(attributes) => (
+              <TextInput
+                {...attributes}
+                type="password"
+                mono
+                value={token}
+                autoComplete="off"
+                onChange={(event) => setToken(event.target.value)}
+              />
+            )}
+          </Field>
+          <div>
+            <Button type="submit" variant="primary" busy={busy} disabled={token.trim() === ""}>
+              Log in
+            </Button>
+          </div>
+        </form>
+      </section>
+    </main>
+  );
+}

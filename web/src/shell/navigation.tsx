@@ -1,0 +1,126 @@
+import { Link, useRouterState } from "@tanstack/react-router";
+import { Dialog } from "radix-ui";
+import { useState } from "react";
+import { IconButton } from "../components/button.tsx";
+import { Icon, type IconName } from "../components/icon.tsx";
+import { useOperation } from "../state/queries.ts";
+
+interface Place {
+  readonly to: "/" | "/servers" | "/tools" | "/approvals" | "/skills" | "/sessions" | "/audit" | "/settings";
+  readonly label: string;
+  readonly icon: IconName;
+}
+
+const PLACES: readonly Place[] = [
+  { to: "/", label: "Overview", icon: "overview" },
+  { to: "/servers", label: "Servers", icon: "servers" },
+  { to: "/tools", label: "Tools", icon: "tools" },
+  { to: "/approvals", label: "Approvals", icon: "approvals" },
+  { to: "/skills", label: "Skills", icon: "skills" },
+  { to: "/sessions", label: "Sessions", icon: "sessions" },
+  { to: "/audit", label: "Audit", icon: "audit" },
+  { to: "/settings", label: "Settings", icon: "settings" },
+];
+
+/** What a thumb reaches; the rest is behind the menu. */
+const ON_PHONE = 4;
+
+function usePending(): number {
+  return useOperation("listApprovals", { status: "pending", limit: 100 }).data?.total ?? 0;
+}
+
+function Count({ count }: { readonly count: number }) {
+  if (count === 0) return null;
+  return (
+    <span className="rounded-full bg-warn px-1.5 text-xs leading-5 font-semibold text-panel">
+      {count > 99 ? "99+" : count}
+      <span className="sr-only"> waiting</span>
+    </span>
+  );
+}
+
+const ENTRY =
+  "flex min-h-9 items-center gap-2.5 rounded-md px-2.5 text-soft hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
+
+function Entries({ onChoose }: { readonly onChoose?: () => void }) {
+  const pending = usePending();
+  return (
+    <ul className="flex flex-col gap-0.5">
+      {PLACES.map(({ to, label, icon }) => (
+        <li key={to}>
+          <Link
+            to={to}
+            className={ENTRY}
+            activeOptions={{ exact: to === "/", includeSearch: false }}
+            onClick={() => onChoose?.()}
+          >
+            <Icon name={icon} />
+            <span className="flex-1">{label}</span>
+            {to === "/approvals" && <Count count={pending} />}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function SideNavigation() {
+  return (
+    <nav aria-label="Views">
+      <Entries />
+    </nav>
+  );
+}
+
+export function BottomNavigation() {
+  const [open, setOpen] = useState(false);
+  const pending = usePending();
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const isBehind = PLACES.slice(ON_PHONE).some(({ to }) => to === path);
+  return (
+    <nav
+      aria-label="Views"
+      className="fixed inset-x-0 bottom-0 z-30 flex border-t border-line bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
+    >
+      {PLACES.slice(0, ON_PHONE).map(({ to, label, icon }) => (
+        <Link
+          key={to}
+          to={to}
+          activeOptions={{ exact: to === "/", includeSearch: false }}
+          className="relative flex min-h-13 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-xs text-soft -outline-offset-2 aria-[current=page]:font-medium aria-[current=page]:text-accent"
+        >
+          <Icon name={icon} className="size-5" />
+          {label}
+          {to === "/approvals" && (
+            <span className="absolute top-1 left-1/2 ml-1.5">
+              <Count count={pending} />
+            </span>
+          )}
+        </Link>
+      ))}
+      <Dialog.Root open={open} onOpenChange={setOpen}>
+        <Dialog.Trigger
+          className={`flex min-h-13 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-xs -outline-offset-2 ${isBehind ? "font-medium text-accent" : "text-soft"}`}
+        >
+          <Icon name="menu" className="size-5" />
+          More
+        </Dialog.Trigger>
+        <Dialog.Portal>
+          <Dialog.Overlay className="fixed inset-0 z-40 bg-[rgb(8_14_12/55%)]" />
+          <Dialog.Content
+            aria-describedby={undefined}
+            className="fixed inset-x-0 bottom-0 z-50 rounded-t-xl border-t border-line bg-panel p-3 shadow-float"
+          >
+            <div className="mb-1 flex items-center justify-between">
+              <Dialog.Title className="px-2 font-semibold">Views</Dialog.Title>
+              <Dialog.Close asChild>
+                <IconButton label="Close" icon="close" />
+              </Dialog.Close>
+            </div>
+            <Entries onChoose={() => setOpen(false)} />
+          </Dialog.Content>
+        </Dialog.Portal>
+      </Dialog.Root>
+    </nav>
+  );
+}

@@ -1,0 +1,100 @@
+/** The filters of the audit log, as they stand in the address and as the hub takes them. */
+import type { InputOf } from "../../../../src/contract/operations.ts";
+
+export const FILTER_KEYS = [
+  "q",
+  "type",
+  "outcome",
+  "since",
+  "until",
+  "server",
+  "name",
+  "user",
+  "door",
+  "session",
+  "callId",
+] as const;
+
+type FilterKey = (typeof FILTER_KEYS)[number];
+export type AuditFilter = Readonly<Partial<Record<FilterKey, string | undefined>>>;
+export type AuditInput = Omit<InputOf<"listAudit">, "limit" | "cursor" | "order">;
+
+export const NO_FILTER: AuditFilter = Object.fromEntries(FILTER_KEYS.map((key) => [key, undefined]));
+
+/** Those that have no place in the first row. */
+const FURTHER: readonly FilterKey[] = ["server", "name", "user", "door", "until"];
+
+export const TYPES = [
+  ["call", "Calls"],
+  ["start", "Calls without an end"],
+  ["decision", "Decisions"],
+  ["event", "Events"],
+] as const;
+
+export const OUTCOMES: readonly (readonly [value: string, word: string])[] = [
+  ["ok", "ok"],
+  ["failed", "Failed in any way"],
+  ["denied", "denied"],
+  ["blocked", "blocked"],
+  ["tool_error", "tool_error"],
+  ["timeout", "timeout"],
+  ["cancelled", "cancelled"],
+  ["rate_limited", "rate_limited"],
+  ["server_unavailable", "server_unavailable"],
+  ["invalid_arguments", "invalid_arguments"],
+  ["not_found", "not_found"],
+  ["too_large", "too_large"],
+  ["internal", "internal"],
+];
+
+export const SPANS: readonly (readonly [value: string, word: string])[] = [
+  ["15m", "Last 15 minutes"],
+  ["1h", "Last hour"],
+  ["24h", "Last 24 hours"],
+  ["7d", "Last 7 days"],
+  ["30d", "Last 30 days"],
+];
+
+/** In the choice of times: the exact ones further down hold. */
+export const EXACT = "exact";
+
+export function spanOf({ since }: AuditFilter): string {
+  if (since === undefined) return "";
+  return SPANS.some(([value]) => value === since) ? since : EXACT;
+}
+
+/** What is asked of the hub. A type that nobody knows is left out: the address may be old. */
+export function inputOf(filter: AuditFilter): AuditInput {
+  const type = TYPES.find(([value]) => value === filter.type)?.[0];
+  const input: Record<string, string> = {};
+  for (const key of FILTER_KEYS) {
+    const value = filter[key]?.trim();
+    if (key !== "type" && value !== undefined && value !== "") input[key] = value;
+  }
+  return { ...input, ...(type === undefined ? {} : { type }) };
+}
+
+export function isFiltered(filter: AuditFilter): boolean {
+  return Object.keys(inputOf(filter)).length > 0;
+}
+
+/** How many filters hold that are not in sight while the second row is folded. */
+export function furtherCount(filter: AuditFilter): number {
+  const set = FURTHER.filter((key) => filter[key] !== undefined).length;
+  return set + (spanOf(filter) === EXACT ? 1 : 0);
+}
+
+const two = (value: number): string => String(value).padStart(2, "0");
+
+/** A time of the address as an input of local date and time takes it; nothing for a span. */
+export function localTime(text: string | undefined): string {
+  const date = new Date(text === undefined || /^\d+[smhdw]$/.test(text) ? Number.NaN : text);
+  if (Number.isNaN(date.getTime())) return "";
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day}T${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+export function isoTime(local: string): string | undefined {
+  const date = new Date(local);
+  return local === "" || Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}

@@ -1,0 +1,40 @@
+import { Button } from "../../components/button.tsx";
+import type { ServerState } from "../../components/state-dot.tsx";
+import { toastError } from "../../components/toast.tsx";
+import { useChange } from "../../state/queries.ts";
+import { canConnect, canDisconnect } from "./server-words.ts";
+
+interface ConnectButtonProps {
+  readonly server: { readonly id: string; readonly name: string; readonly state: ServerState };
+}
+
+/** Connects or disconnects, whichever makes sense now. */
+export function ConnectButton({ server }: ConnectButtonProps) {
+  const outdates = ["listServers", "getServer", "overview"] as const;
+  const connect = useChange("connectServer", { outdates });
+  const disconnect = useChange("disconnectServer", { outdates });
+  const given = { serverId: server.id };
+  if (canConnect(server.state))
+    return (
+      <Button
+        size="sm"
+        icon="plug"
+        busy={connect.isPending}
+        aria-label={`Connect ${server.name}`}
+        onClick={() => connect.mutate(given, { onError: toastError })}
+      >
+        Connect
+      </Button>
+    );
+  if (!canDisconnect(server.state)) return null;
+  return (
+    <Button
+      size="sm"
+      busy={disconnect.isPending}
+      aria-label={`Disconnect ${server.name}`}
+      onClick={() => disconnect.mutate(given, { onError: toastError })}
+    >
+      Disconnect
+    </Button>
+  );
+}

@@ -1,0 +1,92 @@
+/** The servers, each with its state and, when it is red, the reason. */
+import { Link } from "@tanstack/react-router";
+import type { OutputOf } from "../../../../src/contract/operations.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { StateDot } from "../../components/state-dot.tsx";
+import { countText } from "../../text.ts";
+import { ConnectButton } from "./connect-button.tsx";
+import { originText, TRANSPORT_WORDS } from "./server-words.ts";
+
+type ServerInfo = OutputOf<"listServers">["servers"][number];
+
+interface ServerListProps {
+  readonly servers: readonly ServerInfo[];
+  readonly chosen: string | undefined;
+}
+
+export function ServerList({ servers, chosen }: ServerListProps) {
+  return (
+    <ul aria-label="Servers" className="divide-y divide-line rounded-lg border border-line bg-panel">
+      {servers.map((server) => (
+        <ServerLine key={server.id} server={server} chosen={server.id === chosen} narrow={chosen !== undefined} />
+      ))}
+    </ul>
+  );
+}
+
+interface LineProps {
+  readonly server: ServerInfo;
+  readonly chosen: boolean;
+  /** The details stand beside the list. */
+  readonly narrow: boolean;
+}
+
+function ServerLine({ server, chosen, narrow }: LineProps) {
+  return (
+    <li
+      className={`relative flex flex-wrap items-center min-h-11 gap-x-4 gap-y-1 px-4 py-2 first:rounded-t-lg last:rounded-b-lg hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
+    >
+      <div className={`flex text-sm ${narrow ? "" : "w-20 sm:w-26"}`}>
+        <StateDot state={server.state} bare={narrow} />
+      </div>
+      <div className="min-w-0 flex-1">
+        <Link
+          from="/servers"
+          to="/servers"
+          search={(old) => ({ ...old, server: server.id, tab: undefined })}
+          aria-current={chosen ? "true" : undefined}
+          // The whole line is the link.
+          className="font-medium break-words after:absolute after:inset-0"
+        >
+          {server.name}
+        </Link>
+        {server.name !== server.id && <span className="ml-2 font-mono text-sm text-faint">{server.id}</span>}
+      </div>
+      <div className="flex items-center gap-3 text-sm text-soft">
+        {server.warnings.length > 0 && (
+          <span className="inline-flex items-center gap-1 text-warn" title={server.warnings.join("\n")}>
+            <Icon name="warning" />
+            <span className="sr-only">{countText(server.warnings.length, "warning")}</span>
+          </span>
+        )}
+        {server.auth?.state === "login_needed" && <Badge tone="warn">login needed</Badge>}
+        {!narrow && (
+          <>
+            <span className="hidden w-12 text-center sm:inline">
+              <Badge>{TRANSPORT_WORDS[server.transport]}</Badge>
+            </span>
+            <span className="hidden w-32 truncate lg:inline" title={server.origin.file}>
+              {originText(server.origin)}
+            </span>
+          </>
+        )}
+        <span className="min-w-16 shrink-0 text-right whitespace-nowrap sm:min-w-20">
+          {/* Of a server that is not there nobody knows how many it has. */}
+          {(server.toolCount > 0 || server.state === "ready") && countText(server.toolCount, "tool")}
+        </span>
+        {!narrow && (
+          <span className="relative z-10 hidden w-26 text-right sm:inline">
+            <ConnectButton server={server} />
+          </span>
+        )}
+      </div>
+      {server.lastError !== null && (
+        <div className={`w-full text-sm ${narrow ? "pl-7" : "sm:pl-30"}`}>
+          <p className="line-clamp-3 break-words text-bad">{server.lastError}</p>
+          {server.hint !== undefined && <p className="break-words text-soft">{server.hint}</p>}
+        </div>
+      )}
+    </li>
+  );
+}

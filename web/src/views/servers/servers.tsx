@@ -1,0 +1,119 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { Button } from "../../components/button.tsx";
+import { SearchBox, Select } from "../../components/fields.tsx";
+import { Page, Toolbar } from "../../components/page.tsx";
+import { Split } from "../../components/split.tsx";
+import { STATE_WORDS, type ServerState } from "../../components/state-dot.tsx";
+import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { useOperation } from "../../state/queries.ts";
+import { AddServer } from "./server-dialog.tsx";
+import { ServerDetailPanel } from "./server-detail.tsx";
+import { ServerList } from "./server-list.tsx";
+
+const route = getRouteApi("/servers");
+
+export function ServersView() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useOperation("listServers", { limit: 1000 });
+  const change = (next: Partial<typeof search>): void =>
+    void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
+  const open = (server: string | undefined): void =>
+    void navigate({ search: (old) => ({ ...old, server, add: undefined, tab: undefined }) });
+  const add = (
+    <Button variant="primary" icon="plus" onClick={() => change({ add: "1" })}>
+      Add a server
+    </Button>
+  );
+  const words = (search.q ?? "").toLowerCase();
+  return (
+    <Page title="Servers" actions={add}>
+      <Split
+        detailLabel="Details of the server"
+        detail={
+          search.server === undefined ? undefined : (
+            <ServerDetailPanel
+              key={search.server}
+              serverId={search.server}
+              tab={search.tab}
+              onTab={(tab) => change({ tab })}
+              onClose={() => open(undefined)}
+            />
+          )
+        }
+        list={
+          <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the servers" />}>
+            {({ servers }) => {
+              if (servers.length === 0)
+                return (
+                  <div className="rounded-lg border border-line bg-panel">
+                    <Empty title="No servers yet" icon="servers" action={add}>
+                      Paste a command, an address or a snippet of another program, and its tools are here for every
+                      agent.
+                    </Empty>
+                  </div>
+                );
+              const states = [...new Set(servers.map((server) => server.state))].toSorted();
+              const shown = servers.filter(
+                (server) =>
+                  (search.state === undefined || server.state === search.state) &&
+                  (words === "" ||
+                    `${server.id} ${server.name} ${server.tags.join(" ")}`.toLowerCase().includes(words)),
+              );
+              return (
+                <div className="flex flex-col gap-3">
+                  <Toolbar label="Filters">
+                    <SearchBox
+                      label="Find a server"
+                      className="max-w-80 min-w-44 flex-1"
+                      value={search.q ?? ""}
+                      onChange={(q) => change({ q: q === "" ? undefined : q })}
+                    />
+                    <Select
+                      aria-label="State"
+                      value={search.state ?? ""}
+                      options={[
+                        ["", `All states (${servers.length})`],
+                        ...stateOptions(states, search.state).map(
+                          (state) =>
+                            [
+                              state,
+                              `${STATE_WORDS[state]} (${servers.filter((server) => server.state === state).length})`,
+                            ] as const,
+                        ),
+                      ]}
+                      onChange={(state) => change({ state: state === "" ? undefined : state })}
+                    />
+                  </Toolbar>
+                  {shown.length === 0 ? (
+                    <div className="rounded-lg border border-line bg-panel">
+                      <Empty
+                        title="No server fits"
+                        icon="search"
+                        action={
+                          <Button onClick={() => change({ q: undefined, state: undefined })}>Clear the filters</Button>
+                        }
+                      />
+                    </div>
+                  ) : (
+                    <ServerList servers={shown} chosen={search.server} />
+                  )}
+                </div>
+              );
+            }}
+          </Loaded>
+        }
+      />
+      {search.add !== undefined && (
+        <AddServer onClose={() => change({ add: undefined })} onAdded={(serverId) => open(serverId)} />
+      )}
+    </Page>
+  );
+}
+
+/** A state from the address stays choosable when no server is in it any more. */
+function stateOptions(present: readonly ServerState[], asked: string | undefined): readonly ServerState[] {
+  // Keys of STATE_WORDS are the states.
+  const known = Object.keys(STATE_WORDS) as ServerState[];
+  return known.filter((state) => present.includes(state) || state === asked);
+}

@@ -1,0 +1,148 @@
+/** One session: who it is, what it sees, what tainted it; and its end. */
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { SessionDetail } from "../../../../src/contract/activity.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Button, IconButton } from "../../components/button.tsx";
+import { ConfirmDialog } from "../../components/dialog.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { KeyValues } from "../../components/page.tsx";
+import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { Tabs } from "../../components/tabs.tsx";
+import { Time } from "../../components/time.tsx";
+import { toast } from "../../components/toast.tsx";
+import { failureOf } from "../../failure.ts";
+import { useChange, useOperation } from "../../state/queries.ts";
+import { SkillsTab, ToolsTab } from "./session-tabs.tsx";
+import { doorWord, taintText, whoText } from "./session-words.ts";
+
+interface DetailProps {
+  readonly sessionId: string;
+  readonly tab: string | undefined;
+  readonly onTab: (tab: string) => void;
+  readonly onClose: () => void;
+}
+
+export function SessionDetailPanel({ sessionId, tab, onTab, onClose }: DetailProps) {
+  const query = useOperation("getSession", { sessionId });
+  if (query.data === undefined && query.error !== null && failureOf(query.error).code === "not_found")
+    return (
+      <Empty title="This session is not there" action={<Button onClick={onClose}>Back to the sessions</Button>}>
+        It is over, and no longer kept.
+      </Empty>
+    );
+  return (
+    <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the session" />}>
+      {({ session }) => (
+        <>
+          <DetailHeader session={session} onClose={onClose} />
+          <Tabs
+            label="What this session has"
+            value={tab ?? "tools"}
+            onChange={onTab}
+            tabs={[
+              { id: "tools", label: "Tools", count: session.tools.length, content: <ToolsTab session={session} /> },
+              {
+                id: "skills",
+                label: "Active skills",
+                count: session.activeSkills.length,
+                content: <SkillsTab session={session} />,
+              },
+            ]}
+          />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function TaintNote({ taint }: { readonly taint: NonNullable<SessionDetail["taint"]> }) {
+  const config = useOperation("getConfig", {});
+  const mode = config.data?.values.find(({ key }) => key === "guard.taint")?.value;
+  return (
+    <div className="flex items-start gap-2 rounded-md bg-warn-wash px-3 py-2 text-ink">
+      <Icon name="warning" className="mt-0.5 size-4 text-warn" />
+      <p className="min-w-0 break-words">
+        <span className="font-mono text-sm break-all">{taint.name}</span> brought in content that anyone may have
+        written (<Time at={taint.at} />
+        ). {taintText(mode)}{" "}
+        <Link to="/audit" search={{ callId: taint.callId }} className="text-accent underline">
+          The call in the audit log
+        </Link>
+      </p>
+    </div>
+  );
+}
+
+function DetailHeader({ session, onClose }: { readonly session: SessionDetail; readonly onClose: () => void }) {
+  const [asking, setAsking] = useState(false);
+  const end = useChange("closeSession", {
+    outdates: ["listSessions", "getSession", "overview"],
+    onSuccess: () => {
+      setAsking(false);
+      toast("The session was ended.");
+    },
+  });
+  const isOpen = session.closedAt === null;
+  return (
+    <div className="flex flex-col gap-3 p-4">
+      <div className="flex items-start gap-2">
+        <div className="min-w-0 flex-1">
+          <h2 className="text-lg font-semibold break-words">{whoText(session)}</h2>
+          <div className="mt-0.5 flex flex-wrap items-center gap-2 text-sm text-soft">
+            <Badge tone={isOpen ? "ok" : "neutral"}>{isOpen ? "Open" : "Closed"}</Badge>
+            <Badge>{doorWord(session.door)}</Badge>
+            {session.running > 0 && <Badge tone="accent">{session.running} running</Badge>}
+            {session.taint !== null && <Badge tone="warn">Tainted</Badge>}
+          </div>
+        </div>
+        <IconButton label="Close the details" icon="close" onClick={onClose} />
+      </div>
+      {session.taint !== null && <TaintNote taint={session.taint} />}
+      <KeyValues
+        rows={[
+          ["Session", <span className="font-mono text-sm break-all">{session.id}</span>],
+          ["User", session.user ?? "unknown"],
+          ["Role", session.role ?? "none"],
+          ["Owner", session.owner ? "yes, it may do what its user may" : "no"],
+          ["Opened", <Time at={session.openedAt} />],
+          ...(session.closedAt === null ? [] : [["Closed", <Time at={session.closedAt} />] as const]),
+          [
+            "Calls",
+            <>
+              {session.calls}
+              {session.lastCallAt !== null && (
+                <>
+                  , the last <Time at={session.lastCallAt} />
+                </>
+              )}
+            </>,
+          ],
+        ]}
+      />
+      <div className="flex flex-wrap items-center gap-3">
+        <Link to="/audit" search={{ session: session.id }} className="text-accent underline">
+          Its records in the audit log
+        </Link>
+        {isOpen && (
+          <Button size="sm" variant="danger" icon="stop" className="ml-auto" onClick={() => setAsking(true)}>
+            End the session
+          </Button>
+        )}
+      </div>
+      <ConfirmDialog
+        open={asking}
+        onOpenChange={setAsking}
+        title="End this session?"
+        action="End the session"
+        danger
+        busy={end.isPending}
+        error={end.error}
+        onConfirm={() => end.mutate({ sessionId: session.id })}
+      >
+        Its calls under way are given up, and its client is cut off. Nothing keeps the client from coming back: take its
+        token out of the config for that.
+      </ConfirmDialog>
+    </div>
+  );
+}

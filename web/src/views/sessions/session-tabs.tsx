@@ -1,0 +1,65 @@
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { SessionDetail } from "../../../../src/contract/activity.ts";
+import { SearchBox } from "../../components/fields.tsx";
+import { Empty } from "../../components/states.tsx";
+import { VirtualList } from "../../components/virtual-list.tsx";
+
+interface TabProps {
+  readonly session: SessionDetail;
+}
+
+/** So many are seen at a glance. */
+const FEW = 12;
+const NAME = "flex h-9 items-center border-b border-line px-4 font-mono text-sm -outline-offset-2";
+
+export function ToolsTab({ session }: TabProps) {
+  const [text, setText] = useState("");
+  const { tools } = session;
+  if (tools.length === 0)
+    return <Empty title="It sees no tools">{session.closedAt !== null && "A closed session sees nothing."}</Empty>;
+  const words = text.toLowerCase();
+  const shown = tools.filter((tool) => tool.toLowerCase().includes(words));
+  return (
+    <>
+      {tools.length > FEW && (
+        <div className="border-b border-line px-4 py-2">
+          <SearchBox label="Find a tool of this session" value={text} onChange={setText} className="max-w-80" />
+        </div>
+      )}
+      {shown.length === 0 ? (
+        <Empty title="No tool fits" icon="search" />
+      ) : (
+        <VirtualList
+          label="Tools that it sees"
+          count={shown.length}
+          lineHeight={36}
+          fixed
+          lineKey={(index) => shown[index] ?? String(index)}
+          className="max-h-[50dvh]"
+          line={(index) => (
+            <Link to="/tools" search={{ tool: shown[index] ?? "" }} className={`${NAME} text-accent hover:bg-hover`}>
+              <span className="truncate">{shown[index]}</span>
+            </Link>
+          )}
+        />
+      )}
+    </>
+  );
+}
+
+export function SkillsTab({ session }: TabProps) {
+  if (session.activeSkills.length === 0)
+    return <Empty title="No skill is active">Skills are active once an agent has taken them up.</Empty>;
+  return (
+    <ul aria-label="Active skills" className="max-h-[50dvh] overflow-y-auto">
+      {session.activeSkills.map((name) => (
+        <li key={name}>
+          <Link to="/skills" search={{ q: name }} className={`${NAME} text-accent hover:bg-hover`}>
+            <span className="truncate">{name}</span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}

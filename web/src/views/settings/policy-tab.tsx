@@ -1,0 +1,159 @@
+/** Why a tool may be used or not, and by whom. */
+import { type FormEvent, useEffect, useId, useState } from "react";
+import type { Explanation } from "../../../../src/contract/settings.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Button } from "../../components/button.tsx";
+import { Field, Select, TextInput } from "../../components/fields.tsx";
+import { KeyValues } from "../../components/page.tsx";
+import { Empty, FailureBox, Skeleton } from "../../components/states.tsx";
+import { useOperation } from "../../state/queries.ts";
+
+interface PolicyTabProps {
+  readonly name: string | undefined;
+  readonly role: string | undefined;
+  readonly roles: readonly string[];
+  readonly onChange: (next: { name?: string | undefined; role?: string | undefined }) => void;
+}
+
+export function PolicyTab({ name, role, roles, onChange }: PolicyTabProps) {
+  const [text, setText] = useState(name ?? "");
+  useEffect(() => setText(name ?? ""), [name]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    onChange({ name: text.trim() === "" ? undefined : text.trim() });
+  };
+  const options = [["", "No role"] as const, ...roleOptions(roles, role)];
+  return (
+    <div className="flex flex-col gap-4 p-4">
+      <div>
+        <h2 className="font-semibold">May this be used?</h2>
+        <p className="text-soft">Name a tool, a prompt or a resource, and see which rule decides about it.</p>
+      </div>
+      <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
+        <NameField
+          text={text}
+          onText={setText}
+          onPicked={(picked) => {
+            setText(picked);
+            onChange({ name: picked });
+          }}
+        />
+        <Field label="Role">
+          {(attributes) => (
+            <Select
+              {...attributes}
+              value={role ?? ""}
+              options={options}
+              onChange={(value) => onChange({ role: value === "" ? undefined : value })}
+            />
+          )}
+        </Field>
+        <Button type="submit" variant="primary" disabled={text.trim() === ""}>
+          Explain
+        </Button>
+      </form>
+      {name === undefined ? (
+        <Empty title="Nothing asked yet" icon="approvals">
+          The names are those of the view Tools, such as <code className="font-mono">files__read_text_file</code>.
+        </Empty>
+      ) : (
+        <Answer name={name} role={role} />
+      )}
+    </div>
+  );
+}
+
+function roleOptions(roles: readonly string[], asked: string | undefined): readonly (readonly [string, string])[] {
+  const all = asked === undefined || roles.includes(asked) ? roles : [...roles, asked];
+  return all.map((role) => [role, role] as const);
+}
+
+interface NameFieldProps {
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly onPicked: (name: string) => void;
+}
+
+function NameField({ text, onText, onPicked }: NameFieldProps) {
+  const list = useId();
+  const query = useOperation(
+    "listTools",
+    { limit: 20, fields: "summary", ...(text.trim() === "" ? {} : { q: text.trim().slice(0, 200) }) },
+    { keep: true },
+  );
+  const names = query.data?.tools.map((tool) => tool.name) ?? [];
+  return (
+    <Field label="Name" className="min-w-0 flex-1 basis-64">
+      {(attributes) => (
+        <>
+          <TextInput
+            {...attributes}
+            mono
+            list={list}
+            value={text}
+            placeholder="files__read_text_file"
+            onChange={(event) => {
+              onText(event.target.value);
+              // A browser tells typing and picking apart by this alone.
+              const kind = "inputType" in event.nativeEvent ? event.nativeEvent.inputType : undefined;
+              const isPicked = kind === undefined || kind === "insertReplacementText";
+              if (isPicked && names.includes(event.target.value)) onPicked(event.target.value);
+            }}
+          />
+          <datalist id={list}>
+            {names.map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}
+
+const VERDICTS = {
+  allow: { word: "Allowed", tone: "ok" },
+  ask: { word: "Needs a yes", tone: "warn" },
+  deny: { word: "Denied", tone: "bad" },
+} as const;
+
+function Answer({ name, role }: { readonly name: string; readonly role: string | undefined }) {
+  const query = useOperation("explainPolicy", { name, ...(role === undefined ? {} : { role }) });
+  if (query.error !== null) return <FailureBox error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.data === undefined) return <Skeleton lines={3} label="Looking at the rules" />;
+  return <Verdict explanation={query.data} role={role} />;
+}
+
+function Verdict({ explanation, role }: { readonly explanation: Explanation; readonly role: string | undefined }) {
+  const { word, tone } = VERDICTS[explanation.verdict];
+  const [deciding, ...others] = explanation.reasons;
+  return (
+    <div role="status" className="flex flex-col gap-3 rounded-md border border-line bg-sunken p-4">
+      <div className="flex flex-wrap items-center gap-2">
+        <Badge tone={tone}>{word}</Badge>
+        <span className="font-mono text-sm break-all">{explanation.name}</span>
+        <span className="text-soft">{role === undefined ? "without a role" : `as ${role}`}</span>
+        <Badge tone={explanation.visible ? "neutral" : "warn"}>{explanation.visible ? "Visible" : "Not visible"}</Badge>
+      </div>
+      {deciding !== undefined && <p className="font-medium break-words">{deciding}</p>}
+      {others.length > 0 && (
+        <ul className="list-disc pl-5 text-soft">
+          {others.map((reason, index) => (
+            <li key={index} className="break-words">
+              {reason}
+            </li>
+          ))}
+        </ul>
+      )}
+      {explanation.rule !== null && (
+        <KeyValues
+          rows={Object.entries(explanation.rule)
+            .filter(([, value]) => typeof value === "string")
+            .map(
+              ([key, value]) => [key, <span className="font-mono text-sm break-all">{String(value)}</span>] as const,
+            )}
+        />
+      )}
+    </div>
+  );
+}

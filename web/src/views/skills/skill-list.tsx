@@ -1,0 +1,67 @@
+import { Link } from "@tanstack/react-router";
+import type { SkillInfo } from "../../../../src/contract/skill.ts";
+import { Badge } from "../../components/badge.tsx";
+import { VirtualList } from "../../components/virtual-list.tsx";
+import {
+  dialectWord,
+  findingsText,
+  KIND_TITLES,
+  KIND_WORDS,
+  missingText,
+  needsOf,
+  SEVERITY_WORDS,
+  worst,
+} from "./skill-words.ts";
+
+interface SkillListProps {
+  readonly skills: readonly SkillInfo[];
+  readonly chosen: string | undefined;
+}
+
+export function SkillList({ skills, chosen }: SkillListProps) {
+  return (
+    <div className="overflow-hidden rounded-lg border border-line bg-panel">
+      <VirtualList
+        label="Skills"
+        count={skills.length}
+        lineHeight={58}
+        fixed
+        lineKey={(index) => skills[index]?.id ?? String(index)}
+        className="max-h-[calc(100dvh-13rem)]"
+        line={(index) => {
+          const skill = skills[index];
+          return skill === undefined ? null : <SkillLine skill={skill} chosen={skill.id === chosen} />;
+        }}
+      />
+    </div>
+  );
+}
+
+function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chosen: boolean }) {
+  const missing = missingText(needsOf(skill.requires, skill.missing));
+  const severity = worst(skill.findings);
+  return (
+    <Link
+      from="/skills"
+      to="/skills"
+      search={(old) => ({ ...old, skill: skill.id, tab: undefined })}
+      aria-current={chosen ? "true" : undefined}
+      className={`flex h-[58px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
+    >
+      <span className="flex items-center gap-2">
+        <span className="truncate font-medium">{skill.name}</span>
+        {missing !== undefined && <Badge tone="warn">{missing}</Badge>}
+        {severity !== undefined && <Badge tone={SEVERITY_WORDS[severity].tone}>{findingsText(skill.findings)}</Badge>}
+        <span className="ml-auto flex shrink-0 items-center gap-2">
+          <span className="hidden sm:inline">
+            <Badge>{dialectWord(skill.dialect)}</Badge>
+          </span>
+          <Badge tone="accent" title={KIND_TITLES[skill.kind]}>
+            {KIND_WORDS[skill.kind]}
+          </Badge>
+        </span>
+      </span>
+      <span className="truncate text-sm text-soft">{skill.description}</span>
+    </Link>
+  );
+}

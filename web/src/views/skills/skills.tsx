@@ -1,0 +1,178 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useMemo } from "react";
+import type { SkillInfo } from "../../../../src/contract/skill.ts";
+import { Button } from "../../components/button.tsx";
+import { SearchBox, Select } from "../../components/fields.tsx";
+import { Page, Toolbar } from "../../components/page.tsx";
+import { Split } from "../../components/split.tsx";
+import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { usePages } from "../../state/queries.ts";
+import { countText } from "../../text.ts";
+import { ScanView } from "./scan-view.tsx";
+import { SkillDetailPanel } from "./skill-detail.tsx";
+import { choices, filterSkills, shortPath, type SkillFilter, sourceOf } from "./skill-filter.ts";
+import { SkillList } from "./skill-list.tsx";
+import { dialectWord, KIND_WORDS } from "./skill-words.ts";
+
+const route = getRouteApi("/skills");
+/** In the address: the panel is open and no folder was named yet. */
+const NO_FOLDER = "1";
+
+export function SkillsView() {
+  const { scan } = route.useSearch();
+  const navigate = route.useNavigate();
+  if (scan === undefined) return <Skills onScan={() => void navigate({ search: { scan: NO_FOLDER } })} />;
+  return (
+    <ScanView
+      path={scan === NO_FOLDER ? undefined : scan}
+      onPath={(path) => void navigate({ search: { scan: path } })}
+      onDone={() => void navigate({ search: {} })}
+    />
+  );
+}
+
+function Skills({ onScan }: { readonly onScan: () => void }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useAllSkills();
+  const change = (next: Partial<typeof search>): void =>
+    void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
+  const clear = (): void => change({ q: undefined, kind: undefined, source: undefined, dialect: undefined });
+  const total = query.data?.pages[0]?.total;
+  const scan = (
+    <Button variant="primary" icon="plus" onClick={onScan}>
+      Scan a folder
+    </Button>
+  );
+  const skills = useMemo(() => query.data?.pages.flatMap((page) => page.skills) ?? [], [query.data]);
+  const shown = useMemo(() => filterSkills(skills, search), [skills, search]);
+  return (
+    <Page
+      title="Skills"
+      actions={scan}
+      {...(total === undefined
+        ? {}
+        : {
+            description:
+              shown.length < skills.length
+                ? `${shown.length} of ${countText(total, "skill")}`
+                : countText(total, "skill"),
+          })}
+    >
+      <Split
+        detailLabel="Details of the skill"
+        detail={
+          search.skill === undefined ? undefined : (
+            <SkillDetailPanel
+              key={search.skill}
+              skillId={search.skill}
+              tab={search.tab}
+              onTab={(tab) => change({ tab })}
+              onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
+            />
+          )
+        }
+        list={
+          <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the skills" />}>
+            {() =>
+              skills.length === 0 ? (
+                <div className="rounded-lg border border-line bg-panel">
+                  <Empty title="No skills yet" icon="skills" action={scan}>
+                    Skills tell agents how something is done. Scan a folder, look at what it holds, and import what you
+                    want.
+                  </Empty>
+                </div>
+              ) : (
+                <div className="flex flex-col gap-3">
+                  <SkillFilters skills={skills} filter={search} onChange={change} />
+                  {shown.length === 0 ? (
+                    <div className="rounded-lg border border-line bg-panel">
+                      <Empty
+                        title="No skill fits"
+                        icon="search"
+                        action={<Button onClick={clear}>Clear the filters</Button>}
+                      />
+                    </div>
+                  ) : (
+                    <SkillList skills={shown} chosen={search.skill} />
+                  )}
+                </div>
+              )
+            }
+          </Loaded>
+        }
+      />
+    </Page>
+  );
+}
+
+/** All pages one after another: the filters count over everything. */
+function useAllSkills() {
+  const query = usePages("listSkills", { limit: 500 });
+  const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = query;
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, isError, fetchNextPage]);
+  return query;
+}
+
+interface FiltersProps {
+  readonly skills: readonly SkillInfo[];
+  readonly filter: SkillFilter;
+  readonly onChange: (next: SkillFilter) => void;
+}
+
+function SkillFilters({ skills, filter, onChange }: FiltersProps) {
+  const chosen = (value: string): string | undefined => (value === "" ? undefined : value);
+  const kinds = choices(
+    skills.map((skill) => skill.kind),
+    filter.kind,
+  );
+  const sources = choices(skills.map(sourceOf), filter.source);
+  const dialects = choices(
+    skills.map((skill) => skill.dialect),
+    filter.dialect,
+  );
+  return (
+    <Toolbar label="Filters">
+      <SearchBox label="Find a skill" value={filter.q ?? ""} onChange={(q) => onChange({ q: chosen(q) })} />
+      {kinds.length > 1 && (
+        <Select
+          aria-label="Kind"
+          value={filter.kind ?? ""}
+          options={[
+            ["", "All kinds"],
+            ...kinds.map(([kind, count]) => [kind, `${isKind(kind) ? KIND_WORDS[kind] : kind} (${count})`] as const),
+          ]}
+          onChange={(kind) => onChange({ kind: chosen(kind) })}
+        />
+      )}
+      {sources.length > 1 && (
+        <Select
+          aria-label="Source"
+          value={filter.source ?? ""}
+          options={[
+            ["", "All sources"],
+            ...sources.map(([source, count]) => [source, `${shortPath(source)} (${count})`] as const),
+          ]}
+          onChange={(source) => onChange({ source: chosen(source) })}
+        />
+      )}
+      {dialects.length > 1 && (
+        <Select
+          aria-label="Dialect"
+          value={filter.dialect ?? ""}
+          options={[
+            ["", "All dialects"],
+            ...dialects.map(([dialect, count]) => [dialect, `${dialectWord(dialect)} (${count})`] as const),
+          ]}
+          onChange={(dialect) => onChange({ dialect: chosen(dialect) })}
+        />
+      )}
+    </Toolbar>
+  );
+}
+
+function isKind(kind: string): kind is SkillInfo["kind"] {
+  return Object.hasOwn(KIND_WORDS, kind);
+}

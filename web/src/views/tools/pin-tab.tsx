@@ -1,0 +1,119 @@
+/** Whether a tool is still what it was when it was first trusted. */
+import { useState } from "react";
+import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import { Button } from "../../components/button.tsx";
+import { ConfirmDialog } from "../../components/dialog.tsx";
+import { KeyValues } from "../../components/page.tsx";
+import { Loaded } from "../../components/states.tsx";
+import { Time } from "../../components/time.tsx";
+import { toast } from "../../components/toast.tsx";
+import { useChange, useOperation } from "../../state/queries.ts";
+import { PIN_WORDS, PinBadge } from "./pin-badge.tsx";
+
+export function PinTab({ tool }: { readonly tool: ToolInfo }) {
+  const [asking, setAsking] = useState(false);
+  const pins = useOperation("listPins", { serverId: tool.server, limit: 1000 });
+  const approve = useChange("changePins", {
+    outdates: ["listPins", "listTools"],
+    onSuccess: () => {
+      setAsking(false);
+      toast(`${tool.name} is pinned as it is now.`);
+    },
+  });
+  return (
+    <div className="flex flex-col gap-4 p-4">
+      <Loaded query={pins}>
+        {({ pins: known }) => {
+          const pin = known.find((each) => each.tool === tool.tool);
+          return (
+            <>
+              <KeyValues
+                rows={[
+                  ["State", <PinBadge key="state" pin={tool.pin} />],
+                  ["Meaning", PIN_WORDS[tool.pin].meaning],
+                  [
+                    "Now",
+                    <code key="now" className="font-mono text-sm break-all">
+                      {tool.fingerprint}
+                    </code>,
+                  ],
+                  ...(pin === undefined
+                    ? []
+                    : ([
+                        [
+                          "Pinned",
+                          <code key="then" className="font-mono text-sm break-all">
+                            {pin.fingerprint}
+                          </code>,
+                        ],
+                        ["Since", <Time key="since" at={pin.pinnedAt} />],
+                      ] as const)),
+                ]}
+              />
+              {pin?.diff !== undefined && pin.diff.length > 0 && <Diff lines={pin.diff} />}
+              {(tool.pin === "changed" || tool.pin === "new") && (
+                <div>
+                  <Button variant="primary" onClick={() => setAsking(true)}>
+                    Approve this definition
+                  </Button>
+                </div>
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+      <ConfirmDialog
+        open={asking}
+        onOpenChange={setAsking}
+        title="Approve this definition?"
+        action="Approve"
+        busy={approve.isPending}
+        error={approve.error}
+        onConfirm={() => approve.mutate({ action: "approve", serverId: tool.server, tool: tool.tool })}
+      >
+        Agents then get <span className="font-mono break-all text-ink">{tool.name}</span> as it is described now. Read
+        the description and the changes first: they are written by the server.
+      </ConfirmDialog>
+    </div>
+  );
+}
+
+/** Within a line `[-…-]` was taken out and `{+…+}` is new. */
+function Words({ line }: { readonly line: string }) {
+  return line.split(/(\[-.*?-\]|\{\+.*?\+\})/s).map((part, index) =>
+    index % 2 === 0 ? (
+      part
+    ) : part.startsWith("[") ? (
+      <del key={index} className="rounded bg-bad-wash px-0.5 text-bad">
+        {part.slice(2, -2)}
+      </del>
+    ) : (
+      <ins key={index} className="rounded bg-ok-wash px-0.5 text-ok">
+        {part.slice(2, -2)}
+      </ins>
+    ),
+  );
+}
+
+function Diff({ lines }: { readonly lines: readonly string[] }) {
+  return (
+    <div>
+      <h3 className="mb-1 font-medium">What changed</h3>
+      <pre
+        tabIndex={0}
+        role="group"
+        aria-label="What changed"
+        className="overflow-x-auto rounded-md border border-line bg-sunken py-2 font-mono text-sm"
+      >
+        {lines.map((line, index) => (
+          <div
+            key={index}
+            className={`px-3 whitespace-pre-wrap ${line.startsWith("+") ? "bg-ok-wash text-ok" : line.startsWith("-") ? "bg-bad-wash text-bad" : ""}`}
+          >
+            <Words line={line} />
+          </div>
+        ))}
+      </pre>
+    </div>
+  );
+}

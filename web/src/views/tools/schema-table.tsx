@@ -1,0 +1,52 @@
+/** A schema that people can read. */
+import { Badge } from "../../components/badge.tsx";
+import { Markdown } from "../../components/markdown.tsx";
+import type { Schema } from "./schema.ts";
+import { type SchemaRow, schemaRows } from "./schema-rows.ts";
+
+const SHOWN_VALUES = 12;
+
+export function SchemaTable({ schema, label }: { readonly schema: Schema; readonly label: string }) {
+  const rows = schemaRows(schema);
+  if (rows.length === 0) return <p className="text-soft">None.</p>;
+  return (
+    <ul aria-label={label} className="divide-y divide-line rounded-md border border-line">
+      {rows.map((row) => (
+        <Row key={row.path} row={row} />
+      ))}
+    </ul>
+  );
+}
+
+// Written out, because the stylesheet holds only classes that it finds in the sources.
+const INDENT = ["pl-3", "pl-8", "pl-13", "pl-18", "pl-20", "pl-22", "pl-24"];
+
+function Row({ row }: { readonly row: SchemaRow }) {
+  return (
+    <li className={`flex flex-col gap-0.5 py-2 pr-3 ${INDENT[row.depth] ?? "pl-24"}`}>
+      <div className="flex flex-wrap items-baseline gap-x-2">
+        <span className="font-mono text-sm font-semibold break-all">{row.name}</span>
+        <span className="font-mono text-sm break-words text-soft">{row.type}</span>
+        {row.required && <Badge tone="accent">required</Badge>}
+        {row.defaultText !== undefined && (
+          <span className="text-sm text-soft">
+            default <code className="font-mono break-all">{row.defaultText}</code>
+          </span>
+        )}
+      </div>
+      {row.description !== undefined && (
+        <div className="text-sm text-soft">
+          <Markdown text={row.description} />
+        </div>
+      )}
+      {row.values !== undefined && (
+        <p className="text-sm break-words">
+          <span className="text-faint">One of </span>
+          <code className="font-mono">{row.values.slice(0, SHOWN_VALUES).join(", ")}</code>
+          {row.values.length > SHOWN_VALUES && ` and ${row.values.length - SHOWN_VALUES} more`}
+        </p>
+      )}
+      {row.limits.length > 0 && <p className="font-mono text-xs break-all text-faint">{row.limits.join(" · ")}</p>}
+    </li>
+  );
+}
