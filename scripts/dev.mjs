@@ -10,6 +10,7 @@ import { check, codeFolders } from "./bootstrap/check.mjs";
 import { installDependencies } from "./bootstrap/dependencies.mjs";
 import { findNode } from "./bootstrap/node.mjs";
 import { runNode } from "./bootstrap/run.mjs";
+import { installSystemPackages, needsSystemPackages } from "./bootstrap/system-packages.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib] ${line}\n`);
@@ -21,7 +22,7 @@ const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib
 const TASKS = {
   start: (node, args) => built(node, () => run(node, [join("demo", "start.ts"), ...args])),
   demo: (node, args) => built(node, () => run(node, [join("demo", "run.ts"), ...args])),
-  test: (node, args) => built(node, () => run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args])),
+  test: (node, args) => built(node, () => test(node, args)),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
@@ -34,6 +35,12 @@ const TASKS = {
 /** @param {NodeBinary} node @param {readonly string[]} args */
 function run(node, args) {
   return runNode(node.path, args, { cwd: root });
+}
+
+/** @param {NodeBinary} node @param {readonly string[]} args */
+function test(node, args) {
+  if (needsSystemPackages(args)) installSystemPackages({ say });
+  return run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args]);
 }
 
 /** @param {NodeBinary} node @param {() => Promise<number>} next */

@@ -1,8 +1,9 @@
 // @ts-check
-/** Makes dist/ from src/: a bundle and the types. Does nothing when the sources are the ones that dist/ was made from. */
-import { createHash } from "node:crypto";
+/** Makes dist/ from src/ and web/: a bundle, the types and the page. Does nothing when the sources are the ones that dist/ was made from. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buildWeb, canBuildWeb, isWebBuilt } from "./build-web.mjs";
+import { hashFiles } from "./hash-files.mjs";
 import { withLock } from "./lock.mjs";
 import { runNode } from "./run.mjs";
 
@@ -11,35 +12,28 @@ const ROLLDOWN = join("node_modules", "rolldown", "package.json");
 const BUNDLE = join("scripts", "bootstrap", "bundle.mjs");
 
 /** Packages that become part of the bundle: every start needs them. The others are loaded from node_modules, on demand. */
-export const BUNDLED = ["commander", "json5", "jsonc-parser", "zod"];
+export const BUNDLED = ["commander", "json5", "jsonc-parser", "kysely", "zod"];
 
 /** @param {string} root */
 export function sourceHash(root) {
-  const hash = createHash("sha256");
   const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .sort()
     .map((name) => join("src", name));
   const versions = ["typescript", "rolldown", ...BUNDLED].map((name) => join("node_modules", name, "package.json"));
-  for (const file of [...sources, "tsconfig.json", "tsconfig.build.json", BUNDLE, ...versions])
-    hash
-      .update(file)
-      .update("\0")
-      .update(readFileSync(join(root, file)))
-      .update("\0");
-  return hash.digest("hex");
+  return hashFiles(root, [...sources, "tsconfig.json", "tsconfig.build.json", BUNDLE, ...versions]);
 }
 
 /** @param {string} root */
 export function canBuild(root) {
-  return [TSC, ROLLDOWN].every((file) => existsSync(join(root, file)));
+  return [TSC, ROLLDOWN].every((file) => existsSync(join(root, file))) && canBuildWeb(root);
 }
 
 /** @param {{ root: string, nodePath: string, say: (line: string) => void }} options @returns {Promise<number>} an exit code */
 export async function build({ root, nodePath, say }) {
-  if (isBuilt(root)) return 0;
+  if (isBuilt(root) && isWebBuilt(root)) return 0;
   return withLock(root, async () => {
-    if (isBuilt(root)) return 0;
+    if (isBuilt(root)) return isWebBuilt(root) ? 0 : buildWeb({ root, nodePath, say });
     say("Building dist from src");
     const hash = sourceHash(root);
     const fresh = join(root, ".dev", `dist-${process.pid}`);
@@ -47,6 +41,7 @@ export async function build({ root, nodePath, say }) {
     const codes = await Promise.all([
       runNode(nodePath, [TSC, "-p", "tsconfig.build.json", "--outDir", fresh], { cwd: root }),
       runNode(nodePath, [BUNDLE, fresh], { cwd: root }),
+      buildWeb({ root, nodePath, say, out: fresh }),
     ]);
     const code = codes.find((each) => each !== 0) ?? 0;
     if (code !== 0) {

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runNode } from "./run.mjs";
 
-const FOLDERS = ["src", "test", "bench", "conformance", "scripts", "demo", "examples", "bin"];
+const FOLDERS = ["src", "test", "bench", "conformance", "scripts", "demo", "examples", "bin", "web"];
 
 /** The folders that linter and formatter are given by name: without any, they walk the whole disk they find. @param {string} root */
 export function codeFolders(root) {
@@ -18,6 +18,7 @@ function checkSteps(root) {
     ["format", bin("oxfmt/bin/oxfmt"), "--check", ...codeFolders(root)],
     ["lint", bin("oxlint/bin/oxlint"), "--type-aware", "--deny-warnings", ...codeFolders(root)],
     ["types", bin("typescript/bin/tsc"), "-p", "tsconfig.json"],
+    ["types of the page", bin("typescript/bin/tsc"), "-p", join("web", "tsconfig.json")],
     ["unused code (knip)", bin("knip/bin/knip.js"), "--no-progress"],
     ["package (publint)", bin("publint/src/cli.js"), "run", "--strict", "--pack", "npm"],
   ];
