@@ -3,6 +3,7 @@ import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
 import { Operations } from "../../doors/http/api/operations.ts";
 import type { ApiParts } from "../../doors/http/api/operation.ts";
 import { apiRoutes } from "../../doors/http/api/rest/api-routes.ts";
+import { requestsPerMinute } from "../../doors/http/entrance.ts";
 import type { HttpRoute } from "../../doors/http/exchange.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
 import { openEventStreams } from "../../doors/http/live/event-streams.ts";
@@ -34,9 +35,6 @@ export interface OperatorDoors {
   close(graceMs: number): Promise<void>;
 }
 
-/** Requests of one caller per minute, for each call per minute that it may make; as the listener counts. */
-const REQUESTS_PER_CALL = 60;
-
 export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
   const { hub, redactor, http, approveCommand, warn } = options;
   const parts: ApiParts = { ...options, version: VERSION };
@@ -44,9 +42,9 @@ export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors 
   const sessions = new CallerSessions(hub, systemClock, { approveCommand });
   const feed = new EventFeed(hub, redactor);
   const limits = (): { bodyBytes: number; streams: number; requestsPerMinute: number } => {
-    const { bodyBytes, streams, requestsPerMinute } = http().limits;
-    const { callsPerMinute } = hub.config.config.limits;
-    return { bodyBytes, streams, requestsPerMinute: requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL };
+    const now = http();
+    const { bodyBytes, streams } = now.limits;
+    return { bodyBytes, streams, requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute) };
   };
   const socket = openSocket({ hub, feed, operations, redactor, limits, warn, approveCommand });
   const streams = openEventStreams({

@@ -29,6 +29,11 @@ export interface EntranceParts {
 
 const REQUESTS_PER_CALL = 60;
 
+/** Of one caller. */
+export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number): number {
+  return limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL;
+}
+
 /** Rejects with `invalid_config` for what would stand open, or could let nobody in. */
 export async function makeEntrance(http: HttpConfig, callsPerMinute: number, parts: EntranceParts): Promise<Entrance> {
   assertGuarded(http);
@@ -42,7 +47,7 @@ export async function makeEntrance(http: HttpConfig, callsPerMinute: number, par
       accessTokens: makeAccessTokens(http, parts),
       open: http.auth === undefined,
     }),
-    requestsPerMinute: http.limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL,
+    requestsPerMinute: requestsPerMinute(http, callsPerMinute),
   };
 }
 

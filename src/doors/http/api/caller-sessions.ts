@@ -2,6 +2,7 @@
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { Session, SessionOptions } from "../../../sessions/session.ts";
+import { callerSession, type SessionExtras } from "../caller-session.ts";
 
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
@@ -17,20 +18,15 @@ interface SessionOpener {
   openSession(options: SessionOptions): Session;
 }
 
-export interface CallerSessionsOptions {
-  /** The command that says yes to a call that waits for it; without it such calls are denied. */
-  readonly approveCommand?: (approvalId: string) => string;
-}
-
 export class CallerSessions {
   readonly #hub: SessionOpener;
   readonly #clock: Clock;
-  readonly #options: CallerSessionsOptions;
+  readonly #options: SessionExtras;
   /** In the order of their last use. */
   readonly #held = new Map<string, Held>();
   #stopSweep: (() => void) | undefined;
 
-  constructor(hub: SessionOpener, clock: Clock, options: CallerSessionsOptions = {}) {
+  constructor(hub: SessionOpener, clock: Clock, options: SessionExtras = {}) {
     this.#hub = hub;
     this.#clock = clock;
     this.#options = options;
@@ -58,18 +54,9 @@ export class CallerSessions {
     this.#held.clear();
   }
 
-  #open({ owner, role, user, scopes }: Caller): Session {
+  #open(caller: Caller): Session {
     if (this.#held.size >= MOST) this.#endOne();
-    const { approveCommand } = this.#options;
-    return this.#hub.openSession({
-      door: "rest",
-      owner,
-      // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
-      decidesForAll: scopes.has("admin"),
-      ...(role === undefined ? {} : { role }),
-      ...(user === undefined ? {} : { user }),
-      ...(approveCommand === undefined ? {} : { approveCommand }),
-    });
+    return this.#hub.openSession(callerSession(caller, "rest", this.#options));
   }
 
   #endOne(): void {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { EventName, Hello } from "../../../contract/socket.ts";
 import { type Clock, systemClock } from "../../../model/clock.ts";
 import { VERSION } from "../../../model/version.ts";
+import type { Masking } from "../api/operation.ts";
 import { tellApprovals, tellCalls, tellSessions } from "./activity-events.ts";
 import type { EventFilter } from "./event-filter.ts";
 import { EventRing, RING } from "./event-ring.ts";
@@ -24,11 +25,6 @@ export interface Receiver extends Beholder {
 interface FeedOptions {
   readonly clock?: Clock;
   readonly ring?: typeof RING;
-}
-
-/** Takes secrets out of every string of a value. */
-export interface Masking {
-  maskAll<Value>(value: Value): Value;
 }
 
 export class EventFeed {

@@ -5,12 +5,13 @@ import { type Clock, systemClock } from "../../../model/clock.ts";
 import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { rawError, sendError } from "../answers.ts";
+import type { Masking } from "../api/operation.ts";
 import type { Operations } from "../api/operations.ts";
+import { callerSession, type SessionExtras } from "../caller-session.ts";
 import type { HttpRoute, HttpUpgrade } from "../exchange.ts";
 import { nothingAt } from "../own-routes.ts";
 import { RateLimit } from "../rate-limit.ts";
-import { type SessionExtras, socketSession } from "./caller-session.ts";
-import type { EventFeed, Masking } from "./event-feed.ts";
+import type { EventFeed } from "./event-feed.ts";
 import { type EventFilter, filterOfQuery } from "./event-filter.ts";
 import type { SessionHub } from "./feed-hub.ts";
 import { CLOSE, LiveSocket } from "./live-socket.ts";
@@ -145,7 +146,7 @@ class Sockets implements SocketDoor {
     const { caller, base: baseUrl } = upgrade;
     let session: Session;
     try {
-      session = hub.openSession(socketSession(caller, this.#parts));
+      session = hub.openSession(callerSession(caller, "websocket", this.#parts));
     } catch {
       socket.close(...CLOSE.goingAway);
       return;

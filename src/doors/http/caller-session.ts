@@ -1,18 +1,19 @@
-import type { Caller } from "../../../model/caller.ts";
-import type { SessionOptions } from "../../../sessions/session.ts";
+/** The hub session that a caller of REST or of the WebSocket gets. */
+import type { Caller } from "../../model/caller.ts";
+import type { SessionOptions } from "../../sessions/session.ts";
 
 export interface SessionExtras {
   /** The command that says yes to a call that waits for it; without it such calls are denied. */
   readonly approveCommand?: (approvalId: string) => string;
 }
 
-/** A socket has a hub session of its own, which ends with it. */
-export function socketSession(
+export function callerSession(
   { owner, role, user, scopes }: Caller,
+  door: "rest" | "websocket",
   { approveCommand }: SessionExtras,
 ): SessionOptions {
   return {
-    door: "websocket",
+    door,
     owner,
     // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
     decidesForAll: scopes.has("admin"),
