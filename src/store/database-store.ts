@@ -6,6 +6,7 @@ import { Followers } from "./followers.ts";
 import { Ledger } from "./ledger.ts";
 import { storedApprovals } from "./parts/approvals.ts";
 import { storedAudit } from "./parts/audit.ts";
+import { storedConversations } from "./parts/conversations.ts";
 import { storedPins } from "./parts/pins.ts";
 import { sealedValues } from "./parts/sealed-values.ts";
 import { storedServers } from "./parts/servers.ts";
@@ -54,6 +55,7 @@ export async function databaseStore(engine: Engine, { clock, warn }: DatabaseSto
     sessions: storedSessions(engine),
     audit: storedAudit(engine),
     sealed: sealedValues(engine),
+    conversations: storedConversations(engine, () => ledger.now()),
     settings: storedSettings(engine, ledger),
     follow: (listener) => followers.add(listener),
     backup: (file) => engine.copyTo(file),

@@ -211,6 +211,50 @@ export interface SealedValues {
   remove(name: string): Promise<boolean>;
 }
 
+/** A conversation with the built-in agent. */
+export interface StoredConversation {
+  readonly id: string;
+  readonly title: string | null;
+  /** The door that began it: `acp`, `cli`, `library`. */
+  readonly door: string;
+  readonly cwd: string | null;
+  readonly user: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** What the agent keeps about it, such as mode and model. Never a plain secret. */
+  readonly facts: JsonObject;
+}
+
+export interface ConversationChange {
+  readonly title?: string | null;
+  readonly cwd?: string;
+  readonly facts?: Readonly<JsonObject>;
+}
+
+export interface StoredConversations {
+  get(id: string): Promise<StoredConversation | undefined>;
+  /** Those that were last used first. */
+  list(options: PageOptions & { readonly cwd?: string; readonly door?: string }): Promise<Page<StoredConversation>>;
+  /** Makes it or replaces what is there; its messages stay. */
+  put(conversation: StoredConversation): Promise<void>;
+  /**
+   * In one transaction: facts are added to those that are there by then, undefined takes one out. Resolves with what is there
+   * afterwards; rejects with `not_found` if it was removed.
+   */
+  change(id: string, change: ConversationChange): Promise<StoredConversation>;
+  /** Its messages in their order. */
+  messages(id: string): Promise<JsonObject[]>;
+  /**
+   * At the end; several in one transaction, which also counts as its last use. Rejects with `conflict` if there are not
+   * `after` messages: another process wrote; with `not_found` if it was removed.
+   */
+  append(id: string, after: number, messages: readonly JsonObject[]): Promise<void>;
+  /** With its messages. False if it was not there. */
+  remove(id: string): Promise<boolean>;
+  /** Forgets those that were last used before. */
+  prune(before: string): Promise<number>;
+}
+
 export interface Settings {
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string): Promise<void>;
@@ -245,6 +289,7 @@ export interface Store {
   readonly sessions: StoredSessions;
   readonly audit: StoredAudit;
   readonly sealed: SealedValues;
+  readonly conversations: StoredConversations;
   readonly settings: Settings;
   /**
    * Changes that other processes make, in order of revision, soon after they are made; from the opening of the store on, if

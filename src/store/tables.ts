@@ -69,6 +69,18 @@ export interface Tables {
     lastTime: string;
   };
   sealedValues: { name: string; nonce: string; ciphertext: string; tag: string; keyId: string; updatedAt: string };
+  conversations: {
+    id: string;
+    title: string | null;
+    door: string;
+    cwd: string | null;
+    user: string | null;
+    createdAt: string;
+    updatedAt: string;
+    facts: string;
+  };
+  /** `seq` counts from 0 in each conversation, without gaps. */
+  conversationMessages: { conversation: string; seq: number; message: string };
   settings: { key: string; value: string };
   outbox: { revision: number; topic: ChangedTopic; subject: string; writer: string; writtenAt: string };
   /** The revision of the last change of skills, and of each scope of pins; outlives the outbox. */
@@ -88,8 +100,15 @@ export const COPIED_TABLES = [
   "audit",
   "auditFiles",
   "sealedValues",
+  "conversations",
+  "conversationMessages",
   "settings",
   "outbox",
   "stamps",
   "counter",
 ] as const satisfies readonly (keyof Tables)[];
+
+/** How many rows a copy holds in memory at once: few where one may have images in it. */
+export function rowsAtOnce(table: (typeof COPIED_TABLES)[number]): number {
+  return table === "conversationMessages" ? 16 : 500;
+}

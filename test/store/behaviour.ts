@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OpenStoreOptions } from "../../src/store/open-store.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { conversationBehaviour } from "./conversations.ts";
 import { approval, auditLine, pin, session } from "./samples.ts";
 
 /** A database of its own for one test. */
@@ -386,6 +387,8 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       expect(told).toHaveLength(before);
     });
   });
+
+  conversationBehaviour({ store: () => store, open });
 
   describe("opening", () => {
     it("[oper-01b] many at once migrate once", async () => {

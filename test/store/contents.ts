@@ -1,6 +1,6 @@
 /** A store with something in every part of it, and all of it read back. */
 import type { Store } from "../../src/store/store.ts";
-import { approval, auditLine, pin, session } from "./samples.ts";
+import { approval, auditLine, conversation, pin, session } from "./samples.ts";
 
 export async function fill(store: Store): Promise<void> {
   await store.servers.insert({ id: "files", entry: { command: "npx" }, source: "api" });
@@ -11,6 +11,12 @@ export async function fill(store: Store): Promise<void> {
   await store.sessions.put([session("1", { owner: true, taint: { by: "web" } })]);
   await store.audit.append(Array.from({ length: 1200 }, (_, seq) => auditLine("a.jsonl", seq)));
   await store.sealed.put({ name: "T", nonce: "bg==", ciphertext: "eA==", tag: "dA==", keyId: "k", updatedAt: "2026" });
+  await store.conversations.put(conversation("talk", { title: "é\0", facts: { mode: "ask" } }));
+  await store.conversations.append(
+    "talk",
+    0,
+    Array.from({ length: 40 }, (_, n) => ({ role: "user", content: [{ type: "text", text: `\0 ${n}` }] })),
+  );
   await store.settings.set("audit.days", "30");
 }
 
@@ -24,6 +30,8 @@ export async function contentsOf(store: Store): Promise<unknown> {
     audit: await store.audit.linesOf("a.jsonl"),
     files: await store.audit.files(),
     sealed: await store.sealed.get("T"),
+    conversations: await store.conversations.list({ limit: 100 }),
+    messages: await store.conversations.messages("talk"),
     setting: await store.settings.get("audit.days"),
   };
 }

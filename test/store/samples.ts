@@ -1,5 +1,11 @@
 /** Entries for the store, with only what a test cares about spelt out. */
-import type { StoredApproval, StoredAuditLine, StoredPin, StoredSession } from "../../src/store/store.ts";
+import type {
+  StoredApproval,
+  StoredAuditLine,
+  StoredConversation,
+  StoredPin,
+  StoredSession,
+} from "../../src/store/store.ts";
 
 export function approval(id: string, rest: Partial<StoredApproval> = {}): StoredApproval {
   return {
@@ -56,4 +62,18 @@ export function auditLine(file: string, seq: number, rest: Partial<StoredAuditLi
 
 export function pin(server: string, tool: string, fingerprint = "sha256-1"): StoredPin {
   return { server, tool, fingerprint, definition: { name: tool }, pinnedAt: "2026-01-01T00:00:00.000Z" };
+}
+
+export function conversation(id: string, rest: Partial<StoredConversation> = {}): StoredConversation {
+  return {
+    id,
+    title: null,
+    door: "acp",
+    cwd: null,
+    user: null,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    updatedAt: "2026-01-01T00:00:00.000Z",
+    facts: {},
+    ...rest,
+  };
 }

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe } from "vitest";
+import Sqlite from "better-sqlite3";
+import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
 import { storeBehaviour } from "./behaviour.ts";
+import { conversation } from "./samples.ts";
 
 const root = mkdtempSync(join(tmpdir(), "toolcrib-store-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -12,5 +14,21 @@ describe("the store on SQLite", () => {
   storeBehaviour(async () => {
     const home = mkdtempSync(join(root, "home-"));
     return { open: (options = {}) => openStore({ home, ...options }) };
+  });
+
+  it("[oper-01b] tables of an earlier version get what is new, and keep what they have", async () => {
+    const home = mkdtempSync(join(root, "home-"));
+    const before = await openStore({ home });
+    await before?.settings.set("kept", "yes");
+    await before?.close();
+    const db = new Sqlite(join(home, "toolcrib.db"));
+    db.exec("drop table conversations; drop table conversation_messages; delete from migrations where version > 1");
+    db.pragma("user_version = 1");
+    db.close();
+    const after = await openStore({ home });
+    expect(await after?.settings.get("kept")).toBe("yes");
+    await after?.conversations.put(conversation("a"));
+    expect((await after?.conversations.list({ limit: 5 }))?.total).toBe(1);
+    await after?.close();
   });
 });

@@ -6,13 +6,17 @@ import type { LivingHubs } from "./living-hubs.ts";
 const DAY_MS = 24 * 60 * 60_000;
 const KEEP_SESSIONS_MS = 7 * DAY_MS;
 const KEEP_APPROVALS_MS = 30 * DAY_MS;
+/** Since they were last used. */
+const KEEP_CONVERSATIONS_MS = 90 * DAY_MS;
 /** A hub that died shortly before this one began may still count as alive at first. */
 const SECOND_LOOK_MS = 2 * 60_000;
 const LOOK_EVERY_MS = 60 * 60_000;
 const PAGE = 1000;
+/** As doors that resume conversations name what they seal. */
+const SERVERS_OF_CONVERSATION = /^sessions\/([^/]+)\/servers$/;
 
 interface HousekeepingOptions {
-  readonly store: Pick<Store, "sessions" | "approvals">;
+  readonly store: Pick<Store, "sessions" | "approvals" | "conversations" | "sealed">;
   readonly hubs: LivingHubs;
   readonly clock: Clock;
   readonly onProblem: (error: unknown) => void;
@@ -63,6 +67,19 @@ export class Housekeeping {
     }
     await store.sessions.prune(timeOf(clock.now() - KEEP_SESSIONS_MS));
     await store.approvals.prune(timeOf(clock.now() - KEEP_APPROVALS_MS));
+    await store.conversations.prune(timeOf(clock.now() - KEEP_CONVERSATIONS_MS));
+    await this.#dropSealed(timeOf(clock.now() - DAY_MS));
+  }
+
+  /** Whatever removed a conversation, the keys of its servers go too. One that begins has nothing stored for a while. */
+  async #dropSealed(before: string): Promise<void> {
+    const { sealed, conversations } = this.#options.store;
+    for (const name of await sealed.names()) {
+      const id = SERVERS_OF_CONVERSATION.exec(name)?.[1];
+      if (id === undefined || (await conversations.get(id)) !== undefined) continue;
+      const value = await sealed.get(name);
+      if (value !== undefined && value.updatedAt < before) await sealed.remove(name);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
-import type { CreateTableBuilder, Kysely } from "kysely";
-import type { ColumnTypes, Migration } from "./migration.ts";
+import type { Kysely } from "kysely";
+import { type Columns, columnsOf } from "./columns.ts";
+import type { Migration } from "./migration.ts";
 
 export const firstTables: Migration = {
   version: 1,
@@ -12,26 +13,6 @@ export const firstTables: Migration = {
     await createOutbox(db, columns);
   },
 };
-
-type Table = CreateTableBuilder<string, string>;
-
-interface Columns {
-  /** `name?` may be null, `name#` is a whole number. */
-  add(table: Table, names: string): Table;
-}
-
-function columnsOf({ text, integer }: ColumnTypes): Columns {
-  return {
-    add: (table, names) =>
-      names.split(" ").reduce((built, each) => {
-        const type = each.includes("#") ? integer : text;
-        // The builder takes an Expression that came from `sql`, which is what the engines give.
-        const sqlType = type as Parameters<Table["addColumn"]>[1];
-        const name = each.replace(/[?#]/g, "");
-        return built.addColumn(name, sqlType, (column) => (each.includes("?") ? column : column.notNull()));
-      }, table),
-  };
-}
 
 async function createState(db: Kysely<unknown>, columns: Columns): Promise<void> {
   const { schema } = db;

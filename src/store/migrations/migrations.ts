@@ -1,7 +1,8 @@
 import { firstTables } from "./0001-first-tables.ts";
+import { conversations } from "./0002-conversations.ts";
 import type { Migration } from "./migration.ts";
 
 /** In their order. A list and no folder listing, because the package is one bundle. */
-export const MIGRATIONS: readonly Migration[] = [firstTables];
+export const MIGRATIONS: readonly Migration[] = [firstTables, conversations];
 
 export const CURRENT_VERSION = MIGRATIONS.length;

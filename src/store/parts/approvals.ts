@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Engine } from "../engine.ts";
 import { ANYTHING, type Ledger } from "../ledger.ts";
-import { makeCursor, readCursor } from "../page-cursor.ts";
+import { afterCursor, pageOf } from "../page.ts";
 import type { StoredApproval, StoredApprovals } from "../store.ts";
 import { parseObject } from "../stored-json.ts";
 import type { Tables } from "../tables.ts";
@@ -34,17 +34,10 @@ export function storedApprovals({ db }: Engine, ledger: Ledger): StoredApprovals
         .orderBy("id", "desc")
         .limit(limit + 1);
       if (cursor !== undefined) {
-        const [time, id] = readCursor(cursor, ["", ""] as const satisfies [string, string]);
+        const [time, id] = afterCursor(cursor);
         query = query.where((eb) => eb(eb.refTuple("askedAt", "id"), "<", eb.tuple(time, id)));
       }
-      const rows = await query.execute();
-      const entries = rows.slice(0, limit).map(fromRow);
-      const last = rows.length > limit ? entries.at(-1) : undefined;
-      return {
-        entries,
-        total: Number(total),
-        ...(last === undefined ? {} : { nextCursor: makeCursor([last.askedAt, last.id]) }),
-      };
+      return pageOf(await query.execute(), { limit, total, fromRow, timeOf: ({ askedAt }) => askedAt });
     },
     expire: (livingHubs) =>
       ledger.write("approvals", async (trx) => {

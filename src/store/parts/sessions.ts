@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { chunks } from "../chunks.ts";
 import type { Engine } from "../engine.ts";
-import { makeCursor, readCursor } from "../page-cursor.ts";
+import { afterCursor, pageOf } from "../page.ts";
 import type { StoredSession, StoredSessions } from "../store.ts";
 import { parseObject } from "../stored-json.ts";
 import type { Tables } from "../tables.ts";
@@ -50,17 +50,10 @@ export function storedSessions({ db }: Engine): StoredSessions {
         .orderBy("id", "desc")
         .limit(limit + 1);
       if (cursor !== undefined) {
-        const [time, id] = readCursor(cursor, ["", ""] as const satisfies [string, string]);
+        const [time, id] = afterCursor(cursor);
         query = query.where((eb) => eb(eb.refTuple("openedAt", "id"), "<", eb.tuple(time, id)));
       }
-      const rows = await query.execute();
-      const entries = rows.slice(0, limit).map(fromRow);
-      const last = rows.length > limit ? entries.at(-1) : undefined;
-      return {
-        entries,
-        total: Number(total),
-        ...(last === undefined ? {} : { nextCursor: makeCursor([last.openedAt, last.id]) }),
-      };
+      return pageOf(await query.execute(), { limit, total, fromRow, timeOf: ({ openedAt }) => openedAt });
     },
     closeLeftOver: (livingHubs, closedAt) =>
       db.transaction().execute(async (trx) => {

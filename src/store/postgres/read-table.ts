@@ -1,8 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { TableName, TableRow } from "../engine.ts";
-import type { Tables } from "../tables.ts";
-
-const ROWS_AT_ONCE = 500;
+import { rowsAtOnce, type Tables } from "../tables.ts";
 
 /** Every row, some at a time; within a transaction, as cursors end with it. */
 export async function* readTable<Name extends TableName>(
@@ -11,7 +9,7 @@ export async function* readTable<Name extends TableName>(
 ): AsyncGenerator<TableRow<Name>[]> {
   await sql`declare all_rows no scroll cursor for select * from ${sql.table(table)}`.execute(trx);
   for (;;) {
-    const { rows } = await sql<TableRow<Name>>`fetch ${sql.lit(ROWS_AT_ONCE)} from all_rows`.execute(trx);
+    const { rows } = await sql<TableRow<Name>>`fetch ${sql.lit(rowsAtOnce(table))} from all_rows`.execute(trx);
     if (rows.length === 0) break;
     yield rows;
   }

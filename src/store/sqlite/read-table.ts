@@ -1,8 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { TableName, TableRow } from "../engine.ts";
-import type { Tables } from "../tables.ts";
-
-const ROWS_AT_ONCE = 500;
+import { rowsAtOnce, type Tables } from "../tables.ts";
 
 /** Every row, some at a time. */
 export async function* readTable<Name extends TableName>(
@@ -12,7 +10,7 @@ export async function* readTable<Name extends TableName>(
   let last = 0;
   for (;;) {
     const { rows } = await sql<TableRow<Name> & { rowNumber?: number }>`
-      select rowid as row_number, * from ${sql.table(table)} where rowid > ${last} order by rowid limit ${ROWS_AT_ONCE}
+      select rowid as row_number, * from ${sql.table(table)} where rowid > ${last} order by rowid limit ${rowsAtOnce(table)}
     `.execute(trx);
     if (rows.length === 0) return;
     last = rows.at(-1)?.rowNumber ?? last;
