@@ -1,12 +1,13 @@
 /** The Catalog: every capability of every Source under its public name, in versions. */
-import type { PromptCapability, ToolCapability } from "../model/capability.ts";
+import type { PromptCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
 import { DEFAULT_NAMING } from "../model/config.ts";
 import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Definitions, Source } from "../model/source.ts";
+import type { CatalogReader } from "./catalog-reader.ts";
 import { type CatalogChange, changeBetween } from "./change.ts";
 import { locatedContributions, NamedContributions, type SourceOffer } from "./contributions.ts";
-import { type NamedServer, Naming } from "./naming.ts";
+import { type NamedServer, Naming, type TakenNames } from "./naming.ts";
 import { PublicUris, splitMappedUri } from "./public-uris.ts";
 import type { Quarantined } from "./quarantine.ts";
 import { type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
@@ -20,10 +21,25 @@ export interface CatalogOptions {
   readonly servers: readonly NamedServer[];
 }
 
+/** What names follow from; another object when they may be others. */
+interface NamingBasis {
+  readonly naming: string;
+  readonly servers: readonly NamedServer[];
+}
+
+/** The hub's catalog as a session's own last saw it. */
+interface Ground {
+  readonly snapshot: Snapshot;
+  readonly basis: NamingBasis;
+  readonly taken: Readonly<Record<"tool" | "prompt", TakenNames>>;
+}
+
 export interface CatalogEvents {
   /** Once for every version, in a microtask after it came about. */
   change: CatalogChange;
   warning: { readonly source: string; readonly message: string };
+  /** Names follow from another basis now. At once, before there is a version of it. */
+  naming: undefined;
 }
 
 interface Entry {
@@ -37,7 +53,7 @@ interface Entry {
  * Changes of sources are taken up lazily: in a microtask, so that a burst makes one version, or at once when somebody
  * reads. Only the source that changed is looked at again, and of it only definitions that are new objects.
  */
-export class Catalog {
+export class Catalog implements CatalogReader {
   readonly #emitter = new Emitter<CatalogEvents>();
   readonly #entries = new Map<string, Entry>();
   readonly #toolNames = new NamedContributions<"tool">();
@@ -50,8 +66,10 @@ export class Catalog {
     template: new TableBuilder("template"),
     prompt: new TableBuilder("prompt"),
   };
-  #template: string;
-  #servers: readonly NamedServer[];
+  readonly #beneath: Catalog | undefined;
+  readonly #stopBeneath: () => void;
+  #ground: Ground | undefined;
+  #basis: NamingBasis;
   #naming: Naming;
   #tables: Tables;
   #snapshot: Snapshot;
@@ -61,12 +79,15 @@ export class Catalog {
   #changes: CatalogChange[] = [];
   #warnings: CatalogEvents["warning"][] = [];
 
-  constructor(options: CatalogOptions) {
-    this.#template = options.naming ?? DEFAULT_NAMING;
-    this.#servers = options.servers;
-    this.#naming = new Naming(this.#template, this.#servers);
-    this.#resourceUris = new PublicUris(this.#servers);
-    this.#templateUris = new PublicUris(this.#servers);
+  /** @param beneath The hub's, for one of what a session brings: its names keep clear of the hub's, whose template holds. */
+  constructor({ naming = DEFAULT_NAMING, servers }: CatalogOptions, beneath?: Catalog) {
+    this.#beneath = beneath;
+    this.#stopBeneath = beneath?.on("change", () => this.#schedule()) ?? (() => {});
+    this.#ground = groundOf(beneath);
+    this.#basis = { naming, servers };
+    this.#naming = this.#makeNaming();
+    this.#resourceUris = new PublicUris(servers, (uri) => beneath?.findResource(uri) !== undefined);
+    this.#templateUris = new PublicUris(servers, (uri) => beneath?.findTemplate(uri) !== undefined);
     this.#tables = this.#build();
     this.#snapshot = new Snapshot(0, this.#tables);
   }
@@ -77,15 +98,15 @@ export class Catalog {
 
   /** Takes up another template, or other servers or another order of them; sources are added and removed apart. */
   configure({ naming = DEFAULT_NAMING, servers }: CatalogOptions): void {
-    const isSame = naming === this.#template && isSamePatterns(servers, this.#servers);
-    this.#template = naming;
-    this.#servers = servers;
+    const isSame = naming === this.#basis.naming && isSamePatterns(servers, this.#basis.servers);
+    this.#basis = { naming, servers };
     if (!isSame) {
-      this.#naming = new Naming(naming, servers);
+      this.#naming = this.#makeNaming();
       this.#resourceUris.rank(servers);
       this.#templateUris.rank(servers);
     }
     this.#schedule();
+    if (!isSame) this.#emitter.emit("naming", undefined);
   }
 
   setSources(sources: readonly Source[]): void {
@@ -99,9 +120,11 @@ export class Catalog {
     if (this.#entries.has(source.id)) {
       throw new ToolcribError("conflict", `There already is a source with the id ${source.id}.`);
     }
-    if (source.kind === "server" && !this.#servers.some((server) => server.id === source.id)) {
-      this.#servers = [...this.#servers, { id: source.id }];
-      this.#naming = new Naming(this.#template, this.#servers);
+    const { naming, servers } = this.#basis;
+    if (source.kind === "server" && !servers.some((server) => server.id === source.id)) {
+      this.#basis = { naming, servers: [...servers, { id: source.id }] };
+      this.#naming = this.#makeNaming();
+      this.#emitter.emit("naming", undefined);
     }
     this.#enter(source, undefined);
   }
@@ -147,6 +170,10 @@ export class Catalog {
     return snapshot.findMapped(mapped.source, mapped.uri);
   }
 
+  findTemplate(uriTemplate: string): TemplateCapability | undefined {
+    return this.snapshot().findTemplate(uriTemplate);
+  }
+
   publicUri(source: string, uri: string): string {
     return this.snapshot().publicUri(source, uri);
   }
@@ -161,6 +188,10 @@ export class Catalog {
     return this.#quarantined;
   }
 
+  get basis(): NamingBasis {
+    return this.#basis;
+  }
+
   /** What is odd about the configured names, for a person. */
   namingWarnings(): string[] {
     return this.#naming.warnings();
@@ -169,6 +200,7 @@ export class Catalog {
   /** Stops listening to sources and tells nobody anything any more. */
   close(): void {
     this.#emitter.clear();
+    this.#stopBeneath();
     for (const entry of this.#entries.values()) entry.stopListening();
   }
 
@@ -199,7 +231,8 @@ export class Catalog {
   }
 
   #refresh(): void {
-    if (!this.#isStale) return;
+    const isMoved = this.#beneath !== undefined && this.#takeGround(this.#beneath);
+    if (!this.#isStale && !isMoved) return;
     this.#isStale = false;
     for (const entry of this.#entries.values()) if (entry.isDirty) this.#read(entry);
     const tables = this.#build();
@@ -208,6 +241,26 @@ export class Catalog {
     this.#tables = tables;
     this.#snapshot = new Snapshot(change.version, tables);
     this.#changes.push(change);
+    // Who hears of it only when the hub's changed has to be told as well.
+    if (isMoved) this.#schedule();
+  }
+
+  /** Whether the hub's catalog is other than it was when names were last made. */
+  #takeGround(beneath: Catalog): boolean {
+    const before = this.#ground;
+    const snapshot = beneath.snapshot();
+    if (before?.snapshot === snapshot && before.basis === beneath.basis) return false;
+    this.#ground = groundOf(beneath);
+    if (before?.basis !== beneath.basis) this.#naming = this.#makeNaming();
+    this.#resourceUris.renew();
+    this.#templateUris.renew();
+    return true;
+  }
+
+  #makeNaming(): Naming {
+    const { naming, servers } = this.#basis;
+    const hosts = this.#beneath?.basis;
+    return hosts === undefined ? new Naming(naming, servers) : new Naming(hosts.naming, servers, hosts.servers);
   }
 
   /** Takes up what a source offers now. */
@@ -235,10 +288,12 @@ export class Catalog {
 
   #build(): Tables {
     const tables: Tables = {
-      tool: this.#builders.tool.build(this.#toolNames.of(this.#offers("tool"), this.#naming)),
+      tool: this.#builders.tool.build(this.#toolNames.of(this.#offers("tool"), this.#naming, this.#ground?.taken.tool)),
       resource: this.#builders.resource.build(locatedContributions(this.#offers("resource"), this.#resourceUris)),
       template: this.#builders.template.build(locatedContributions(this.#offers("template"), this.#templateUris)),
-      prompt: this.#builders.prompt.build(this.#promptNames.of(this.#offers("prompt"), this.#naming)),
+      prompt: this.#builders.prompt.build(
+        this.#promptNames.of(this.#offers("prompt"), this.#naming, this.#ground?.taken.prompt),
+      ),
     };
     this.#quarantined = Object.freeze(
       KINDS.flatMap((kind) => [
@@ -257,15 +312,29 @@ export class Catalog {
 
   /** Servers as configured, then in-process sources. */
   #inOrder(): Entry[] {
-    const servers = this.#servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
+    const servers = this.#basis.servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
     return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind !== "server")];
   }
 }
 
+function groundOf(beneath: Catalog | undefined): Ground | undefined {
+  if (beneath === undefined) return undefined;
+  const snapshot = beneath.snapshot();
+  const tool = { has: (name: string) => snapshot.find(name) !== undefined };
+  const prompt = { has: (name: string) => snapshot.findPrompt(name) !== undefined };
+  return { snapshot, basis: beneath.basis, taken: { tool, prompt } };
+}
+
 /** Whether every server has the same pattern of names; in which order they stand does not matter. */
 function isSamePatterns(a: readonly NamedServer[], b: readonly NamedServer[]): boolean {
-  const prefixes = new Map(b.map(({ id, toolPrefix }) => [id, toolPrefix]));
-  return a.length === b.length && a.every(({ id, toolPrefix }) => prefixes.has(id) && prefixes.get(id) === toolPrefix);
+  const known = new Map(b.map((server) => [server.id, server]));
+  return (
+    a.length === b.length &&
+    a.every(({ id, toolPrefix, shownAs }) => {
+      const same = known.get(id);
+      return same !== undefined && same.toolPrefix === toolPrefix && same.shownAs === shownAs;
+    })
+  );
 }
 
 function isEmpty({ tools, resources, templates, prompts }: Definitions): boolean {

@@ -1,6 +1,6 @@
 /** How what a source offers gets its public name: tools and prompts by the naming rule, the rest by URI. */
 import type { Source } from "../model/source.ts";
-import type { Naming } from "./naming.ts";
+import type { Naming, TakenNames } from "./naming.ts";
 import type { PublicUris } from "./public-uris.ts";
 import type { Accepted, Kind } from "./source-view.ts";
 import type { Contribution } from "./table.ts";
@@ -13,19 +13,23 @@ export interface SourceOffer<K extends Kind> {
 /** Tools or prompts. Servers yield to in-process names, so these are remembered to tell whether they changed. */
 export class NamedContributions<K extends "tool" | "prompt"> {
   #naming: Naming | undefined;
+  #beneath: TakenNames | undefined;
   #locals: readonly (readonly Accepted<K>[])[] = [];
-  #taken: ReadonlySet<string> = new Set();
+  #taken: TakenNames = new Set<string>();
 
-  of(offers: readonly SourceOffer<K>[], naming: Naming): Contribution<K>[] {
+  /** @param beneath Names that the hub has, where a session brings these; another object when they may be others. */
+  of(offers: readonly SourceOffer<K>[], naming: Naming, beneath?: TakenNames): Contribution<K>[] {
     const locals = offers.filter(({ source }) => source.kind !== "server");
     const isSame =
       this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
-    if (naming !== this.#naming || !isSame) {
+    if (naming !== this.#naming || beneath !== this.#beneath || !isSame) {
       this.#naming = naming;
+      this.#beneath = beneath;
       this.#locals = locals.map(({ accepted }) => accepted);
-      this.#taken = new Set(
-        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted)).values()]),
+      const own = new Set(
+        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), beneath).values()]),
       );
+      this.#taken = beneath === undefined ? own : { has: (name) => own.has(name) || beneath.has(name) };
     }
     const taken = this.#taken;
     return offers.map(({ source, accepted }) => ({
@@ -36,7 +40,9 @@ export class NamedContributions<K extends "tool" | "prompt"> {
       naming: () => {
         const names = namesOf(accepted);
         const publicNames =
-          source.kind === "server" ? naming.serverNames(source.id, names, taken) : naming.localNames(source, names);
+          source.kind === "server"
+            ? naming.serverNames(source.id, names, taken)
+            : naming.localNames(source, names, beneath);
         return (name) => publicNames.get(name) ?? name;
       },
     }));

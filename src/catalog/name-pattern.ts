@@ -11,9 +11,10 @@ export class NamePattern {
   readonly #cleanBefore: string;
   readonly #cleanAfter: string;
 
-  constructor(template: string, server: string, toolPrefix: string | undefined) {
+  /** @param shownAs What stands for the server in names; its id if absent. */
+  constructor(template: string, server: string, toolPrefix: string | undefined, shownAs: string = server) {
     this.server = server;
-    const [before, after] = fill(template, server, toolPrefix);
+    const [before, after] = fill(template, shownAs, toolPrefix);
     this.#before = before;
     this.#after = after;
     this.#cleanBefore = cleanCharacters(before);

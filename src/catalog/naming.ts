@@ -9,11 +9,15 @@
  * - Names of one server that become the same because characters were replaced get a hash each; one that needed no
  *   replacing keeps its name.
  * - A name that already ends like a hash gets a hash, so that plain and hashed names never meet.
+ *
+ * What a session brings is named after all that: a name that the hub has, or that belongs to a pattern of the hub, is
+ * never a plain name of the session's.
  */
 import { createHash } from "node:crypto";
 import { NamePattern } from "./name-pattern.ts";
+import { isSessionLocal } from "../model/local-source.ts";
 import type { Source } from "../model/source.ts";
-import { cleanCharacters, MAX_NAME_LENGTH, providerName } from "./provider-name.ts";
+import { cleanCharacters, isReservedName, MAX_NAME_LENGTH, providerName } from "./provider-name.ts";
 
 const HASH_LENGTH = 10;
 const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}$`);
@@ -22,23 +26,39 @@ export interface NamedServer {
   readonly id: string;
   /** Replaces `{server}` and its separator; "" gives bare names. */
   readonly toolPrefix?: string | undefined;
+  /** Stands for the id in names. */
+  readonly shownAs?: string | undefined;
 }
+
+/** Names that somebody else has. */
+export interface TakenNames {
+  has(name: string): boolean;
+}
+
+const NONE: TakenNames = { has: () => false };
 
 export class Naming {
   readonly #patterns = new Map<string, NamePattern>();
   /** For each server the patterns that come before its own and could give the same names. */
   readonly #owners = new Map<string, readonly NamePattern[]>();
+  readonly #hosts: readonly NamePattern[];
 
-  constructor(template: string, servers: readonly NamedServer[]) {
+  /** @param hosts Servers of the hub, where the others are those of a session. */
+  constructor(template: string, servers: readonly NamedServer[], hosts: readonly NamedServer[] = []) {
+    const patternOf = (server: NamedServer): NamePattern =>
+      new NamePattern(template, server.id, server.toolPrefix, server.shownAs);
+    this.#hosts = hosts.map(patternOf);
     const ranked = servers
-      .map((server) => new NamePattern(template, server.id, server.toolPrefix))
+      .map(patternOf)
       .toSorted((a, b) => b.specificity - a.specificity || (a.server < b.server ? -1 : 1));
     const before: NamePattern[] = [];
     for (const pattern of ranked) {
+      // A host with bare names could have any: what it really has is among the taken names.
+      const hostsBefore = this.#hosts.filter((host) => host.specificity >= pattern.specificity);
       this.#patterns.set(pattern.server, pattern);
       this.#owners.set(
         pattern.server,
-        before.filter((other) => other.mayMeet(pattern)),
+        [...hostsBefore, ...before].filter((other) => other.mayMeet(pattern)),
       );
       before.push(pattern);
     }
@@ -60,9 +80,9 @@ export class Naming {
 
   /**
    * Public names by the server's own names, which must be unique.
-   * `taken` are the public names of in-process capabilities of the same kind.
+   * `taken` are the public names of in-process capabilities of the same kind, and the hub's where a session brings them.
    */
-  serverNames(server: string, names: readonly string[], taken: ReadonlySet<string>): Map<string, string> {
+  serverNames(server: string, names: readonly string[], taken: TakenNames): Map<string, string> {
     const pattern = this.#patterns.get(server);
     const owners = this.#owners.get(server) ?? [];
     return assign(server, names, {
@@ -74,9 +94,26 @@ export class Naming {
   }
 
   /** Public names of in-process capabilities and of skills: their own, as far as providers can take them. */
-  localNames({ id, kind }: Pick<Source, "id" | "kind">, names: readonly string[]): Map<string, string> {
+  localNames(
+    { id, kind }: Pick<Source, "id" | "kind">,
+    names: readonly string[],
+    taken: TakenNames = NONE,
+  ): Map<string, string> {
+    if (isSessionLocal(id)) return this.#sessionNames(id, names, taken);
     const clean = kind === "skills" ? cleanCharacters : providerName;
     return assign(id, names, { render: (name) => name, clean, belongsToOther: () => false });
+  }
+
+  /** Reserved names among them are Toolcrib's own, and nobody else's. */
+  #sessionNames(id: string, names: readonly string[], taken: TakenNames): Map<string, string> {
+    const isHosts = (plain: string): boolean =>
+      this.#hosts.some((host) => host.specificity > 0 && host.couldGive(plain));
+    return assign(id, names, {
+      render: (name) => name,
+      clean: cleanCharacters,
+      belongsToOther: (plain) =>
+        !isReservedName(plain) && (LOOKS_HASHED.test(plain) || taken.has(plain) || isHosts(plain)),
+    });
   }
 }
 

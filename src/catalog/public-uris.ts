@@ -16,14 +16,22 @@ interface Offered {
 }
 
 export class PublicUris {
+  readonly #isTaken: (uri: string) => boolean;
   #rank: ReadonlyMap<string, string> = new Map();
   /** Which sources offer or have offered a URI. */
   readonly #claims = new Map<string, Set<string>>();
   readonly #offered = new Map<string, readonly Offered[]>();
   #revision = 0;
 
-  constructor(servers: readonly NamedServer[]) {
+  /** @param isTaken Whether the hub has a URI, where these are of a session's servers. */
+  constructor(servers: readonly NamedServer[], isTaken: (uri: string) => boolean = () => false) {
+    this.#isTaken = isTaken;
     this.rank(servers);
+  }
+
+  /** What is taken may be other than before. */
+  renew(): void {
+    this.#revision += 1;
   }
 
   /** Other servers, or other prefixes: a URI that is shared may get another owner. */
@@ -66,7 +74,8 @@ export class PublicUris {
 
   publicUri(source: string, uri: string): string {
     // Our own scheme is ours alone: a server must not pass off something as a session's kept result.
-    return !isOwnScheme(uri) && this.#owner(uri, source) === source ? uri : mappedUri(source, uri);
+    const isPlain = !isOwnScheme(uri) && !this.#isTaken(uri) && this.#owner(uri, source) === source;
+    return isPlain ? uri : mappedUri(source, uri);
   }
 
   #owner(uri: string, fallback: string): string {

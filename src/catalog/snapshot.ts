@@ -54,6 +54,10 @@ export class Snapshot {
     return this.#tables.prompt.byName.get(name);
   }
 
+  findTemplate(uriTemplate: string): TemplateCapability | undefined {
+    return this.#tables.template.byName.get(uriTemplate);
+  }
+
   /** A listed resource, or else the template that fixes most of the URI. */
   findResource(uri: string): ResourceRoute | undefined {
     const listed = this.#tables.resource.byName.get(uri);

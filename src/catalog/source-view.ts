@@ -1,5 +1,6 @@
 /** What the catalog takes over from one Source: checked, without duplicates, still in the Source's own names. */
 import type { Capability } from "../model/capability.ts";
+import { isSessionLocal } from "../model/local-source.ts";
 import type { Definitions, Source } from "../model/source.ts";
 import { isReservedName } from "./provider-name.ts";
 import { examine, type Quarantined } from "./quarantine.ts";
@@ -48,7 +49,7 @@ function offerOf<K extends Kind>(
     const verdict = examine(kind, definition);
     if (!verdict.ok) {
       quarantined.push({ source: source.id, kind, name: verdict.name, reason: verdict.reason });
-    } else if (source.kind === "local" && isReservedName(verdict.name)) {
+    } else if (source.kind === "local" && !isSessionLocal(source.id) && isReservedName(verdict.name)) {
       const reason = "names that begin with skill__ or toolcrib_ are reserved; give it another name";
       quarantined.push({ source: source.id, kind, name: verdict.name, reason });
     } else {

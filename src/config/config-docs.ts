@@ -39,6 +39,15 @@ export function renderConfigDocs(): string {
       table(config.properties?.["guard"]),
       "### `guard.classes`",
       table(config.properties?.["guard"]?.properties?.["classes"]),
+      "## `agent`",
+      "The built-in agent: see [agents.md](agents.md).",
+      table(config.properties?.["agent"]),
+      "### `agent.model` as an object",
+      "Entries of `agent.models` are written in the same way.",
+      table(objectOption(config.properties?.["agent"]?.properties?.["model"])),
+      "## `sessions`",
+      "What sessions may bring along: see [agents.md](agents.md#sessions-with-their-own-servers). How much of it: `limits`.",
+      table(config.properties?.["sessions"]),
       "## `audit`",
       "See [audit.md](audit.md).",
       table(config.properties?.["audit"]),
@@ -106,7 +115,8 @@ const REFERENCES = `## References
 Strings of \`command\`, \`args\`, \`env\`, \`cwd\`, \`url\`, \`headers\` and \`auth\` may hold references, also inside a longer
 text. They are resolved when the server is connected, never at load. If one cannot be resolved, that server fails with a
 message that names the reference; the others are not touched. So with \`http.auth.tokens\`: they are resolved when the hub
-begins to listen, and one that cannot be resolved lets nobody in.
+begins to listen, and one that cannot be resolved lets nobody in. Those of \`agent.model\` (\`baseUrl\`, \`apiKey\`,
+\`headers\`) are resolved when the model is first used.
 
 | written | stands for |
 |---|---|

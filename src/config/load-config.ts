@@ -5,6 +5,7 @@ import { ConfigSchema, type Config, type ConfigInput } from "../model/config.ts"
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
+import { agentWarnings, sessionsProblems } from "./agent-rules.ts";
 import type { ConfigPath } from "./config-path.ts";
 import { asWarning, invalidConfig, type Diagnostic } from "./diagnostics.ts";
 import { detectDialect, isClientFile, readDialect } from "./dialects/detect.ts";
@@ -128,8 +129,13 @@ function readToolcribFile(document: Document, value: unknown, baseDir: string): 
   const { output, problems, warnings } = validate(document, [], value, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
-    problems: [...problems],
-    warnings: [...warnings, ...httpWarnings(document, output.http), ...storeWarnings(document, output)],
+    problems: [...problems, ...sessionsProblems(document, output.sessions)],
+    warnings: [
+      ...warnings,
+      ...httpWarnings(document, output.http),
+      ...storeWarnings(document, output),
+      ...agentWarnings(document, output.agent),
+    ],
   };
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
     Object.entries(entries).map(([id, entry]) => {

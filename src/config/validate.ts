@@ -16,7 +16,18 @@ interface Validation<Output> {
 }
 
 /** Where secrets stand: a wrong value there is described by its kind only. */
-const SECRET_PLACES = new Set(["env", "headers", "auth", "args", "url", "command", "token", "key"]);
+const SECRET_PLACES = new Set([
+  "env",
+  "headers",
+  "auth",
+  "args",
+  "url",
+  "command",
+  "token",
+  "key",
+  "apiKey",
+  "baseUrl",
+]);
 
 export function validate<Schema extends z.ZodType>(
   document: Document,

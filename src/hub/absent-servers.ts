@@ -4,7 +4,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
-import type { Policy } from "../policy/decide.ts";
+import type { BroughtPolicy, Policy } from "../policy/decide.ts";
 import type { Session } from "../sessions/session.ts";
 import type { ServerConnection } from "../upstream/server-connection.ts";
 
@@ -13,6 +13,8 @@ interface AbsentServersOptions {
   /** The connection that serves under an id now; it may be another one later. */
   readonly connection: (id: string) => ServerConnection | undefined;
   readonly policy: Policy;
+  /** Of a session's own server. */
+  readonly brought: (id: string) => BroughtPolicy | undefined;
 }
 
 interface Absent {
@@ -24,9 +26,11 @@ export class AbsentServers {
   readonly #patterns: readonly NamePattern[];
   readonly #connection: AbsentServersOptions["connection"];
   readonly #policy: Policy;
+  readonly #brought: AbsentServersOptions["brought"];
 
-  constructor({ config, connection, policy }: AbsentServersOptions) {
+  constructor({ config, connection, policy, brought }: AbsentServersOptions) {
     this.#policy = policy;
+    this.#brought = brought;
     this.#connection = connection;
     const template = config.config.tools.naming;
     this.#patterns = config.servers.map(({ id, toolPrefix }) => new NamePattern(template, id, toolPrefix));
@@ -43,10 +47,10 @@ export class AbsentServers {
   explain(session: Session, use: Use): ToolcribError | undefined {
     const [down] = this.#absent(session, use);
     if (down === undefined) return undefined;
-    const { id, lastError, hint, state } = down.connection.info();
+    const { id, name, lastError, hint, state } = down.connection.info();
     return new ToolcribError(
       "server_unavailable",
-      `The server "${id}" is not connected: ${lastError ?? `it is ${state}`}`,
+      `The server "${this.#brought(id) === undefined ? id : name}" is not connected: ${lastError ?? `it is ${state}`}`,
       {
         hint: hint ?? "`toolcrib doctor` checks it.",
         details: { server: id },
@@ -60,10 +64,12 @@ export class AbsentServers {
     return this.#patterns
       .filter((pattern) => pattern.couldGive(name))
       .flatMap(({ server }) => this.#connection(server) ?? [])
+      .concat(session.brought?.whoCouldGive(name) ?? [])
       .map((connection) => ({ connection, state: connection.info().state }))
       .filter(({ state }) => state !== "ready" && state !== "degraded")
       .filter(({ connection }) => {
-        const subject = { kind, publicName: name, originName: name, server: connection.id };
+        const brought = this.#brought(connection.id);
+        const subject = { kind, publicName: name, originName: name, server: connection.id, brought };
         return this.#policy.decide(subject, session).verdict !== "deny";
       });
   }

@@ -2,10 +2,13 @@
 import { markOf, type UntrustedMark } from "../guard/untrusted-mark.ts";
 import { wrappedModelContent } from "../guard/wrap/model-content.ts";
 import { isWrappedWith, shortenWrapped } from "../guard/wrap/wrap.ts";
-import type { ToolCapability } from "../model/capability.ts";
+import type { AskCallback } from "../model/ask.ts";
+import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import { truncateMiddle } from "../model/content.ts";
+import { errorTextForModel } from "../model/error-text.ts";
 import type { ErrorObject } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import { isLocalSource } from "../model/local-source.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
 import type { Tool, ToolResult } from "../model/tool.ts";
@@ -44,12 +47,15 @@ export interface AgentToolsOptions {
     session: Session,
     request: {
       name: string;
+      origin: CapabilityOrigin;
       arguments: JsonObject;
       signal: AbortSignal | undefined;
       onProgress: ((progress: Progress) => void) | undefined;
       audience: "agent";
+      onAsk: AskCallback | undefined;
     },
   ) => Promise<Outcome<CallToolResult>>;
+  readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
   /** The tool whose result a call gives: another one where a tool runs tools. */
   readonly toolBehind: (tool: ToolCapability, args: JsonObject) => ToolCapability;
   /** Told of a tool that this provider cannot take; the tool is left out. */
@@ -98,13 +104,15 @@ function agentTool(
     description: local ? (definition.description ?? "") : describeMcpTool(capability, options),
     parameters: schema,
     ...(definition.annotations === undefined ? {} : { annotations: definition.annotations }),
-    async execute(_toolCallId, params, signal, onUpdate) {
+    async execute(toolCallId, params, signal, onUpdate) {
       const ran = options.toolBehind(capability, params);
       const outcome = await options.call(options.session, {
         name: capability.name,
+        origin,
         arguments: restore(params),
         signal,
         audience: "agent",
+        onAsk: options.onAsk?.(toolCallId),
         onProgress:
           onUpdate &&
           ((progress) => onUpdate({ content: [{ type: "text", text: progressText(progress) }], details: progress })),
@@ -117,7 +125,7 @@ function agentTool(
 /** In-process tools, the user's skills, and the search tools. */
 function isOwn(capability: ToolCapability): boolean {
   const { source } = capability.origin;
-  return source === "local" || source === SKILLS_SOURCE || isSearchTool(capability);
+  return isLocalSource(source) || source === SKILLS_SOURCE || isSearchTool(capability);
 }
 
 function describeMcpTool({ definition, origin }: ToolCapability, options: AgentToolsOptions): string {
@@ -161,7 +169,7 @@ function externalContent(result: CallToolResult | undefined): { externalContent?
 
 function toolResult(outcome: Outcome<CallToolResult>, options: AgentToolsOptions): ToolResult<never> {
   if (!outcome.ok && outcome.result === undefined) {
-    return { content: [{ type: "text", text: errorText(outcome.error) }], isError: true };
+    return { content: [{ type: "text", text: errorTextForModel(outcome.error) }], isError: true };
   }
   // An ok outcome always has its result; the check above leaves only failures that have one.
   const result = outcome.result ?? { content: [] };
@@ -190,10 +198,6 @@ function shortened(
     ...block,
     text: isWrapped ? shortenWrapped(text, inlineBytes, note) : truncateMiddle(text, inlineBytes, note),
   };
-}
-
-function errorText({ code, message, hint }: ErrorObject): string {
-  return hint === undefined ? `${code}: ${message}` : `${code}: ${message} ${hint}`;
 }
 
 function progressText({ progress, total, message }: Progress): string {

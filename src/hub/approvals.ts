@@ -14,6 +14,8 @@ export interface ApprovalsOptions {
   readonly onAsk?: AskCallback | undefined;
   /** Writes an "always" down, so that it outlives the hub. False if it could not be, which is no no. */
   readonly remember: (request: AskRequest) => Promise<boolean>;
+  /** Whether a source is one that a session brought. */
+  readonly isBrought?: (source: string) => boolean;
   readonly onAsked: (request: AskRequest) => void;
   /** What is no answer at all counts as no; after `timeout` and `withdrawn` the call does not run either. */
   readonly onAnswered: (request: AskRequest, answer: AskOutcome, by?: Answerer) => void;
@@ -83,7 +85,7 @@ export class Approvals {
     this.#options.onAnswered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
     // Nobody waits for it to be written down; if it cannot be, the hub warns.
-    else if (known !== "no") void this.#keep(session, grant, request, known === "always" && canLast(request));
+    else if (known !== "no") void this.#keep(session, grant, request, known === "always" && this.#canLast(request));
     return true;
   }
 
@@ -95,8 +97,8 @@ export class Approvals {
     // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
     // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
     const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
-    const grant = `${reason} ${question.name}`;
-    if (session.granted.has(grant) || (canLast(question) && this.#always.has(question.name))) return;
+    const grant = grantOf(reason, question);
+    if (session.granted.has(grant) || (this.#canLast(question) && this.#always.has(question.name))) return;
     const callback = onAsk ?? session.onAsk ?? this.#options.onAsk;
     if (callback === undefined) refuseTooLarge(session, question);
     const key = keyOf(question, grant);
@@ -116,8 +118,17 @@ export class Approvals {
     if (answer === "once") return this.#held.passed(session, key, question.callId);
     // Only an owner may change what holds for everybody.
     const mayLast =
-      canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
+      this.#canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
     await this.#keep(session, grant, request, answer === "always" && mayLast);
+  }
+
+  /**
+   * Only a rule that is written down can be given an exception that lasts, and only for what is the hub's: the next session
+   * may bring something else under the same name.
+   */
+  #canLast({ rule, rules, origin }: Pick<AskRequest, "rule" | "rules" | "origin">): boolean {
+    const isWritten = rules.some(({ level }) => level !== "session");
+    return rule.list === "ask" && isWritten && this.#options.isBrought?.(origin.source) !== true;
   }
 
   /**
@@ -214,14 +225,14 @@ function knownAnswer(answer: unknown): AskAnswer {
   return ANSWERS.find((known) => known === answer) ?? "no";
 }
 
-/** Only a rule can be given an exception that lasts. */
-function canLast({ rule }: Pick<AskRequest, "rule">): boolean {
-  return rule.list === "ask";
+/** A yes for the session is one to what was shown: not to another source's under the same name, nor to what it becomes. */
+function grantOf(reason: string, { kind, name, origin, fingerprint }: Question): string {
+  return JSON.stringify([reason, kind, name, origin.source, fingerprint]);
 }
 
 /** The same for calls that differ in nothing that was asked about. */
-function keyOf({ kind, fingerprint, arguments: args }: Question, grant: string): string {
-  return hash("sha256", canonicalJson([grant, kind, fingerprint, args]));
+function keyOf({ arguments: args }: Question, grant: string): string {
+  return hash("sha256", canonicalJson([grant, args]));
 }
 
 const COMMANDS: Readonly<Record<string, string>> = { tool: "call", prompt: "prompt", resource: "read" };

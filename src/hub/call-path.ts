@@ -1,5 +1,6 @@
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogReader } from "../catalog/catalog-reader.ts";
 import type { AskCallback } from "../model/ask.ts";
+import type { CapabilityOrigin } from "../model/capability.ts";
 import type { CancelSignal } from "../model/cancel.ts";
 import type { Clock } from "../model/clock.ts";
 import type { GuardRules, Limits as LimitValues } from "../model/config.ts";
@@ -37,6 +38,8 @@ export interface CallOptions {
   readonly extra?: JsonObject | undefined;
   /** Keeps a result above `limits.resultBytes` for the session, and gives a short one that says where it can be read. */
   readonly keepLarge?: boolean | undefined;
+  /** What the name has to lead to: where it means something else by now, nothing is called. */
+  readonly origin?: CapabilityOrigin | undefined;
   /** Who reads the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent" | undefined;
 }
@@ -44,7 +47,8 @@ export interface CallOptions {
 /** The parts that a call passes, in the order in which it does. */
 export interface CallPath {
   readonly clock: Clock;
-  readonly catalog: Catalog;
+  /** What names stand for to a session: the hub's catalog, with what the session brought over it. */
+  readonly catalogOf: (session: Session) => CatalogReader;
   /** Servers that are not up, for names that nobody else has. */
   readonly absent: AbsentServers;
   /** Resources that no server lists. */
@@ -53,7 +57,6 @@ export interface CallPath {
   /** Whether a URI stands below a skill of the user's own. */
   readonly isOfOwnSkill: (uri: string) => boolean;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
-  /** There with `tools.max` only. */
   readonly searchTools?: SearchTools | undefined;
   readonly gate: Gate;
   readonly approvals: Approvals;
@@ -63,6 +66,8 @@ export interface CallPath {
   readonly guard: GuardRules;
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
+  /** What people and models know a source by. */
+  readonly calledName: (source: string) => string;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */

@@ -41,6 +41,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   try {
     checkRequest(call);
     const found = (call.target = locate(path, session, use) ?? (await locateAbsent(path, session, use)));
+    checkOrigin(found, options.origin);
     call.decision = path.gate.decide(session, found.capability, publicNameOf(use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await admit(path, call, found));
     const slot = takeSlot(path, call, target);
@@ -50,7 +51,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       const recorded = path.audit.begin?.(startOf(call), { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
       const raw = await runIn(span, target.source, narrowed, contextOf(path, call, target, options));
-      const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
+      const result = path.maskResult(withPublicUris(path.catalogOf(session), session, target.source, raw));
       outcome = conclude(call, await examine(path, call, target, seen, result, options));
     } finally {
       slot.release();
@@ -87,6 +88,14 @@ function contextOf(path: CallPath, call: CallInProgress, target: Target, options
     onAsk,
     audience,
   };
+}
+
+/** Names can change hands, such as to a server that the hub has got meanwhile. */
+function checkOrigin({ capability: { name, origin } }: Target, wanted: CallOptions["origin"]): void {
+  if (wanted === undefined || (wanted.source === origin.source && wanted.name === origin.name)) return;
+  throw new ToolcribError("not_found", `The name "${name}" is no longer that of the tool that was chosen.`, {
+    hint: "List the tools again: the one that is meant may have another name now.",
+  });
 }
 
 /** Doors and programs hand over what they were given, so the request itself may be wrong. */

@@ -10,6 +10,8 @@ import { VERSION } from "../model/version.ts";
 import { Limits } from "../policy/limits.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
+import type { OwnHost } from "../sessions/own/own-host.ts";
+import { OwnSources } from "../sessions/own/own-sources.ts";
 import { thisMachine } from "../skills/needs/this-machine.ts";
 import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
@@ -17,7 +19,6 @@ import { Tracing } from "../telemetry/tracing/tracing.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import { ALL_OFFERS } from "../upstream/client-offer.ts";
-import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
@@ -120,7 +121,21 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
-  const session = hubSession(config, options);
+  const ownSources = new OwnSources();
+  const isBrought = (source: string): boolean => ownSources.get(source) !== undefined;
+  const host: OwnHost = {
+    sources: ownSources,
+    get catalog() {
+      return catalog;
+    },
+    get deps() {
+      return deps;
+    },
+    settings: () => sessionSettings(held.config()),
+    suspicion: (capability) => definitions.suspicion(capability),
+    onReady: (connection) => followed.renew(connection),
+  };
+  const session = hubSession(config, options, host);
   const idle: { client: IdleClient | undefined } = { client: undefined };
   const pids = new PidRecords(join(home, "run"));
   for (const orphan of await pids.reapOrphans()) {
@@ -146,6 +161,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     audit,
     store,
     isTrusted: trustOf(config.servers),
+    isBrought,
     onVisibilityChange: () => {
       present.wiring.views.forget();
       events.emit("visibility", {});
@@ -158,7 +174,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   });
   const logLevel = { value: options.logLevel ?? "info" };
   const stderr = new StderrLog();
-  const deps: ConnectionDeps = {
+  const deps: OwnHost["deps"] = {
     clock,
     env,
     eras: new FileEraMemory(join(home, "cache", "eras.json")),
@@ -197,7 +213,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   });
   const followed = new FollowedResources({
     originOf: (viewer, uri) => hub.resourceOrigin(viewer, uri),
-    connection: (id) => servers.get(id),
+    connection: (id) => servers.get(id) ?? ownSources.get(id)?.connection,
     sessions: () => hub.sessions(),
   });
   const dispatch = dispatcher({
@@ -214,6 +230,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     registry,
     catalog,
     servers,
+    ownSources,
     skills: new SkillSources(
       catalog,
       dispatch,
@@ -221,12 +238,13 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
       () => events.emit("skills", {}),
     ),
     definitions,
-    approvals: makeApprovals(() => present.wiring.config, { clock, events, audit, onAsk: options.onAsk }),
+    approvals: makeApprovals(() => held.config(), { clock, events, audit, onAsk: options.onAsk, isBrought }),
     limits: new Limits(clock, config.config.limits),
     hooks: new HookChain(),
     audit: auditSink(audit, events),
     tracing,
     call: (caller, request) => hub.call(caller, request),
+    searching: new WeakSet(),
   };
   const present: Present = { wiring: wire(parts, config) };
   held.config = () => present.wiring.config;
@@ -288,6 +306,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     present,
     reloader,
     session,
+    host,
     followed,
     liveSkills,
     pins: new HubPins({
@@ -342,6 +361,10 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   const settled = waitFor(connecting());
   if (options.wait !== false) await settled;
   return hub;
+}
+
+function sessionSettings({ config }: LoadedConfig): ReturnType<OwnHost["settings"]> {
+  return { ...config.sessions, servers: config.limits.sessionServers, tools: config.limits.sessionTools };
 }
 
 function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {

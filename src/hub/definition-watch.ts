@@ -5,6 +5,7 @@ import { KINDS } from "../catalog/source-view.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { scanInstructions } from "../guard/definitions/scan-definition.ts";
 import { describeShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
+import type { Capability } from "../model/capability.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import { type Finding, isAtLeast } from "../model/finding.ts";
@@ -32,6 +33,8 @@ interface DefinitionWatchOptions {
   readonly audit: Pick<AuditLog, "event">;
   readonly store: Store | undefined;
   readonly isTrusted: (source: string) => boolean;
+  /** Whether a session brought it: what comes and goes with a session is not pinned. */
+  readonly isBrought: (source: string) => boolean;
   /** What sessions may see changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
 }
@@ -40,6 +43,8 @@ export class DefinitionWatch {
   readonly objections: readonly Objection[];
   readonly #options: DefinitionWatchOptions;
   readonly #scanned: ScannedDefinitions;
+  /** Definitions that sessions brought. */
+  readonly #recorded = new WeakSet<object>();
   readonly #scannedTexts = new Map<string, readonly Finding[]>();
   #config: LoadedConfig;
   #isTrusted: (source: string) => boolean;
@@ -78,7 +83,7 @@ export class DefinitionWatch {
       onShadowing: (found) => this.#shadowed(found),
     });
     this.objections = [
-      (capability) => this.#pins.objectionTo(capability),
+      (capability) => (options.isBrought(capability.origin.source) ? undefined : this.#pins.objectionTo(capability)),
       (capability) => this.#scanned.objectionTo(capability),
     ];
   }
@@ -117,6 +122,19 @@ export class DefinitionWatch {
       this.#pins.watch();
     }
     this.#look();
+  }
+
+  /** What in a definition reads like an attack. For what is not in the hub's catalog; it is recorded, and told to nobody. */
+  suspicion(capability: Capability): string | undefined {
+    if (this.#config.config.guard.definitions === "ignore") return undefined;
+    const found = this.#scanned.findings(capability);
+    if (found.length === 0) return undefined;
+    const findings = found.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity }));
+    if (!this.#recorded.has(capability.definition)) {
+      this.#recorded.add(capability.definition);
+      this.#reports.record("definition.suspicious", capability.origin, { findings });
+    }
+    return found.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`).join("; ");
   }
 
   /** A server's advice for its use is read by models too. */

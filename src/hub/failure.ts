@@ -4,6 +4,7 @@ import { resultBytes } from "../guard/result-size.ts";
 import { truncateMiddle } from "../model/content.ts";
 import type { ErrorObject, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
+import { isLocalSource } from "../model/local-source.ts";
 import type { Outcome } from "../model/outcome.ts";
 import { type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-path.ts";
 import { taint } from "./taint.ts";
@@ -25,11 +26,13 @@ export function failed(
 ): Outcome {
   const { id: callId, session, target, use } = call;
   path.approvals.spend(callId);
-  const plain = path.mask(error.toObject());
-  const server = target?.capability.origin.source ?? serverNamedBy(plain);
-  if (server === undefined) return { ok: false, callId, error: plain };
-  if (plain.code === "server_unavailable" && !session.owner)
-    return { ok: false, callId, error: forGuests(server, plain) };
+  const masked = path.mask(error.toObject());
+  const server = target?.capability.origin.source ?? serverNamedBy(masked);
+  if (server === undefined) return { ok: false, callId, error: masked };
+  const ownName = session.brought?.nameOf(server);
+  if (masked.code === "server_unavailable" && !session.owner && !isLocalSource(server) && ownName === undefined)
+    return { ok: false, callId, error: forGuests(server, masked) };
+  const plain = ownName === undefined ? masked : inClientsWords(masked, server, ownName);
 
   const tool = target?.capability.origin.name ?? publicNameOf(use);
   const untrusted = isServerWorded(plain) ? untrustedOrigin(path, { server, tool }, audience) : undefined;
@@ -59,6 +62,17 @@ function serverNamedBy({ code, details }: ErrorObject): string | undefined {
 /** What the server answered, or why it is not there: that quotes its stderr, or its answer to the handshake. */
 function isServerWorded({ code, details }: ErrorObject): boolean {
   return code === "server_unavailable" || details?.["rpc"] !== undefined;
+}
+
+/** The id of a server that the session brought says nothing to those who hear of it; the ids of no two servers are alike. */
+function inClientsWords(error: ErrorObject, id: string, name: string): ErrorObject {
+  const { message, hint, details } = error;
+  return {
+    ...error,
+    message: message.replaceAll(id, name),
+    ...(hint === undefined ? {} : { hint: hint.replaceAll(id, name) }),
+    ...(details?.["server"] === id ? { details: { ...details, server: name } } : {}),
+  };
 }
 
 /** Paths, addresses and stderr of the machine that the hub runs on are not for others than its user. */

@@ -1,9 +1,11 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
 import { splitMappedUri } from "../catalog/public-uris.ts";
+import { isReservedName } from "../catalog/provider-name.ts";
 import type { Capability, CapabilityOrigin } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
+import { isLocalSource, isSessionLocal } from "../model/local-source.ts";
 import type { ToolClasses } from "../policy/classes.ts";
-import type { Explanation, Policy, Subject } from "../policy/decide.ts";
+import type { BroughtPolicy, Explanation, Policy, Subject } from "../policy/decide.ts";
 import type { Matchable } from "../policy/pattern.ts";
 import type { Session } from "../sessions/session.ts";
 import { RESULTS_SOURCE } from "./kept-results-source.ts";
@@ -21,7 +23,10 @@ export interface GateOptions {
   readonly tagsOf: (source: string) => readonly string[];
   /** For a role's own server: the name that the tool would have at the hub's server whose place it takes. */
   readonly aliasOf: (source: string, originName: string) => string | undefined;
-  readonly isOwnerOnly: (toolName: string) => boolean;
+  /** Of an in-process tool. */
+  readonly isOwnerOnly: (origin: CapabilityOrigin) => boolean;
+  /** Of a source that a session brought. */
+  readonly brought: (source: string) => BroughtPolicy | undefined;
   /** The name of the user's skill that something belongs to. */
   readonly skillOf: (origin: CapabilityOrigin) => string | undefined;
   /** The server whose rules hold for a source: itself, or the one whose skills it offers. */
@@ -89,7 +94,7 @@ export class Gate {
 
   /** @param uri What is read, where the capability is a template that it fits: rules on either hold. */
   subject(capability: Capability, uri?: string): Subject {
-    const local = capability.origin.source === "local" || isSearchTool(capability);
+    const local = isLocalSource(capability.origin.source) || isSearchTool(capability);
     const isTool = capability.kind === "tool";
     return {
       kind: capability.kind,
@@ -100,7 +105,8 @@ export class Gate {
       skill: local ? undefined : this.#options.skillOf(capability.origin),
       annotations: isTool ? capability.definition.annotations : undefined,
       tags: this.#options.tagsOf(this.#options.serverOf(capability.origin.source)),
-      ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin.name),
+      ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin),
+      brought: this.#options.brought(capability.origin.source),
     };
   }
 
@@ -135,12 +141,12 @@ export class Gate {
     if (!this.knowsRoleOf(session)) return this.#byRules(session, capability);
     // Whether a tool is its owner's only can change while its definition does not.
     const { origin, kind } = capability;
-    const ownerOnly = kind === "tool" && origin.source === "local" && this.#options.isOwnerOnly(origin.name);
+    const ownerOnly = kind === "tool" && isLocalSource(origin.source) && this.#options.isOwnerOnly(origin);
     return this.#decided.of(capability, session, ownerOnly, () => this.#byRules(session, capability));
   }
 
   #byRules(session: Session, capability: Capability, uri?: string): Decision {
-    if (isSearchTool(capability)) return this.#searchVerdict(session, capability);
+    if (isSearchTool(capability) || isAgentsOwn(capability)) return this.#searchVerdict(session, capability);
     return this.#options.policy.decide(this.subject(capability, uri), session);
   }
 
@@ -149,7 +155,8 @@ export class Gate {
    * a `deny` that names them counts: an allow list or a role's list of servers is not about them.
    */
   #searchVerdict(session: Session, capability: Capability): Decision {
-    const subject = { ...this.subject(capability), annotations: { destructiveHint: false, openWorldHint: false } };
+    // Classes, and allow lists, are about tools: as another kind only its name counts.
+    const subject = { ...this.subject(capability), kind: "prompt" as const };
     const { steps } = this.#options.policy.explain(subject, session);
     const rule = steps.find((step) => step.rule?.list === "deny")?.rule;
     return rule ? { verdict: "deny", rule } : { verdict: "allow", rule: null };
@@ -181,6 +188,11 @@ const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
 
 function strictest(first: Decision, second: Decision | undefined): Decision {
   return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
+}
+
+/** The tools of Toolcrib's own agent, whose names nobody else can have. They too act under the session's rules only. */
+function isAgentsOwn({ name, origin }: Capability): boolean {
+  return isSessionLocal(origin.source) && isReservedName(name);
 }
 
 /** The hub's own: nothing to pin, and nothing that they could bring in by themselves. */

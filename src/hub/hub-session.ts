@@ -1,18 +1,20 @@
 import { resolve } from "node:path";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { Session } from "../sessions/session.ts";
+import type { OwnHost } from "../sessions/own/own-host.ts";
+import { Session, type SessionOptions } from "../sessions/session.ts";
 import type { HubOptions } from "./hub-options.ts";
 
 /** The session of the program that makes the hub. */
-export function hubSession(config: LoadedConfig, options: HubOptions): Session {
+export function hubSession(config: LoadedConfig, options: HubOptions, host: OwnHost): Session {
   const fromConfig = config.config.workspaceDir;
   const workspaceDir = options.workspaceDir ?? (fromConfig && resolve(config.baseDir, fromConfig));
-  return new Session({
+  const given: SessionOptions = {
     owner: true,
     door: options.door ?? "library",
     ...(workspaceDir === undefined ? {} : { workspaceDir }),
     ...(options.role === undefined ? {} : { role: options.role }),
     ...(options.onSample === undefined ? {} : { onSample: options.onSample }),
     ...(options.onElicit === undefined ? {} : { onElicit: options.onElicit }),
-  });
+  };
+  return new Session(given, undefined, host);
 }

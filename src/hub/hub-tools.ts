@@ -26,11 +26,12 @@ export function hubTools(options: ToolsOptions, { own, parts, wiring, events, ca
       hint: `Providers: ${PROVIDERS.join(", ")}.`,
     });
   }
-  return agentTools(wiring.offered.of(session, options.query), {
+  return agentTools(wiring.offered.of(session, options), {
     provider: options.for ?? "raw",
     session,
-    inlineBytes: wiring.config.config.limits.inlineBytes,
-    serverName: (id) => parts.servers.get(id)?.spec.name ?? id,
+    inlineBytes: options.inlineBytes ?? wiring.config.config.limits.inlineBytes,
+    onAsk: options.onAsk,
+    serverName: (id) => parts.servers.get(id)?.spec.name ?? parts.ownSources.get(id)?.name ?? id,
     call,
     toolBehind: (tool, args) => toolBehind(tool, args, wiring.views.of(session).tools, parts.skills),
     onUnusable: (tool, reason) =>

@@ -14,7 +14,9 @@ import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
 import type { Secrets } from "../secrets/secrets.ts";
-import { Session, type SessionOptions } from "../sessions/session.ts";
+import type { OwnHost } from "../sessions/own/own-host.ts";
+import type { SessionServers } from "../sessions/own/own-parts.ts";
+import type { Session, SessionOptions } from "../sessions/session.ts";
 import type { Store } from "../store/store.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
 import type { Activity } from "./activity/activity.ts";
@@ -25,14 +27,15 @@ import type { CallOptions } from "./call-path.ts";
 import type { ConfigSource } from "./config-source.ts";
 import type { HubEvents } from "./events.ts";
 import type { FollowedResources } from "./followed-resources.ts";
-import { followConfig } from "./follow-config.ts";
 import type { Hooks } from "./hooks.ts";
 import type { IdleClient } from "./idle-client.ts";
 import { locate, notFound } from "./locate.ts";
+import { OpenSessions } from "./open-session.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
 import type { Present, Reloader } from "./reload.ts";
 import type { ReloadReport } from "./reload-report.ts";
 import { type ServerInstructions, serverInstructions } from "./server-instructions.ts";
+import { pathFor } from "./session-path.ts";
 import type { HubServers } from "./servers/hub-servers.ts";
 import type { ChangeOptions } from "./servers/server-changes.ts";
 import type { TestedServer } from "./servers/test-server.ts";
@@ -42,6 +45,7 @@ import type { LiveSkills } from "./skills/live-skills.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./requests.ts";
 import type { View } from "./view.ts";
+import { watchConfig } from "./watch-config.ts";
 import type { LastingParts, Wiring } from "./wiring.ts";
 
 export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./requests.ts";
@@ -57,6 +61,8 @@ export interface HubOwn {
   readonly present: Present;
   readonly reloader: Reloader;
   readonly session: Session;
+  /** For what sessions bring. */
+  readonly host: OwnHost;
   readonly followed: FollowedResources;
   readonly liveSkills: LiveSkills;
   readonly imports: SkillImports;
@@ -81,20 +87,23 @@ export class Hub {
   readonly audit: HubAudit;
   /** Where it keeps what outlives it; undefined if nowhere. */
   readonly store: Store | undefined;
+  readonly sealed: Secrets["sealed"];
   readonly #own: HubOwn;
   readonly #parts: LastingParts;
-  readonly #sessions = new Set<Session>();
+  readonly #sessions: OpenSessions;
   readonly #following = new Set<() => void>();
   #closed: Promise<void> | undefined;
 
   constructor(own: HubOwn) {
     this.#own = own;
     this.#parts = own.parts;
+    this.#sessions = new OpenSessions({ parts: own.parts, events: own.events, host: own.host });
     this.registry = own.parts.registry;
     this.session = own.session;
     this.activity = own.activity;
     this.audit = own.audit;
     this.store = own.store;
+    this.sealed = own.secrets.sealed;
     this.pins = own.pins;
     this.skills = new HubSkills({
       sources: own.parts.skills,
@@ -134,23 +143,16 @@ export class Hub {
 
   /** Those that are open, the hub's own first. */
   sessions(): readonly Session[] {
-    return [this.session, ...this.#sessions];
+    return [this.session, ...this.#sessions.list];
   }
 
-  openSession(options: SessionOptions = {}): Session {
+  /** With `servers` it waits, no longer than `sessions.wait`, until they are ready or have failed. */
+  openSession(options: SessionOptions & { readonly servers: SessionServers }): Promise<Session>;
+  openSession(options?: SessionOptions): Session;
+  openSession(options: SessionOptions = {}): Session | Promise<Session> {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
-    const { limits, servers } = this.#parts;
-    const session = new Session(options, (closed) => {
-      this.#sessions.delete(closed);
-      limits.forget(closed.id);
-      this.registry.forgetContext(closed.id);
-      for (const connection of servers.all()) connection.endSession(closed.id);
-      this.#own.events.emit("session", { session: closed, open: false });
-    });
-    this.#sessions.add(session);
-    for (const connection of servers.list()) connection.startSession?.(session);
-    this.#own.events.emit("session", { session, open: true });
-    return session;
+    const session = this.#sessions.open(options);
+    return options.servers === undefined ? session : session.own.mount(options.servers).then(() => session);
   }
 
   call(session: Session, { name, arguments: args = {}, ...options }: CallRequest): Promise<Outcome<CallToolResult>> {
@@ -202,8 +204,8 @@ export class Hub {
    * The tools to show to a client: all that the session sees, or above `tools.max` a choice of them and the search tools.
    * Those left out can still be called by name.
    */
-  offered(session: Session, options: { readonly query?: string } = {}): readonly ToolCapability[] {
-    return this.#wiring.offered.of(session, options.query);
+  offered(session: Session, options: Omit<ToolsOptions, "session"> = {}): readonly ToolCapability[] {
+    return this.#wiring.offered.of(session, options);
   }
 
   /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */
@@ -220,7 +222,7 @@ export class Hub {
   /** Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. */
   explain(session: Session, name: string): Explanation | undefined {
     const { path } = this.#wiring;
-    const { catalog } = path;
+    const catalog = path.catalogOf(session);
     const capability =
       path.searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
       catalog.find(name) ??
@@ -321,20 +323,7 @@ export class Hub {
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
   watch(): () => void {
-    const { reloader, events, liveSkills } = this.#own;
-    const stop = followConfig(
-      {
-        config: () => this.config,
-        onReload: (listener) => events.on("reload", listener),
-        reloadIfChanged: () => reloader.reloadIfChanged(),
-        watchSkills: (onChange) => liveSkills.watch(this.config, onChange),
-        refreshSkills: () => reloader.refreshSkills(),
-        followStore: (onChange) => this.store?.follow(onChange),
-        refreshServers: () => reloader.refreshServers(),
-        warn: (message) => events.emit("warning", { message }),
-      },
-      { clock: this.#parts.clock },
-    );
+    const stop = watchConfig({ ...this.#own, config: () => this.config, clock: this.#parts.clock });
     this.#following.add(stop);
     return () => {
       this.#following.delete(stop);
@@ -361,7 +350,7 @@ export class Hub {
   instructions(session: Session): ServerInstructions[] {
     return serverInstructions(session, {
       view: this.view(session),
-      connections: this.#parts.servers.list(),
+      connections: [...this.#parts.servers.list(), ...(session.brought?.connections() ?? [])],
       isOwn: session === this.session,
       withholds: (id, text) => this.#parts.definitions.withholdsInstructions(id, text),
     });
@@ -380,8 +369,9 @@ export class Hub {
   async #close(): Promise<void> {
     for (const stop of this.#following) stop();
     this.#own.reloader.stop();
-    for (const session of this.sessions()) session.close();
-    await this.#parts.servers.close();
+    this.session.close();
+    const sessionsOver = this.#sessions.closeAll();
+    await Promise.all([this.#parts.servers.close(), this.session.over, sessionsOver]);
     this.#parts.catalog.close();
     await this.#own.release();
     this.#own.events.clear();
@@ -392,6 +382,6 @@ export class Hub {
   }
 
   #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-    return runCall(this.#wiring.path, session, use, options);
+    return runCall(pathFor(this.#wiring, session), session, use, options);
   }
 }

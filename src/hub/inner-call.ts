@@ -1,4 +1,5 @@
 /** A call that runs another one on the caller's behalf. The inner one takes the whole call path by itself. */
+import { errorText, errorTextForModel } from "../model/error-text.ts";
 import { type ErrorObject, ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
@@ -44,14 +45,13 @@ export async function innerCall(
   const { error, result } = outcome;
   if (result !== undefined) return result;
   if (error.code === "cancelled") throw new ToolcribError("cancelled", error.message);
-  return errorResult(error);
+  return errorResult(error, audience === "agent" ? errorTextForModel : errorText);
 }
 
 /** For a model an error is an answer like any other: it can read it and do better. */
-function errorResult(error: ErrorObject): CallToolResult {
-  const { code, message, hint } = error;
+function errorResult(error: ErrorObject, textOf: (error: ErrorObject) => string): CallToolResult {
   return {
-    content: [{ type: "text", text: `${code}: ${message}${hint === undefined ? "" : ` ${hint}`}` }],
+    content: [{ type: "text", text: textOf(error) }],
     structuredContent: { error },
     isError: true,
   };

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { PromptCapability, ResourceCapability, ToolCapability } from "../model/capability.ts";
 import type { ConfigInput } from "../model/config.ts";
+import { isLocalSource } from "../model/local-source.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
 import type { Tool } from "../model/tool.ts";
@@ -114,5 +115,5 @@ export async function loadMCPServers(
 
 /** The search tools stand in for tools of servers. */
 function isOfServer({ origin: { source } }: ToolCapability): boolean {
-  return source !== "local" && !source.startsWith(SKILLS_SOURCE);
+  return !isLocalSource(source) && !source.startsWith(SKILLS_SOURCE);
 }

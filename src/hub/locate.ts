@@ -1,5 +1,5 @@
 /** From a public name to the source that has it, and the use in the source's own words. */
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogReader } from "../catalog/catalog-reader.ts";
 import { nearMatches } from "../catalog/near-matches.ts";
 import type { Capability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -14,7 +14,7 @@ import type { Target } from "./target.ts";
 import type { UnlistedResources } from "./unlisted-resources.ts";
 
 interface Lookup {
-  readonly catalog: Catalog;
+  readonly catalogOf: (session: Session) => CatalogReader;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly absent: AbsentServers;
   readonly unlisted: UnlistedResources;
@@ -28,8 +28,9 @@ export function locate(lookup: Lookup, session: Session, use: Use): Target | und
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
   const own = lookup.searchTools?.target(session, use);
   if (own !== undefined) return own;
-  const found = find(lookup, session, use);
-  const source = found && lookup.catalog.source(found.capability.origin.source);
+  const catalog = lookup.catalogOf(session);
+  const found = find(lookup, catalog, session, use);
+  const source = found && catalog.source(found.capability.origin.source);
   return found && source && { capability: found.capability, source, use: found.use };
 }
 
@@ -41,7 +42,8 @@ export async function locateAbsent(lookup: Lookup, session: Session, use: Use): 
 }
 
 function find(
-  { catalog, unlisted, isOfOwnSkill }: Lookup,
+  { unlisted, isOfOwnSkill }: Lookup,
+  catalog: CatalogReader,
   session: Session,
   use: Use,
 ): { capability: Capability; use: Use } | undefined {
@@ -67,7 +69,7 @@ function find(
         const capability = catalog.findPrompt(ref.name);
         return capability && { capability, use: { ...use, ref: { ...ref, name: capability.origin.name } } };
       }
-      const capability = catalog.snapshot().templates.find((template) => template.name === ref.uri);
+      const capability = catalog.findTemplate(ref.uri);
       return capability && { capability, use: { ...use, ref: { ...ref, uri: capability.origin.name } } };
     }
   }

@@ -14,19 +14,22 @@ interface Parts {
   readonly events: Emitter<HubEvents>;
   readonly audit: AuditLog;
   readonly onAsk: AskCallback | undefined;
+  readonly isBrought: (source: string) => boolean;
 }
 
 /**
  * Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit.
  * @param config The one that holds now: it may change while questions are open.
  */
-export function makeApprovals(config: () => LoadedConfig, { clock, events, audit, onAsk }: Parts): Approvals {
+export function makeApprovals(config: () => LoadedConfig, parts: Parts): Approvals {
+  const { clock, events, audit, onAsk, isBrought } = parts;
   return new Approvals({
     clock,
     get timeoutMs() {
       return config().config.tools.askTimeout;
     },
     onAsk,
+    isBrought,
     remember: async (request) => {
       try {
         await rememberAnswer(config(), request);

@@ -1,6 +1,8 @@
-/** Which tools a session is offered when there are more than `tools.max`. All of them stay callable by name. */
+/** Which tools a session is offered when there are more than `max`. All of them stay callable by name. */
 import type { ToolCapability } from "../model/capability.ts";
+import { isLocalSource } from "../model/local-source.ts";
 import type { Session } from "../sessions/session.ts";
+import type { OfferOptions } from "./requests.ts";
 import { SEARCH_TOOLS } from "./search-definitions.ts";
 import type { ToolSearch } from "./tool-search.ts";
 import type { View } from "./view.ts";
@@ -11,6 +13,8 @@ export interface OfferedToolsOptions {
   readonly view: (session: Session) => View;
   readonly search: ToolSearch;
   readonly shows: (session: Session, tool: ToolCapability) => boolean;
+  /** From then on the session can call the search tools. */
+  readonly onSearchOffered: (session: Session) => void;
 }
 
 export class OfferedTools {
@@ -26,30 +30,50 @@ export class OfferedTools {
    * All that the session sees, if they are not too many. Else `max` in all: the three search tools, and of the rest those
    * that fit the query best, or without one a fair choice. In the catalog's order, the search tools last.
    */
-  of(session: Session, query?: string): readonly ToolCapability[] {
+  of(session: Session, asked: OfferOptions = {}): readonly ToolCapability[] {
     const view = this.#options.view(session);
-    const { max } = this.#options;
-    if (max === undefined || view.tools.length <= max) return view.tools;
-    const known = query === undefined ? this.#chosen.get(view) : undefined;
+    const { without, max = this.#options.max } = asked;
+    const tools = without === undefined ? view.tools : view.tools.filter((tool) => !without(tool));
+    if (max === undefined || tools.length <= max) return tools;
+    const isPlain = [asked.query, asked.max, asked.first, without].every((wish) => wish === undefined);
+    const known = isPlain ? this.#chosen.get(view) : undefined;
     if (known !== undefined) return known;
 
     const standIns = SEARCH_TOOLS.filter((tool) => this.#options.shows(session, tool));
-    const room = Math.max(0, max - standIns.length);
-    const wanted = query === undefined ? [] : this.#options.search.find(session, query, room);
-    const ranked = new Set([...wanted, ...inFairOrder(view.tools)]);
-    const kept = new Set([...ranked].slice(0, room));
-    const offered = Object.freeze([...view.tools.filter((tool) => kept.has(tool)), ...standIns]);
-    if (query === undefined) this.#chosen.set(view, offered);
+    const kept = this.#best(session, tools, Math.max(0, max - standIns.length), asked);
+    const offered = Object.freeze([...tools.filter((tool) => kept.has(tool)), ...standIns]);
+    if (isPlain) this.#chosen.set(view, offered);
+    this.#options.onSearchOffered(session);
     return offered;
   }
+
+  #best(
+    session: Session,
+    tools: readonly ToolCapability[],
+    room: number,
+    { query, first = () => false }: OfferOptions,
+  ): ReadonlySet<ToolCapability> {
+    const listed = new Set(tools);
+    // What is left out of the list may be among the best, too.
+    const limit = this.#options.view(session).tools.length - tools.length + room;
+    const found = query === undefined ? [] : this.#options.search.find(session, query, limit);
+    const ranked = new Set([...found.filter((tool) => listed.has(tool)), ...inFairOrder(tools)]);
+    const inTurn = [...ranked].toSorted((a, b) => placeOf(a, first) - placeOf(b, first));
+    return new Set(inTurn.slice(0, room));
+  }
+}
+
+/** Toolcrib's own are few, and other tools are used through them. */
+function placeOf(tool: ToolCapability, first: (tool: ToolCapability) => boolean): number {
+  if (tool.name.startsWith("toolcrib_")) return 0;
+  return first(tool) ? 1 : 2;
 }
 
 /** In-process tools, then one tool of each server in turn: no server's tools crowd out another's. */
 function inFairOrder(tools: readonly ToolCapability[]): ToolCapability[] {
-  const bySource = Map.groupBy(tools, (tool) => tool.origin.source);
-  const local = bySource.get("local") ?? [];
-  bySource.delete("local");
-  const servers = [...bySource.values()];
+  const local = tools.filter(({ origin }) => isLocalSource(origin.source));
+  const others = tools.filter(({ origin }) => !isLocalSource(origin.source));
+  const servers = [...Map.groupBy(others, ({ origin }) => origin.source).values()];
   const rounds = Math.max(0, ...servers.map((list) => list.length));
   const turns = Array.from({ length: rounds }, (_, round) => servers.flatMap((list) => list[round] ?? []));
   return [...local, ...turns.flat()];

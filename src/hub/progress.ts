@@ -24,7 +24,7 @@ export function guardedProgress(
   const { progress, total, message } = masked;
   const said = typeof message === "string" ? allowedWords(message, path.guard.onSuspicious) : "";
   // A short prefix marks it: a boundary around every step would be longer than what it is about.
-  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${server}] ${neutralise(said)}`;
+  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.calledName(server)}] ${neutralise(said)}`;
   return {
     progress,
     ...(typeof total === "number" ? { total } : {}),

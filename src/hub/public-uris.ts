@@ -2,7 +2,7 @@
  * A server speaks of its resources by its own URIs. Where the public one is another, because other servers claim it,
  * results get the public one: what a client finds in a result it can read, from the server that said it.
  */
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogReader } from "../catalog/catalog-reader.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
 import type { Source } from "../model/source.ts";
@@ -12,13 +12,12 @@ import type { Session } from "../sessions/session.ts";
  * The same result unless something of it is mapped; of most servers nothing ever is. Links to what nobody lists are
  * remembered for the session.
  */
-export function withPublicUris(catalog: Catalog, session: Session, source: Source, result: Result): Result {
+export function withPublicUris(catalog: CatalogReader, session: Session, source: Source, result: Result): Result {
   // Sources in this process have no resources; what they pass on from servers has its public URIs already.
   if (source.kind !== "server") return result;
   const publicUri = (uri: string): string => {
-    const snapshot = catalog.snapshot();
-    const given = snapshot.publicUri(source.id, uri);
-    if (given === uri && snapshot.findResource(uri) === undefined) session.links.add(uri, source.id);
+    const given = catalog.publicUri(source.id, uri);
+    if (given === uri && catalog.findResource(uri) === undefined) session.links.add(uri, source.id);
     return given;
   };
   let changed = result;

@@ -1,4 +1,6 @@
 /** What callers ask of a hub. */
+import type { AskCallback } from "../model/ask.ts";
+import type { ToolCapability } from "../model/capability.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Use } from "../model/source.ts";
 import type { Provider } from "../schemas/normalize.ts";
@@ -27,11 +29,25 @@ export interface CompleteRequest extends CallOptions {
   readonly context?: JsonObject;
 }
 
-export interface ToolsOptions {
+/** Which tools of those that a session sees are offered. */
+export interface OfferOptions {
+  /** What the agent is about to do, such as its prompt: above `max` the tools that fit it best are offered. */
+  readonly query?: string | undefined;
+  /** How many at most, search tools included; the config's `tools.max` if absent. */
+  readonly max?: number | undefined;
+  /** Those that come before others where there are too many. */
+  readonly first?: ((tool: ToolCapability) => boolean) | undefined;
+  /** Those that are not offered, and can still be called by name. */
+  readonly without?: ((tool: ToolCapability) => boolean) | undefined;
+}
+
+export interface ToolsOptions extends OfferOptions {
   /** The model provider whose schema rules apply; `raw` (the default) leaves schemas and content untouched. */
   readonly for?: Provider;
   /** Whose view it is and who calls; the hub's own session if absent. */
   readonly session?: Session;
-  /** What the agent is about to do, such as its prompt: above `tools.max` the tools that fit it best are offered. */
-  readonly query?: string;
+  /** A longer text is cut in its middle and kept whole for the session; the config's `limits.inlineBytes` if absent. */
+  readonly inlineBytes?: number | undefined;
+  /** Who answers if a call needs a yes, by the id given to `execute`; the session's own callback if absent or undefined. */
+  readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
 }

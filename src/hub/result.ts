@@ -13,7 +13,7 @@ import { RESULTS_SOURCE } from "./kept-results-source.ts";
 import { keepLargeResult, LARGEST_KEPT } from "./large-result.ts";
 import { taint } from "./taint.ts";
 import type { Target } from "./target.ts";
-import { untrustedOrigin } from "./untrusted-origin.ts";
+import { asUntrusted, untrustedOrigin } from "./untrusted-origin.ts";
 
 export { failed } from "./failure.ts";
 
@@ -72,7 +72,7 @@ function untrustedOf(
   if (!isKept(target)) return untrustedOrigin(path, { server, tool }, audience);
   const mark = markOf(raw);
   if (mark === undefined || mark.wrapped || audience !== "agent") return undefined;
-  return untrustedOrigin(path, mark, audience);
+  return asUntrusted(path, mark, audience);
 }
 
 function annotated(result: Result, notes: Readonly<Record<string, unknown>>): Result {

@@ -57,6 +57,10 @@ export class ScannedDefinitions {
     return { verdict: "deny", rule: { level: "tool", list: "definitions", pattern: worst.finding.code, where } };
   }
 
+  findings(capability: Capability): readonly DefinitionFinding[] {
+    return this.#scan(capability);
+  }
+
   /** The serious findings only: definitions speak to models by their nature. */
   #scan({ definition, origin }: Capability): readonly DefinitionFinding[] {
     if (this.#options.isTrusted(origin.source)) return [];

@@ -22,6 +22,8 @@ import type { View } from "./view.ts";
 
 export interface SearchToolsOptions {
   readonly search: ToolSearch;
+  /** Whether they are there for the session: where every list is complete they do not exist. */
+  readonly isThere: (session: Session) => boolean;
   readonly view: (session: Session) => View;
   /** The hub's own `call`. */
   readonly call: InnerCall;
@@ -38,7 +40,7 @@ export class SearchTools {
 
   /** What a use stands for if it is one of a search tool. */
   target(session: Session, use: Use): Target | undefined {
-    if (use.kind !== "tool") return undefined;
+    if (use.kind !== "tool" || !this.#options.isThere(session)) return undefined;
     const capability = SEARCH_TOOLS.find((tool) => tool.name === use.name);
     return capability && { capability, use, source: this.#source(session, capability) };
   }

@@ -14,7 +14,13 @@ export interface ToolSearchOptions {
 interface Ready {
   readonly tools: readonly ToolCapability[];
   readonly index: ToolIndex;
-  readonly subsets: WeakMap<View, Subset>;
+  readonly parts: WeakMap<View, Parts>;
+}
+
+/** What a view has of the catalog, and what it has besides: the session's own. */
+interface Parts {
+  readonly shared: Subset;
+  readonly own: { readonly index: ToolIndex; readonly byName: ReadonlyMap<string, ToolCapability> } | undefined;
 }
 
 export class ToolSearch {
@@ -25,14 +31,27 @@ export class ToolSearch {
     this.#options = options;
   }
 
-  /** Best first. */
+  /** Best first. Of what only this session has and what others have, each its turn: their scores cannot be compared. */
   find(session: Session, query: string, limit: number): ToolCapability[] {
     const { catalog, view: viewOf } = this.#options;
     const view = viewOf(session);
-    const { index, subsets } = this.#prepare();
-    let subset = subsets.get(view);
-    if (subset === undefined) subsets.set(view, (subset = index.subset(view.tools)));
-    return index.search(query, limit, subset).flatMap(({ name }) => catalog.find(name) ?? []);
+    const ready = this.#prepare();
+    let parts = ready.parts.get(view);
+    if (parts === undefined) ready.parts.set(view, (parts = this.#partsOf(view, ready)));
+    const { shared, own } = parts;
+    const found = ready.index.search(query, limit, shared).flatMap(({ name }) => catalog.find(name) ?? []);
+    if (own === undefined) return found;
+    const ofSession = own.index.search(query, limit).flatMap(({ name }) => own.byName.get(name) ?? []);
+    return inTurns(ofSession, found).slice(0, limit);
+  }
+
+  #partsOf({ tools }: View, ready: Ready): Parts {
+    const inCatalog = new Set(ready.tools);
+    const own = tools.filter((tool) => !inCatalog.has(tool));
+    const shared = ready.index.subset(own.length === 0 ? tools : tools.filter((tool) => inCatalog.has(tool)));
+    if (own.length === 0) return { shared, own: undefined };
+    const byName = new Map(own.map((tool) => [tool.name, tool]));
+    return { shared, own: { index: new ToolIndex(own, { tagsOf: this.#options.tagsOf }), byName } };
   }
 
   /**
@@ -43,8 +62,13 @@ export class ToolSearch {
     const { catalog, tagsOf } = this.#options;
     const { tools } = catalog.snapshot();
     if (this.#ready?.tools !== tools) {
-      this.#ready = { tools, index: new ToolIndex(tools, { tagsOf }), subsets: new WeakMap() };
+      this.#ready = { tools, index: new ToolIndex(tools, { tagsOf }), parts: new WeakMap() };
     }
     return this.#ready;
   }
+}
+
+function inTurns<Item>(first: readonly Item[], second: readonly Item[]): Item[] {
+  const rounds = Array.from({ length: Math.max(first.length, second.length) }, (_, round) => round);
+  return rounds.flatMap((round) => [first.slice(round, round + 1), second.slice(round, round + 1)].flat());
 }

@@ -1,5 +1,5 @@
 /** MCP does not promise that a resource which a result links to is listed, so a URI that nobody lists may be readable. */
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogReader } from "../catalog/catalog-reader.ts";
 import { isOwnScheme } from "../catalog/public-uris.ts";
 import { type ResourceRoute, unlistedRoute } from "../catalog/snapshot.ts";
 import type { Capability } from "../model/capability.ts";
@@ -7,7 +7,7 @@ import type { Session } from "../sessions/session.ts";
 import type { ServerConnection } from "../upstream/server-connection.ts";
 
 interface UnlistedResourcesOptions {
-  readonly catalog: Catalog;
+  readonly catalogOf: (session: Session) => CatalogReader;
   readonly servers: () => readonly ServerConnection[];
   readonly shows: (session: Session, capability: Capability) => boolean;
 }
@@ -25,10 +25,10 @@ export class UnlistedResources {
    */
   find(session: Session, uri: string): ResourceRoute | undefined {
     if (isOwnScheme(uri)) return undefined;
-    const { catalog, servers, shows } = this.#options;
+    const { catalogOf, servers, shows } = this.#options;
     const linked = session.links.sourceOf(uri);
-    if (linked !== undefined && catalog.source(linked) !== undefined) return unlistedRoute(linked, uri, uri);
-    const able = servers()
+    if (linked !== undefined && catalogOf(session).source(linked) !== undefined) return unlistedRoute(linked, uri, uri);
+    const able = [...servers(), ...(session.brought?.connections() ?? [])]
       .filter(hasResources)
       .map(({ id }) => unlistedRoute(id, uri, uri));
     const visible = able.filter(({ capability }) => shows(session, capability));

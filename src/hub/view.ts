@@ -26,6 +26,13 @@ export interface View {
 const MOST_OF_ROLES = 64;
 const MOST_NARROWED = 64;
 
+/** A session's view, and what it was made of. */
+interface Joined {
+  readonly view: View;
+  readonly shared: View;
+  readonly own: Snapshot;
+}
+
 export class Views {
   readonly #catalog: Catalog;
   readonly #gate: Gate;
@@ -37,6 +44,8 @@ export class Views {
   readonly #narrowed = new RecentMap<string, View>(MOST_NARROWED);
   /** By the object of rules, so doors share one object between sessions that are narrowed in the same way. */
   readonly #rulesIds = new WeakMap<SessionRules, number>();
+  /** Of sessions that brought something. */
+  #joined = new WeakMap<Session, Joined>();
   #lastRulesId = 0;
 
   constructor(catalog: Catalog, gate: Gate) {
@@ -45,6 +54,28 @@ export class Views {
   }
 
   of(session: Session): View {
+    const shared = this.#shared(session);
+    const own = session.brought?.snapshot;
+    return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
+  }
+
+  /** What it brought comes last. */
+  #join(session: Session, shared: View, own: Snapshot): View {
+    const known = this.#joined.get(session);
+    if (known?.shared === shared && known.own === own) return known.view;
+    const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
+    const view = {
+      version: shared.version + own.version,
+      tools: [...shared.tools, ...own.tools.filter(shows)],
+      resources: [...shared.resources, ...own.resources.filter(shows)],
+      templates: [...shared.templates, ...own.templates.filter(shows)],
+      prompts: [...shared.prompts, ...own.prompts.filter(shows)],
+    };
+    this.#joined.set(session, { view, shared, own });
+    return view;
+  }
+
+  #shared(session: Session): View {
     const snapshot = this.#catalog.snapshot();
     if (snapshot !== this.#snapshot) {
       this.forget();
@@ -78,6 +109,7 @@ export class Views {
     this.#nothing = undefined;
     this.#ofRoles.clear();
     this.#narrowed.clear();
+    this.#joined = new WeakMap();
   }
 
   #idOf(rules: SessionRules): number {

@@ -1,11 +1,14 @@
 /** The parts of a hub that follow from its config. They are made together, and made anew when the config changes. */
 import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogReader } from "../catalog/catalog-reader.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Clock } from "../model/clock.ts";
+import { isSessionLocal } from "../model/local-source.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { ToolClasses } from "../policy/classes.ts";
 import type { Limits } from "../policy/limits.ts";
 import type { Redactor } from "../secrets/redactor.ts";
+import type { OwnSource, OwnSources } from "../sessions/own/own-sources.ts";
 import type { Session } from "../sessions/session.ts";
 import { serverSkills, SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../telemetry/call-record.ts";
@@ -35,6 +38,8 @@ export interface LastingParts {
   readonly registry: ToolRegistry;
   readonly catalog: Catalog;
   readonly servers: ServerSet;
+  /** What sessions brought. */
+  readonly ownSources: OwnSources;
   readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;
   readonly approvals: Approvals;
@@ -43,6 +48,8 @@ export interface LastingParts {
   readonly audit: AuditSink;
   readonly tracing: Tracing;
   readonly call: SearchToolsOptions["call"];
+  /** Sessions that were offered the search tools although the config has no `tools.max`. */
+  readonly searching: WeakSet<Session>;
 }
 
 /** Immutable. Who began with one goes on with it, also when there is a newer one. */
@@ -54,10 +61,25 @@ export interface Wiring {
 }
 
 export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
-  const { clock, redactor, registry, catalog, servers, skills, definitions, approvals, limits, hooks, audit, call } =
-    parts;
+  const {
+    clock,
+    redactor,
+    registry,
+    catalog,
+    servers,
+    ownSources,
+    skills,
+    definitions,
+    approvals,
+    limits,
+    hooks,
+    audit,
+    call,
+  } = parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = policyOf(config);
+  const brought = (source: string): OwnSource | undefined => ownSources.get(source);
+  const catalogOf = (session: Session): CatalogReader => session.brought?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
   const gate = new Gate({
     policy,
@@ -65,7 +87,8 @@ export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
     taint: guard.taint,
     tagsOf,
     aliasOf: aliases(config),
-    isOwnerOnly: (name) => registry.isOwnerOnly(name),
+    isOwnerOnly: ({ source, name }) => (ownSources.get(source) ?? registry).isOwnerOnly(name),
+    brought,
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
     serverOf: (source) => skills.serverOf(source) ?? source,
     objections: definitions.objections,
@@ -75,16 +98,21 @@ export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
   const search = new ToolSearch({ catalog, view, tagsOf });
   const path: CallPath = {
     clock,
-    catalog,
-    absent: new AbsentServers({ config, connection: (id) => servers.get(id), policy }),
+    catalogOf,
+    absent: new AbsentServers({ config, connection: (id) => servers.get(id), policy, brought }),
     unlisted: new UnlistedResources({
-      catalog,
+      catalogOf,
       servers: () => servers.list(),
       shows: (viewer, capability) => gate.shows(viewer, capability),
     }),
     isOfOwnSkill: (uri) => skills.isOfOwnSkill(uri),
     visibleNames: (caller, kind) => views.names(caller, kind),
-    searchTools: tools.max === undefined ? undefined : new SearchTools({ search, view, call }),
+    searchTools: new SearchTools({
+      search,
+      view,
+      call,
+      isThere: (session) => tools.max !== undefined || parts.searching.has(session),
+    }),
     gate,
     approvals,
     limits,
@@ -92,12 +120,19 @@ export function wire(parts: LastingParts, config: LoadedConfig): Wiring {
     hooks,
     guard,
     isTrusted: trustOf(config.servers, (id) => servers.get(id)?.spec),
+    calledName: (source) => brought(source)?.name ?? source,
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
     audit,
     tracing: parts.tracing,
   };
-  const offered = new OfferedTools({ max: tools.max, view, search, shows: (viewer, tool) => gate.shows(viewer, tool) });
+  const offered = new OfferedTools({
+    max: tools.max,
+    view,
+    search,
+    shows: (viewer, tool) => gate.shows(viewer, tool),
+    onSearchOffered: (session) => parts.searching.add(session),
+  });
   return { config, path, views, offered };
 }
 
@@ -107,7 +142,7 @@ function tagsBySource(servers: readonly ServerSpec[]): (source: string) => reado
 }
 
 /**
- * In-process tools, the hub's own and the user's skills are trusted; a server is trusted, and with it its skills, only if its entry says so. While a server with
+ * In-process tools, also a session's, the hub's own and the user's skills are trusted; a server is trusted, and with it its skills, only if its entry says so. While a server with
  * another entry still serves under the id, that entry must say so as well.
  */
 export function trustOf(
@@ -125,5 +160,5 @@ export function trustOf(
     ...trusted,
     ...trusted.map(serverSkills),
   ]);
-  return (source) => sources.has(source);
+  return (source) => sources.has(source) || isSessionLocal(source);
 }

@@ -1,5 +1,6 @@
 /** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
 import { z } from "zod";
+import { AgentSchema, SessionsSchema } from "./agent-config.ts";
 import { HttpSchema } from "./http-config.ts";
 import { notBuilt } from "./not-built.ts";
 import { ServerEntrySchema, ServerIdSchema } from "./server-spec.ts";
@@ -13,8 +14,8 @@ export const LimitsSchema = z.strictObject({
   callsPerMinute: Count.default(100).describe("Calls per minute, for each server and for each session."),
   concurrency: Count.default(16).describe("Calls under way at once, for each server."),
   servers: Count.default(50).describe("Servers in all."),
-  sessionServers: Count.default(10).describe("Servers that one session may bring; in this version none can."),
-  sessionTools: Count.default(100).describe("Tools that one session may bring; in this version none can."),
+  sessionServers: Count.default(10).describe("Servers that one session may bring."),
+  sessionTools: Count.default(100).describe("Tools that one session may bring."),
   resultBytes: Count.default(10 * 1024 * 1024).describe("A larger result is refused as `too_large`."),
   inlineBytes: Count.default(256 * 1024).describe(
     "Of a larger text an agent gets beginning and end; the whole stays readable as `toolcrib://results/<id>`.",
@@ -200,7 +201,8 @@ export const ConfigSchema = z.strictObject({
   audit: AuditSchema.prefault({}).describe("The audit record."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are looked up."),
   http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP doors."),
-  agent: notBuilt(Anything, "The built-in agent").optional().describe("The built-in agent."),
+  agent: AgentSchema.prefault({}).describe("The built-in agent."),
+  sessions: SessionsSchema.prefault({}).describe("What clients may bring along."),
   store: z
     .string()
     .regex(/^sqlite$|^postgres(?:ql)?:\/\/.|\$\{|secret:\/\//, '"sqlite" or the address of a PostgreSQL database')

@@ -134,6 +134,14 @@ export interface SpecOrigin {
   readonly dialect: string;
 }
 
+/** Of servers that a session brought. */
+export const SESSION_ORIGIN: SpecOrigin = Object.freeze({ file: "session", dialect: "acp" });
+
+/** What people and models know a server by: the id of one that a session brought is the hub's own affair. */
+export function calledName({ id, name, origin }: Pick<ServerSpec, "id" | "name" | "origin">): string {
+  return origin.file === SESSION_ORIGIN.file ? (name ?? id) : id;
+}
+
 /** A validated entry with its id. Strings still hold their references: they are resolved when a connection opens. */
 export interface ServerSpec extends ServerEntry {
   readonly id: string;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A glob on names, a class (`readOnly`, `destructive`, `openWorld`), or `tag:<name>`; `!` in front takes out again. */
+/** A glob on names, a class (`readOnly`, `writes`, `destructive`, `openWorld`), or `tag:<name>`; `!` in front takes out again. */
 const Patterns = z.array(z.string().min(1));
 
 export const ToolRulesSchema = z.strictObject({
@@ -20,4 +20,10 @@ export interface SessionRules extends ToolRules {
   readonly servers?: readonly string[] | undefined;
   /** Only what servers with at least one of these tags offer. In-process tools have no tags. */
   readonly tags?: readonly string[] | undefined;
+  /** Whether patterns of this set also match what servers themselves call their tools. */
+  readonly ownNames?: boolean | undefined;
+  /** Patterns of what `allow` says nothing about. They match public names only, so no server can give itself one of them. */
+  readonly exempt?: readonly string[] | undefined;
+  /** Further sets of rules, each of which has to let something through as well. */
+  readonly also?: readonly SessionRules[] | undefined;
 }

@@ -1,6 +1,7 @@
 /** The shape of an in-process tool, the same one that OpenClaw-style agents use. */
+import { ToolcribError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
-import type { ContentBlock, ToolAnnotations } from "./protocol.ts";
+import type { ContentBlock, Progress, ToolAnnotations } from "./protocol.ts";
 
 export interface ToolResult<Details = unknown> {
   content: ContentBlock[];
@@ -9,7 +10,12 @@ export interface ToolResult<Details = unknown> {
   isError?: boolean;
 }
 
-export type ToolUpdate = (partial: ToolResult) => void;
+export interface PartialResult extends ToolResult {
+  /** How far it is, of a tool that counts by itself; else its updates are counted. */
+  progress?: Progress;
+}
+
+export type ToolUpdate = (partial: PartialResult) => void;
 
 export interface Tool<Params extends JsonObject = JsonObject, Details = unknown> {
   name: string;
@@ -20,7 +26,7 @@ export interface Tool<Params extends JsonObject = JsonObject, Details = unknown>
   parameters: JsonObject;
   /**
    * May throw: `ToolInputError` becomes `invalid_arguments`, `ToolAuthorizationError` becomes `denied`,
-   * anything else an error result. Must stop soon after `signal` aborts.
+   * `ToolDeliveryError` the error that it is, anything else an error result. Must stop soon after `signal` aborts.
    */
   execute(
     toolCallId: string,
@@ -42,3 +48,6 @@ export class ToolInputError extends Error {
 export class ToolAuthorizationError extends Error {
   override readonly name: string = "ToolAuthorizationError";
 }
+
+/** Thrown by a tool that something elsewhere runs, where the call did not come about: the call ends with this very error. */
+export class ToolDeliveryError extends ToolcribError {}

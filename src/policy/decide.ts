@@ -4,6 +4,7 @@ import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
 import type { SessionRules, ToolRules } from "../model/tool-rules.ts";
 import type { Matchable } from "./pattern.ts";
+import { PatternList } from "./pattern-list.ts";
 import { RuleList } from "./rule-list.ts";
 
 export interface ServerPolicy {
@@ -58,6 +59,16 @@ export interface Subject {
   /** Those of its server if absent. */
   readonly tags?: readonly string[] | undefined;
   readonly ownerOnly?: boolean | undefined;
+  /**
+   * There if the session itself brought it: the rules of its own entry, as those of a server. Lists of servers and tags say
+   * which part of the hub is meant, and so nothing about this.
+   */
+  readonly brought?: BroughtPolicy | undefined;
+}
+
+export interface BroughtPolicy {
+  readonly rules?: ToolRules | undefined;
+  readonly where: string;
 }
 
 export interface Who {
@@ -88,6 +99,11 @@ interface Compiled<P> {
   readonly rules: RuleList;
 }
 
+interface CompiledSession {
+  readonly rules: RuleList;
+  readonly exempt: PatternList | undefined;
+}
+
 /**
  * Levels: hub, server, role, session. Each can only narrow: a deny at any level denies, else an ask at any level asks.
  * Within one level deny beats ask beats allow. `deny` and `ask` hold for every kind, by name or URI. `allow` holds for
@@ -99,7 +115,7 @@ export class Policy {
   readonly #servers = new Map<string, Compiled<ServerPolicy>>();
   readonly #roles = new Map<string, Compiled<RolePolicy>>();
   readonly #knownRoles: ReadonlySet<string>;
-  readonly #sessionRules = new WeakMap<SessionRules, RuleList>();
+  readonly #sessionRules = new WeakMap<SessionRules, CompiledSession>();
   readonly #replacedRules = new WeakMap<ToolRules, RuleList>();
 
   constructor(options: PolicyOptions) {
@@ -138,7 +154,6 @@ export class Policy {
   #steps(subject: Subject, who: Who): Step[] {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
-    const session = who.rules === undefined ? undefined : this.#compileSession(who.rules);
     const { kind, annotations, tags = server?.policy.tags } = subject;
     const publicNames = [subject.publicName, ...(subject.aliases ?? [])];
     const byPublicName: Matchable = { kind, names: publicNames, annotations, tags };
@@ -152,8 +167,18 @@ export class Policy {
     const replaced = server?.policy.replaced;
     if (replaced !== undefined)
       steps.push(levelStep("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
+    const { brought } = subject;
+    if (brought?.rules !== undefined) {
+      const compiled = this.#compiled({ rules: brought.rules, where: brought.where });
+      steps.push(levelStep("server", brought.where, compiled, byEitherName, isTool));
+    }
     if (role !== undefined) steps.push(levelStep("role", role.policy.where, role.rules, byPublicName, isTool));
-    if (session !== undefined) steps.push(levelStep("session", THIS_SESSION, session, byPublicName, isTool));
+    for (const rules of setsOf(who.rules)) {
+      const byName = rules.ownNames === true ? byEitherName : byPublicName;
+      const compiled = this.#compileSession(rules);
+      const hasAllow = isTool && compiled.exempt?.match(byPublicName) === undefined;
+      steps.push(levelStep("session", THIS_SESSION, compiled.rules, byName, hasAllow));
+    }
     return steps;
   }
 
@@ -182,6 +207,7 @@ export class Policy {
       const where = `${this.#where}: the role has a server of its own in its place`;
       yield denial({ level: "role", list: "servers", pattern: String(subject.server), where });
     }
+    if (subject.brought !== undefined) return;
     if (role?.servers !== undefined && subject.skill !== undefined) {
       const skills = role.skills ?? [];
       if (!skills.includes(subject.skill))
@@ -189,7 +215,7 @@ export class Policy {
     } else if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
       yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
     }
-    if (who.rules !== undefined) yield* partDenials(subject, who.rules, server);
+    for (const rules of setsOf(who.rules)) yield* partDenials(subject, rules, server);
   }
 
   #compiled({ rules, where }: { readonly rules: ToolRules; readonly where: string }): RuleList {
@@ -201,14 +227,22 @@ export class Policy {
     return compiled;
   }
 
-  #compileSession(rules: SessionRules): RuleList {
+  #compileSession(rules: SessionRules): CompiledSession {
     let compiled = this.#sessionRules.get(rules);
     if (compiled === undefined) {
-      compiled = new RuleList("session", rules, THIS_SESSION);
+      const exempt = rules.exempt && new PatternList(rules.exempt);
+      compiled = { rules: new RuleList("session", rules, THIS_SESSION), exempt };
       this.#sessionRules.set(rules, compiled);
     }
     return compiled;
   }
+}
+
+const NO_SETS: readonly SessionRules[] = [];
+
+function setsOf(rules: SessionRules | undefined): readonly SessionRules[] {
+  if (rules === undefined) return NO_SETS;
+  return rules.also === undefined ? [rules] : [rules, ...rules.also];
 }
 
 /** What lies outside the part of the hub that the session asked for. */
@@ -230,12 +264,13 @@ function* partDenials(
   }
 }
 
-function levelStep(level: Rule["level"], where: string, rules: RuleList, subject: Matchable, isTool: boolean): Step {
-  const deny = rules.denying(subject) ?? (isTool ? rules.notAllowing(subject) : undefined);
+/** @param hasAllow Whether the list of what is allowed says anything about it. */
+function levelStep(level: Rule["level"], where: string, rules: RuleList, subject: Matchable, hasAllow: boolean): Step {
+  const deny = rules.denying(subject) ?? (hasAllow ? rules.notAllowing(subject) : undefined);
   if (deny !== undefined) return denial(deny);
   const ask = rules.asking(subject);
   if (ask !== undefined) return { level, where, verdict: "ask", rule: ask };
-  const grant = isTool ? rules.allowing(subject) : undefined;
+  const grant = hasAllow ? rules.allowing(subject) : undefined;
   return { level, where, verdict: grant === undefined ? "silent" : "allow", rule: grant ?? null };
 }
 

@@ -20,6 +20,7 @@ export type Pattern = (subject: Matchable) => boolean;
  */
 const CLASSES: Readonly<Record<string, (annotations: ToolAnnotations | undefined) => boolean>> = {
   readOnly: (annotations) => annotations?.readOnlyHint === true,
+  writes: (annotations) => annotations?.readOnlyHint !== true,
   destructive: (annotations) => annotations?.readOnlyHint !== true && annotations?.destructiveHint !== false,
   openWorld: (annotations) => annotations?.openWorldHint !== false,
 };

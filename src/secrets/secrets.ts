@@ -81,6 +81,11 @@ export class Secrets {
     this.#providers = new Map(providers.map((provider) => [provider.name, provider]));
   }
 
+  /** Secrets in the hub's store; undefined if it has none. */
+  get sealed(): SealedSecrets | undefined {
+    return this.#sealed();
+  }
+
   /** The look-ups begun so far. Given as `newerThan` later, it leaves out every value that is known now. */
   get mark(): number {
     return this.#started;

@@ -3,11 +3,18 @@ import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { AskCallback } from "../model/ask.ts";
+import { Emitter } from "../model/emitter.ts";
 import type { Root } from "../model/protocol.ts";
 import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/session.ts";
 import type { SessionRules } from "../model/tool-rules.ts";
+import type { Tool } from "../model/tool.ts";
 import { TurnoverSet } from "../model/turnover.ts";
 import { KeptResults } from "./kept-results.ts";
+import { allOf } from "./narrowing.ts";
+import { BroughtParts } from "./own/brought-parts.ts";
+import { NO_PARTS } from "./own/no-parts.ts";
+import type { OwnHost, OwnLimits } from "./own/own-host.ts";
+import type { OwnEvents, OwnParts, SessionServers } from "./own/own-parts.ts";
 import { ResourceLinks } from "./resource-links.ts";
 
 export interface SessionOptions {
@@ -39,6 +46,14 @@ export interface SessionOptions {
   readonly approveCommand?: (approvalId: string) => string;
   /** Those of another session of the same client: what one was given links to, both can read. */
   readonly links?: ResourceLinks;
+  /** Servers that only this session has, as entries of any dialect. Opening is a promise then, which waits for them. */
+  readonly servers?: SessionServers;
+  /** In-process tools that only this session has. */
+  readonly tools?: readonly Tool[];
+  /** Narrows how many servers and tools it may bring. */
+  readonly limits?: OwnLimits;
+  /** Whether programs that its servers name are started; true for owners if absent. */
+  readonly mayRunCommands?: boolean;
 }
 
 /** The call that brought untrusted open-world content into a session. */
@@ -54,9 +69,9 @@ export class Session implements SessionContext {
   readonly door: string;
   readonly owner: boolean;
   readonly decidesForAll: boolean;
+  readonly mayRunCommands: boolean;
   declare readonly role?: string;
   declare readonly user?: string;
-  declare readonly rules?: SessionRules;
   declare readonly workspaceDir?: string;
   declare readonly onSample?: SamplingCallback;
   declare readonly onElicit?: ElicitationCallback;
@@ -67,25 +82,43 @@ export class Session implements SessionContext {
   readonly results = new KeptResults();
   /** Links that it was given to resources that nobody lists. */
   readonly links: ResourceLinks = new ResourceLinks();
-  /** What was answered with "session": the list that asked, and the public name. */
+  /** What was answered with "session": the list that asked, and the very definition that was shown. */
   readonly granted = new Set<string>();
   /** The calls under way; they end with it. */
   readonly running = new TurnoverSet<AbortController>();
+  /** Those of `own`, for who listens to sessions that may never bring anything. */
+  readonly ownEvents = new Emitter<OwnEvents>();
   #taint: Taint | null = null;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
+  readonly #host: OwnHost | undefined;
+  readonly #limits: OwnLimits;
+  readonly #rules = new Map<string, SessionRules>();
+  #allRules: SessionRules | undefined;
+  #parts: BroughtParts | undefined;
+  #over: Promise<void> = Promise.resolve();
 
-  constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}) {
+  /** @param host The hub's part in what the session brings; without it, it can bring nothing. */
+  constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}, host?: OwnHost) {
     const {
       door = "library",
       owner = options.user === undefined,
       workspaceDir,
       decidesForAll = owner,
+      mayRunCommands = owner,
+      limits = {},
+      rules,
+      servers: _servers,
+      tools: _tools,
       ...given
     } = options;
     this.door = door;
     this.owner = owner;
     this.decidesForAll = decidesForAll;
+    this.mayRunCommands = mayRunCommands;
+    this.#limits = limits;
+    this.#host = host;
+    this.narrow("", rules);
     // Only what was given becomes a property: callers tell absent from undefined.
     Object.assign(this, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
     if (workspaceDir !== undefined) this.workspaceDir = resolve(workspaceDir);
@@ -94,6 +127,39 @@ export class Session implements SessionContext {
     this.#onClose = onClose;
     // One listener for each call under way, however many there are.
     setMaxListeners(0, this.#closed.signal);
+  }
+
+  /** All that narrow it, together. Another object when they are others. */
+  get rules(): SessionRules | undefined {
+    return this.#allRules;
+  }
+
+  /**
+   * Puts a further set of rules on the session, in place of the one that this slot had; undefined takes it away. Each set can
+   * only narrow. Sessions that are narrowed in the same way should share one object, as with `SessionOptions.rules`.
+   */
+  narrow(slot: string, rules: SessionRules | undefined): void {
+    if (rules === undefined) this.#rules.delete(slot);
+    else this.#rules.set(slot, rules);
+    this.#allRules = allOf([...this.#rules.values()]);
+  }
+
+  /** What it brings along and nobody else sees. */
+  get own(): OwnParts {
+    if (this.#host === undefined || (this.closed && this.#parts === undefined)) return NO_PARTS;
+    this.#parts ??= new BroughtParts(this.#host, {
+      context: this,
+      closing: this.closing,
+      mayRunCommands: this.mayRunCommands,
+      limits: this.#limits,
+      events: this.ownEvents,
+    });
+    return this.#parts;
+  }
+
+  /** The same as the hub sees it; undefined while nobody has asked for it. */
+  get brought(): BroughtParts | undefined {
+    return this.#parts;
   }
 
   get closed(): boolean {
@@ -119,7 +185,13 @@ export class Session implements SessionContext {
     this.#closed.abort();
     for (const call of this.running) call.abort();
     this.results.clear();
+    if (this.#parts !== undefined) this.#over = this.#parts.close();
     this.#onClose(this);
+  }
+
+  /** Resolves, once it is closed, when none of its processes is left. */
+  get over(): Promise<void> {
+    return this.#over;
   }
 
   [Symbol.dispose](): void {

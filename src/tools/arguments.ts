@@ -1,9 +1,9 @@
 /** Checks the arguments of a call against a tool's schema and says in words what does not fit. */
-import type { ErrorObject as AjvError, ValidateFunction } from "ajv";
+import type { ErrorObject as AjvError } from "ajv";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
-import { compileSchema } from "./validator.ts";
+import { compileSchema, type Validate } from "./validator.ts";
 
 /** A union can fail in dozens of ways at once; a reader is helped by the first few. */
 const MAX_PROBLEMS = 8;
@@ -32,10 +32,11 @@ export function checkedArguments(tool: Checked, args: JsonObject): JsonObject {
   );
 }
 
-function fits(tool: Checked, validate: ValidateFunction, args: JsonObject): boolean {
+function fits(tool: Checked, validate: Validate, args: JsonObject): boolean {
   try {
     return validate(args);
   } catch (error) {
+    if (error instanceof ToolcribError) throw error;
     // A reference that leads only to itself makes ajv recurse without end.
     const message = `Arguments of the tool "${tool.name}" cannot be checked: its schema has no end.`;
     throw new ToolcribError("invalid_arguments", message, { cause: error });

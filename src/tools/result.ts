@@ -1,8 +1,12 @@
 /** What a tool returned or threw, as a result of the call. Tolerant: a sloppy tool should still be of use. */
 import { isJsonObject } from "../model/json.ts";
 import type { CallToolResult, ContentBlock } from "../model/protocol.ts";
+import { holdsItself } from "./holds-itself.ts";
 
-/** `details` and other fields stay where they are: they are for the calling program, and doors to models leave them out. */
+/**
+ * `details` and other fields stay where they are: they are for the calling program, and doors to models leave them out.
+ * Details that hold themselves are left out: nobody could write them down, or even measure them.
+ */
 export function asToolResult(tool: string, returned: unknown): CallToolResult {
   if (returned === undefined || returned === null) return { content: [] };
   if (typeof returned === "string") return { content: [textBlock(returned)] };
@@ -15,8 +19,13 @@ export function asToolResult(tool: string, returned: unknown): CallToolResult {
     else if (isContentBlock(block)) content.push(block);
     else return errorResult(`The tool "${tool}" returned a content block without a type.`);
   }
-  const { isError, ...rest } = returned;
-  return { ...rest, content, ...(isError === true ? { isError } : {}) };
+  const { isError, details, ...rest } = returned;
+  return {
+    ...rest,
+    content,
+    ...(details === undefined || holdsItself(details) ? {} : { details }),
+    ...(isError === true ? { isError } : {}),
+  };
 }
 
 export function errorResult(message: string): CallToolResult {

@@ -1,9 +1,15 @@
 /** Runs one in-process tool: checks arguments, executes, and turns whatever comes of it into a result or a ToolcribError. */
 import { ToolcribError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { CallToolResult, Progress } from "../model/protocol.ts";
 import type { UseContext } from "../model/source.ts";
-import { ToolAuthorizationError, ToolInputError, type Tool, type ToolUpdate } from "../model/tool.ts";
+import {
+  type Tool,
+  ToolAuthorizationError,
+  ToolDeliveryError,
+  ToolInputError,
+  type ToolUpdate,
+} from "../model/tool.ts";
 import { checkedArguments } from "./arguments.ts";
 import { asToolResult, errorResult, textOf } from "./result.ts";
 
@@ -49,7 +55,7 @@ function givenUp(tool: Tool, signal: AbortSignal): GivenUp {
 
 /** Errors are also known by name, because a plugin may carry its own copy of the classes. */
 function failed(tool: Tool, thrown: unknown, signal: AbortSignal): CallToolResult {
-  if (thrown instanceof GivenUp) throw thrown;
+  if (thrown instanceof GivenUp || thrown instanceof ToolDeliveryError) throw thrown;
   if (signal.aborted) throw givenUp(tool, signal);
   const name = thrown instanceof Error ? thrown.name : undefined;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
@@ -68,7 +74,7 @@ interface Updates {
   stop(): void;
 }
 
-/** Counts the updates, since progress must grow; those that come after the end are dropped. */
+/** Counts the updates, since progress must grow, unless the tool does; those that come after the end are dropped. */
 function progressFrom(onProgress: ((progress: Progress) => void) | undefined): Updates | undefined {
   if (onProgress === undefined) return undefined;
   let progress = 0;
@@ -76,6 +82,11 @@ function progressFrom(onProgress: ((progress: Progress) => void) | undefined): U
   return {
     onUpdate(partial) {
       if (!running) return;
+      const counted = ownCount(partial);
+      if (counted !== undefined) {
+        onProgress(counted);
+        return;
+      }
       progress += 1;
       const message = textOf(partial);
       onProgress(message === "" ? { progress } : { progress, message });
@@ -84,4 +95,12 @@ function progressFrom(onProgress: ((progress: Progress) => void) | undefined): U
       running = false;
     },
   };
+}
+
+/** A sloppy tool may hand over anything. */
+function ownCount(partial: unknown): Progress | undefined {
+  const counted = isJsonObject(partial) ? partial["progress"] : undefined;
+  return isJsonObject(counted) && typeof counted["progress"] === "number"
+    ? { ...counted, progress: counted["progress"] }
+    : undefined;
 }

@@ -1,5 +1,6 @@
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import { LOCAL_SOURCE } from "../model/local-source.ts";
 import type { ToolDefinition } from "../model/protocol.ts";
 import type { SessionContext } from "../model/session.ts";
 import { NO_DEFINITIONS, type Definitions, type Source, type Use, type UseContext } from "../model/source.ts";
@@ -16,14 +17,15 @@ export interface LocalTools {
 
 /** The in-process tools as a Source. It lists the tools of the default context and runs those of the caller's own. */
 export class LocalSource implements Source {
-  readonly id = "local";
+  readonly id: string;
   readonly kind = "local";
   readonly #tools: LocalTools;
   /** What `#definitions` was made of: a change of mirrored tools only is no change here. */
   #known: readonly Tool[] = [];
   #definitions: Definitions = NO_DEFINITIONS;
 
-  constructor(tools: LocalTools) {
+  constructor(tools: LocalTools, id: string = LOCAL_SOURCE) {
+    this.id = id;
     this.#tools = tools;
   }
 

@@ -2,7 +2,7 @@
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
-import { compileSchema } from "./validator.ts";
+import { compileForeignSchema, compileSchema } from "./validator.ts";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const RESERVED = /^(skill__|toolcrib_)/;
@@ -37,7 +37,16 @@ export function checkNotReserved({ name }: Tool): void {
 }
 
 /** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */
-export function checkParameters({ name, parameters }: Tool): void {
+export function checkParameters(tool: Tool): void {
+  checkSchema(tool, compileSchema);
+}
+
+/** For tools that a client brings over a wire, whose schemas could be made to harm. */
+export function checkForeignParameters(tool: Tool): void {
+  checkSchema(tool, compileForeignSchema);
+}
+
+function checkSchema({ name, parameters }: Tool, compile: (schema: JsonObject) => unknown): void {
   const who = `the tool "${name}"`;
   if (!isJsonObject(parameters)) throw refusal(who, "needs parameters that are a JSON Schema object");
   const { type } = parameters;
@@ -49,7 +58,7 @@ export function checkParameters({ name, parameters }: Tool): void {
     );
   }
   try {
-    compileSchema(parameters);
+    compile(parameters);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     throw refusal(who, `has parameters that are not a valid JSON Schema: ${problem}`);

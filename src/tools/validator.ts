@@ -1,9 +1,17 @@
 /** Compiles JSON Schemas to validators with ajv, once per schema object, in the dialect that the schema declares. */
 import { createRequire } from "node:module";
-import type { Ajv, Options, ValidateFunction } from "ajv";
+import type { Ajv, ErrorObject, Options } from "ajv";
 import type { Ajv2019 } from "ajv/dist/2019.js";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../model/json.ts";
+import { inTime } from "./in-time.ts";
+
+/** What ajv makes of a schema. */
+export interface Validate {
+  (data: unknown): boolean;
+  /** Of the last time that it was called. */
+  errors?: ErrorObject[] | null;
+}
 
 type AnyAjv = Ajv | Ajv2019 | Ajv2020;
 type Dialect = "draft-07" | "2019-09" | "2020-12";
@@ -23,13 +31,43 @@ const OPTIONS: Options = {
  */
 const require = createRequire(import.meta.url);
 
-const shared = new Map<Dialect, AnyAjv>();
-const compiled = new WeakMap<JsonObject, ValidateFunction>();
+/**
+ * An instance keeps the code of all that it compiled, whatever it is told to forget, and every validator keeps its instance.
+ * One for each schema would cost more than compiling does.
+ */
+const MOST_COMPILED = 100;
+
+const instances = new Map<Dialect, { readonly ajv: AnyAjv; compiled: number }>();
+const compiled = new WeakMap<JsonObject, Validate>();
+const bounded = new WeakSet<Validate>();
 
 /** Throws what ajv throws for a schema that is not one. No `loadSchema` is set, so a remote `$ref` is never fetched. */
-export function compileSchema(schema: JsonObject): ValidateFunction {
-  const known = compiled.get(schema);
-  if (known !== undefined) return known;
+export function compileSchema(schema: JsonObject): Validate {
+  let known = compiled.get(schema);
+  if (known === undefined) compiled.set(schema, (known = compile(schema)));
+  return known;
+}
+
+/**
+ * For a schema that a client or a server brought: it cannot keep the hub busy. `compileSchema` of the same object gives the
+ * same validator from then on.
+ */
+export function compileForeignSchema(schema: JsonObject): Validate {
+  const known = compileSchema(schema);
+  if (bounded.has(known)) return known;
+  const validate: Validate = (data) => {
+    try {
+      return inTime(() => known(data));
+    } finally {
+      validate.errors = known.errors ?? null;
+    }
+  };
+  bounded.add(validate);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+function compile(schema: JsonObject): Validate {
   const dialect = dialectOf(schema);
   // The dialect is chosen already; leaving `$schema` in would make ajv refuse addresses that it does not know.
   const { $schema: _, ...body } = schema;
@@ -37,7 +75,6 @@ export function compileSchema(schema: JsonObject): ValidateFunction {
   const validate = ajv.compile(body);
   // ajv keeps every schema it has seen; factories make new ones for each session.
   ajv.removeSchema(body);
-  compiled.set(schema, validate);
   return validate;
 }
 
@@ -53,9 +90,12 @@ function usesIds(schema: JsonObject): boolean {
 }
 
 function sharedAjv(dialect: Dialect): AnyAjv {
-  let ajv = shared.get(dialect);
-  if (ajv === undefined) shared.set(dialect, (ajv = createAjv(dialect)));
-  return ajv;
+  let instance = instances.get(dialect);
+  if (instance === undefined || instance.compiled >= MOST_COMPILED) {
+    instances.set(dialect, (instance = { ajv: createAjv(dialect), compiled: 0 }));
+  }
+  instance.compiled += 1;
+  return instance.ajv;
 }
 
 function createAjv(dialect: Dialect): AnyAjv {

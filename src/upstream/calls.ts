@@ -1,7 +1,7 @@
 /** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
 import type { JsonObject } from "../model/json.ts";
 import { CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, type ToolDefinition } from "../model/protocol.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { calledName, type ServerSpec } from "../model/server-spec.ts";
 import type { InputRound, Use, UseContext } from "../model/source.ts";
 import { modernCapabilities } from "./client-offer.ts";
 import { completeInput } from "./input-rounds.ts";
@@ -45,7 +45,8 @@ export function runOn(link: Link, use: Use, context: UseContext, setting: CallSe
   if (input !== undefined) return send(broughtAlong(input));
   return completeInput({
     send,
-    answer: (asked, askedParams, askedSignal) => answerServer(setting.spec.id, client, asked, askedParams, askedSignal),
+    answer: (asked, askedParams, askedSignal) =>
+      answerServer(calledName(setting.spec), client, asked, askedParams, askedSignal),
     signal,
   });
 

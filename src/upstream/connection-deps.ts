@@ -10,6 +10,7 @@ import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { EraMemory } from "./era-memory.ts";
 import type { WireCredentials } from "./http/authorized-client.ts";
+import type { Reach } from "./http/reach.ts";
 import type { PidRecords } from "./orphans/pid-records.ts";
 import type { StderrLog } from "./stdio/stderr-log.ts";
 import type { Wire } from "./wire.ts";
@@ -39,6 +40,8 @@ export interface ConnectionDeps {
   readonly openWire?: OpenWire;
   /** Gives servers their access tokens; without it none can be logged in to. */
   readonly oauth?: OAuth;
+  /** Where remote servers may be; anywhere if absent. */
+  readonly reach?: Reach;
   /** Whose credentials it uses, where each user has a connection of their own. */
   readonly user?: string;
 }

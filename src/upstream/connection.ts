@@ -226,7 +226,7 @@ export class Connection implements Source {
         deps: this.#logLevel === undefined ? this.#deps : { ...this.#deps, logLevel: this.#logLevel },
         signal,
         peerOptions: hearLink({
-          server: this.id,
+          spec: this.#spec,
           deps: this.#deps,
           notices: this.#notices,
           peer: () => link?.peer,

@@ -1,5 +1,6 @@
 /** What a server says on a link, taken to those who deal with it. */
 import type { ToolcribError } from "../model/errors.ts";
+import { calledName, type ServerSpec } from "../model/server-spec.ts";
 import type { ClientSide } from "../model/session.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { NoticeRouter } from "./notice-router.ts";
@@ -7,7 +8,7 @@ import type { Peer, PeerOptions } from "./peer.ts";
 import { answerServer, clientFor } from "./server-requests.ts";
 
 interface Hearing {
-  readonly server: string;
+  readonly spec: ServerSpec;
   readonly deps: ConnectionDeps;
   readonly notices: NoticeRouter;
   /** Of the link, once it is open. */
@@ -16,12 +17,12 @@ interface Hearing {
   readonly warn: (text: string) => void;
 }
 
-export function hearLink({ server, deps, notices, peer, onLost, warn }: Hearing): PeerOptions {
+export function hearLink({ spec, deps, notices, peer, onLost, warn }: Hearing): PeerOptions {
   return {
     clock: deps.clock,
     onRequest: (method, params, incoming) => {
-      const client = clientFor(incoming.client, peer()?.callers() ?? [], idleClient(server, deps));
-      return answerServer(server, client, method, params, incoming.signal);
+      const client = clientFor(incoming.client, peer()?.callers() ?? [], idleClient(spec.id, deps));
+      return answerServer(calledName(spec), client, method, params, incoming.signal);
     },
     onNotification: (method, params, request) => notices.route(method, params, request),
     onLost,

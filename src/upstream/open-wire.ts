@@ -7,9 +7,9 @@ import type { Wire } from "./wire.ts";
 
 export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wire => {
   const { url = "", headers } = resolved;
-  const { clock } = deps;
-  if (kind === "http") return new StreamableWire({ url, headers, clock, credentials });
-  if (kind === "sse") return new SseWire({ url, headers, clock, credentials });
+  const { clock, reach } = deps;
+  if (kind === "http") return new StreamableWire({ url, headers, clock, credentials, reach });
+  if (kind === "sse") return new SseWire({ url, headers, clock, credentials, reach });
   deps.stderr?.begin(spec.id);
   return new StdioWire({
     serverId: spec.id,

@@ -13,7 +13,7 @@ import { TurnoverMap } from "../model/turnover.ts";
 import { Cancel } from "../model/cancel.ts";
 import { JunkWarnings } from "./junk-warnings.ts";
 import type { RequestOptions } from "./request-options.ts";
-import { callersOf, ownId, requestOfNotice, withoutSubscription } from "./requests-under-way.ts";
+import { callersOf, callsOfOneClient, ownId, requestOfNotice, withoutSubscription } from "./requests-under-way.ts";
 import { errorFromRpc, rpcOf } from "./rpc-error.ts";
 import { type IncomingContext, ServedRequests } from "./served-requests.ts";
 import type { Wire } from "./wire.ts";
@@ -169,7 +169,8 @@ export class Peer {
     const params = isJsonObject(message.params) ? message.params : {};
     if ("id" in message) {
       const client = related === undefined ? undefined : this.#pending.get(related)?.options.client;
-      this.#served.serve(message.id, message.method, params, client);
+      const calls = related === undefined ? callsOfOneClient(this.#pending) : [related];
+      this.#served.serve(message, params, { client, calls });
       return;
     }
     this.#notified(message, params, related);
@@ -308,6 +309,7 @@ export class Peer {
     this.#pending.delete(id);
     pending.stopTimer?.();
     pending.options.signal?.removeEventListener("abort", pending.onAbort);
+    this.#served.callEnded(id);
     if (this.#idleWaiters.length > 0 && !this.busy) for (const resolve of this.#idleWaiters.splice(0)) resolve();
     return pending;
   }

@@ -27,6 +27,8 @@ export async function withLoginAdvice(
 ): Promise<unknown> {
   if (!(error instanceof ToolcribError) || error.details?.["status"] !== 401) return error;
   if (resolved.url === undefined || hasOwnCredentials(spec, resolved)) return error;
+  // Nobody logs in to what a client brought, and it must not have us ask around.
+  if (deps.reach !== undefined) return error;
   const challenge = error.details["challenge"];
   if (!(await offersOAuth(resolved.url, typeof challenge === "string" ? challenge : undefined))) return error;
   const key = { server: spec.id, url: resolved.url, user: deps.user };

@@ -6,7 +6,10 @@ import type { ClientSide } from "../model/session.ts";
 import type { RequestOptions } from "./request-options.ts";
 
 /** In the order in which they were sent. */
-export type UnderWay = Pick<ReadonlyMap<RequestId, { readonly options: RequestOptions }>, "get" | "has" | "values">;
+export type UnderWay = Pick<
+  ReadonlyMap<RequestId, { readonly options: RequestOptions }>,
+  "get" | "has" | "keys" | "values"
+>;
 
 /** Some servers send a numeric id back as a string. */
 export function ownId(underWay: UnderWay, id: unknown): RequestId | undefined {
@@ -26,6 +29,20 @@ export function callersOf(underWay: UnderWay): ClientSide[] {
     if (client.waiting !== true || before === undefined || before.waiting === true) clients.set(client.key, client);
   }
   return [...clients.values()];
+}
+
+/** All that a client has under way, where only one client has any: one of them is why the server asks. */
+export function callsOfOneClient(underWay: UnderWay): RequestId[] {
+  const calls: RequestId[] = [];
+  let key: unknown;
+  for (const id of underWay.keys()) {
+    const { client, background } = underWay.get(id)?.options ?? {};
+    if (client === undefined || background === true) continue;
+    if (calls.length > 0 && client.key !== key) return [];
+    key = client.key;
+    calls.push(id);
+  }
+  return calls;
 }
 
 /**

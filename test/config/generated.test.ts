@@ -20,7 +20,8 @@ describe("[spine-04a] what is made from the schema", () => {
 
   it("describes every key for people", () => {
     const docs = renderConfigDocs();
-    for (const node of [configNode(), entryNode()]) {
+    const { agent, sessions } = configNode().properties ?? {};
+    for (const node of [configNode(), entryNode(), agent ?? {}, sessions ?? {}]) {
       for (const [key, child] of Object.entries(node.properties ?? {})) {
         expect(child.description, key).toBeTypeOf("string");
         expect(docs).toContain(`| \`${key}\` |`);

@@ -154,9 +154,9 @@ describe("errors", () => {
 
   it("come in full: those of the file and those of the environment together", async () => {
     const place = new Workplace();
-    const file = place.write("toolcrib.json", { mcpServers: { a: {} }, agent: {} });
+    const file = place.write("toolcrib.json", { mcpServers: { a: {} }, cluster: {} });
     const problems = await place.problems({ file, env: { TOOLCRIB_LIMITS_SERVERS: "x" } });
-    expect(codes(problems)).toEqual(["not_built agent", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
+    expect(codes(problems)).toEqual(["not_built cluster", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
   });
 
   it("refuse more servers than the limit", async () => {
@@ -231,7 +231,6 @@ describe("keys that are not built", () => {
     };
     const config = {
       mcpServers: { a: entry },
-      agent: {},
       sandbox: "docker",
       cluster: {},
     };
@@ -243,7 +242,6 @@ describe("keys that are not built", () => {
       "mcpServers.a.isolation",
       "mcpServers.a.sandbox",
       "mcpServers.a.replicas",
-      "agent",
       "sandbox",
       "cluster",
     ]);
@@ -266,6 +264,17 @@ describe("keys that are not built", () => {
     expect(JSON.stringify(warnings)).not.toMatch(/hunter22|passphrase/);
     const wrong = await place.problems({ file: place.write("toolcrib.json", { store: "mysql://h/db" }) });
     expect(codes(wrong)).toEqual(["wrong_value store"]);
+  });
+
+  it("[agent-01e] hosts of sessions are names, suffixes, addresses and networks, and nothing else", async () => {
+    const place = new Workplace();
+    const good = ["intranet", "a.b.test.", "*.corp.test", "10.9.0.1", "[fd12::1]", "10.1.0.0/16", "fd12::/16"];
+    const bad = ["http://a.test", "a.test:80", "*", "a.*.test", "10.1.0.0/33", "10.1/16", "300.1.1.1", "a b", "/x"];
+    const { config } = await place.load({ config: { sessions: { allowHosts: good } } });
+    expect(config.sessions.allowHosts).toEqual(good);
+    const problems = await place.problems({ config: { sessions: { allowHosts: [...good, ...bad] } } });
+    expect(codes(problems)).toEqual(bad.map((_, index) => `wrong_value sessions.allowHosts[${good.length + index}]`));
+    expect(problems[0]?.message).toMatch(/^found "http:\/\/a\.test"; allowed is a name/);
   });
 
   it("are refused in an entry of the Claude shape as well", async () => {
@@ -316,6 +325,23 @@ describe("warnings about secrets", () => {
       "secret_in_url mcpServers.path.url",
     ]);
     expect(JSON.stringify(warnings)).not.toContain("SECRET");
+  });
+
+  it("[spine-06e] tell of keys of models that are written out, and show nothing of them where they are wrong", async () => {
+    const place = new Workplace();
+    const agent = {
+      model: { model: "a", apiKey: "sk-SECRET1", headers: { "X-Api-Key": "SECRET2", "X-Team": "a" } },
+      models: ["anthropic/x", { model: "b", apiKey: "${KEY}" }, { model: "c", apiKey: "SECRET3" }],
+    };
+    const { warnings } = await place.load({ file: place.write("toolcrib.json", { agent }) });
+    expect(codes(warnings)).toEqual([
+      "plain_credential agent.model.apiKey",
+      "plain_credential agent.model.headers.X-Api-Key",
+      "plain_credential agent.models[2].apiKey",
+    ]);
+    expect(JSON.stringify(warnings)).not.toContain("SECRET");
+    const wrong = place.write("toolcrib.json", { agent: { model: { model: "a", apiKey: 271828 } } });
+    expect((await place.failure({ file: wrong })).message).not.toContain("271828");
   });
 
   it("[spine-06d] tell of http to a host that is not loopback", async () => {

@@ -155,6 +155,18 @@ describe("[guard-03a] a call that a rule asks about", () => {
     expect(asked).toBe(2);
   });
 
+  it("is asked again after the answer session for what has become another under its name", async () => {
+    let asked = 0;
+    const hub = await start({ tools: { ask: ["mine"] } }, { onAsk: () => (asked++, "session") });
+    const session = hub.openSession();
+    for (const description of ["Adds a note.", "Deletes everything."]) {
+      const parameters = { type: "object" };
+      session.own.setTools("own", [{ name: "mine", description, parameters, execute: async () => ({ content: [] }) }]);
+      for (let twice = 0; twice < 2; twice++) expect((await hub.call(session, { name: "mine" })).ok).toBe(true);
+    }
+    expect(asked).toBe(2);
+  });
+
   it("[guard-03b] is never asked again after always, which is written where the rule stands, comments kept", async () => {
     const file = join(dir, "toolcrib.json");
     writeFileSync(file, '{\n  // careful\n  "tools": { "ask": ["wipe"] } // asked\n}\n');

@@ -258,6 +258,12 @@ describe("[guard-05b] calling through the same path", () => {
       isError: true,
       content: [{ text: expect.stringMatching(/^invalid_arguments: .*not like this/) }],
     });
+    // How a refusal could be lifted is not for a model.
+    const through = hub.tools({ for: "openai" }).find(({ name }) => name === "toolcrib_call");
+    expect(await through?.execute("1", { name: "send_mail", arguments: {} })).toMatchObject({
+      isError: true,
+      content: [{ text: 'denied: Policy denies send_mail: deny "send_mail" in the rules.' }],
+    });
     // The tool's own error result is its own.
     expect(await codeOf("fail")).toEqual((await hub.call(hub.session, { name: "fail" })).result);
   });

@@ -58,6 +58,23 @@ describe("definitions", () => {
 });
 
 describe("running", () => {
+  it("leaves out details that hold themselves, and keeps those that only have a part twice", async () => {
+    const cyclic: Record<string, unknown> = { list: [] };
+    cyclic["list"] = [{ again: cyclic }];
+    const part = { n: 1 };
+    for (const [details, kept] of [
+      [cyclic, undefined],
+      [
+        { one: part, two: [part] },
+        { one: { n: 1 }, two: [{ n: 1 }] },
+      ],
+    ]) {
+      const source = sourceOf(ending(() => ({ content: [], details })));
+      const result = await source.run(use("t"), useContext());
+      expect(result).toEqual(kept === undefined ? { content: [] } : { content: [], details: kept });
+    }
+  });
+
   it("passes call id, arguments, signal, and keeps details and other fields of the result", async () => {
     const seen: unknown[] = [];
     const context = useContext();

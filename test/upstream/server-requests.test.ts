@@ -127,6 +127,48 @@ describe("sampling and elicitation", () => {
     expect(await ask("sampling/createMessage")).toMatchObject({ error: { code: -32601 } });
   });
 
+  it.each(["the stream of a call", "no stream"])(
+    "that came on %s end with the calls that they can belong to",
+    async (how) => {
+      const asked: AbortSignal[] = [];
+      const onElicit = (_: unknown, { signal }: { signal: AbortSignal }) => {
+        asked.push(signal);
+        return new Promise<JsonObject>(() => {});
+      };
+      const { ask, begin, connection, wire } = await connected(sessionOf("hub", { onElicit }));
+      const session = sessionOf("a", { onElicit });
+      const giveUp = new AbortController();
+      const given = connection.run(use, contextOf({ session, signal: giveUp.signal })).catch(() => "given up");
+      await settle();
+      const related = how === "no stream" ? undefined : await lastCall();
+      const other = await begin(session);
+      await ask("elicitation/create", {}, related);
+      // Of the client's own calls, this one cannot be why the server asked.
+      const later = await begin(session);
+      giveUp.abort();
+      expect(await given).toBe("given up");
+      expect(asked.map(({ aborted }) => aborted)).toEqual([related !== undefined]);
+      wire.answer(other, { content: [] });
+      await settle();
+      expect(asked.map(({ aborted }) => aborted)).toEqual([true]);
+      expect(wire.answers()).toMatchObject([{ error: { message: expect.stringContaining("has ended") } }]);
+      wire.answer(later, { content: [] });
+      // What a server asks by itself ends with nobody's call.
+      await settle();
+      await ask("elicitation/create");
+      wire.answer(await begin(session), { content: [] });
+      await settle();
+      expect(asked.map(({ aborted }) => aborted)).toEqual([true, false]);
+
+      async function lastCall(): Promise<number> {
+        const call = wire.sent.findLast(
+          ({ message }) => "method" in message && message.method === "tools/call",
+        )?.message;
+        return call !== undefined && "id" in call ? Number(call.id) : -1;
+      }
+    },
+  );
+
   it("tell the server when the callback fails", async () => {
     const { ask } = await connected(sessionOf("hub", { onElicit: () => Promise.reject(new Error("window closed")) }));
     expect(await ask("elicitation/create")).toMatchObject({ error: { message: "window closed" } });

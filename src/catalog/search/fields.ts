@@ -1,6 +1,7 @@
 /** What of a tool is searched, and how much each part of it counts. */
 import type { ToolCapability } from "../../model/capability.ts";
 import { isJsonObject } from "../../model/json.ts";
+import { isLocalSource } from "../../model/local-source.ts";
 
 /**
  * `evenness` is BM25's b: how much a long field is held against its words. Names are weighed apart from prose, each with
@@ -38,7 +39,7 @@ export function fieldTexts(tool: ToolCapability, tags: readonly string[]): Field
   return [
     [origin.name, cut(definition.title ?? "")],
     // The public name holds the prefix that people know the server by; for in-process tools there is no server.
-    origin.source === "local" ? [] : [origin.source, name],
+    isLocalSource(origin.source) ? [] : [origin.source, name],
     tags,
     [cut(definition.description ?? "")],
     parameters.names,

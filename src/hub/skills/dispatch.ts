@@ -20,10 +20,20 @@ export function dispatcher(options: DispatchOptions) {
   return async (skill: OfferedSkill, raw: string, context: UseContext): Promise<Result> => {
     const session = options.session(context.session.id);
     if (session === undefined) throw new ToolcribError("cancelled", "The session is closed.");
-    const target = dispatchTarget(skill, options.tools(session), options.serverOf(skill));
-    const args = rawArguments(skill, raw, target);
-    return innerCall(options.call, session, { name: target.name, arguments: args }, context);
+    const wanted = dispatchedCall(skill, raw, options.tools(session), options.serverOf(skill));
+    return innerCall(options.call, session, wanted, context);
   };
+}
+
+/** The call that a skill's raw arguments stand for. */
+export function dispatchedCall(
+  skill: OfferedSkill,
+  raw: string,
+  tools: readonly ToolCapability[],
+  server: string | undefined,
+): { readonly name: string; readonly arguments: JsonObject } {
+  const target = dispatchTarget(skill, tools, server);
+  return { name: target.name, arguments: rawArguments(skill, raw, target) };
 }
 
 /** The tool by its public name, else the only one that its source calls so. A server's skill reaches that server only. */

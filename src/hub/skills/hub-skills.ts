@@ -5,8 +5,9 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type { SkillDetail, SkillInfo as ShownSkill, SkillPlace } from "../../contract/skill.ts";
 import { wrapUntrusted } from "../../guard/wrap/wrap.ts";
-import type { Capability } from "../../model/capability.ts";
+import type { Capability, PromptCapability, ToolCapability } from "../../model/capability.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { ResourceDefinition } from "../../model/protocol.ts";
 import type { MissingNeeds, SkillFacts, SkillFinding } from "../../model/skill.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -15,6 +16,7 @@ import { fileUri, mainFile, type OfferedSkill } from "../../skills/offer/offered
 import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
 import type { View } from "../view.ts";
 import { skillDetail, skillInfo, type SkillSurroundings } from "./describe-skill.ts";
+import { dispatchedCall } from "./dispatch.ts";
 import { directoryOf, SkillEntries, type SkillEntry } from "./skill-entries.ts";
 import type { SkillImports } from "./skill-imports.ts";
 import type { SkillSources } from "./skill-sources.ts";
@@ -63,6 +65,7 @@ export class HubSkills {
   readonly #entries = new SkillEntries();
   readonly #seen = new WeakMap<View, readonly OfferedSkill[]>();
   readonly #activated = new WeakMap<Session, Set<string>>();
+  readonly #boundaries = new WeakMap<OfferedSkill, string>();
 
   constructor(options: HubSkillsOptions) {
     this.#options = options;
@@ -110,14 +113,7 @@ export class HubSkills {
    * names skills of the user's own. One that cannot be read any more is warned about and left out.
    */
   async active(session: Session): Promise<ActiveSkill[]> {
-    const wanted = this.#activated.get(session) ?? new Set();
-    const named = new Set(
-      session.role === undefined ? [] : (this.#options.config().config.roles[session.role]?.skills ?? []),
-    );
-    const own = new Set(this.#options.sources.own());
-    const isOfRole = (skill: OfferedSkill): boolean => own.has(skill) && named.has(skill.facts.name);
-    const skills = this.#visible(session).filter((skill) => wanted.has(skill.id) || isOfRole(skill));
-    const read = skills.map(async (skill): Promise<ActiveSkill[]> => {
+    const read = this.#active(session).map(async (skill): Promise<ActiveSkill[]> => {
       try {
         return [{ id: skill.id, name: skill.facts.name, instructions: await this.#instructions(skill) }];
       } catch (error) {
@@ -147,6 +143,35 @@ export class HubSkills {
   /** Those that a session sees, as the doors show them. */
   infos(session: Session): ShownSkill[] {
     return this.#visible(session).map((skill) => skillInfo(skill, this.#surroundings(skill)));
+  }
+
+  /** Those of which `active` gives the instructions. */
+  activeList(session: Session): SkillInfo[] {
+    return this.#active(session).map(infoOf);
+  }
+
+  /** The tool and the prompt that give a skill to a session, as far as it may use them. */
+  offersOf(
+    idOrName: string,
+    { session = this.#options.session }: ForSession = {},
+  ): { readonly tool: ToolCapability | undefined; readonly prompt: PromptCapability | undefined } {
+    const skill = this.#find(idOrName, session);
+    const { sources, view } = this.#options;
+    const { tools, prompts } = view(session);
+    const isOfSkill = ({ origin }: Capability): boolean =>
+      skill !== undefined && sources.skillOf(origin.source, origin.name) === skill;
+    return { tool: tools.find(isOfSkill), prompt: prompts.find(isOfSkill) };
+  }
+
+  /** For a skill that hands over to a tool: the call that its arguments stand for. */
+  dispatched(
+    idOrName: string,
+    raw: string,
+    { session = this.#options.session }: ForSession = {},
+  ): { readonly name: string; readonly arguments: JsonObject } | undefined {
+    const skill = this.#required(idOrName, session);
+    if (skill.facts.dispatch === undefined) return undefined;
+    return dispatchedCall(skill, raw, this.#options.view(session).tools, this.#options.sources.serverOfSkill(skill));
   }
 
   /** One of them, by id or by name; undefined if the session sees none. */
@@ -192,7 +217,24 @@ export class HubSkills {
     const text = await instructionsOf(skill, given);
     const server = this.#options.sources.serverOfSkill(skill);
     if (server === undefined || this.#options.isTrusted(server)) return text;
-    return wrapUntrusted(text, { id: randomUUID(), server, tool: skill.facts.name });
+    return wrapUntrusted(text, { id: this.#boundaryOf(skill), server, tool: skill.facts.name });
+  }
+
+  /** The same for a skill that is the same, because providers cache prompts; its text was there before the id. */
+  #boundaryOf(skill: OfferedSkill): string {
+    let id = this.#boundaries.get(skill);
+    if (id === undefined) this.#boundaries.set(skill, (id = randomUUID()));
+    return id;
+  }
+
+  #active(session: Session): readonly OfferedSkill[] {
+    const wanted = this.#activated.get(session) ?? new Set();
+    const named = new Set(
+      session.role === undefined ? [] : (this.#options.config().config.roles[session.role]?.skills ?? []),
+    );
+    const own = new Set(this.#options.sources.own());
+    const isOfRole = (skill: OfferedSkill): boolean => own.has(skill) && named.has(skill.facts.name);
+    return this.#visible(session).filter((skill) => wanted.has(skill.id) || isOfRole(skill));
   }
 
   #surroundings(skill: OfferedSkill): SkillSurroundings {

@@ -2,6 +2,7 @@
 import { ToolcribError } from "../../model/errors.ts";
 import type { CancelSignal } from "../../model/cancel.ts";
 import { type HttpAnswer, HttpClient, type HttpRequest } from "./http-client.ts";
+import type { Reach } from "./reach.ts";
 
 /** What gives and renews them; `ServerCredentials` of the secrets is the one there is. */
 export interface WireCredentials {
@@ -17,10 +18,11 @@ export interface WireCredentials {
 }
 
 export class AuthorizedClient {
-  readonly #client = new HttpClient();
+  readonly #client: HttpClient;
   readonly #credentials: WireCredentials | undefined;
 
-  constructor(credentials: WireCredentials | undefined) {
+  constructor(credentials: WireCredentials | undefined, reach?: Reach) {
+    this.#client = new HttpClient(reach);
     this.#credentials = credentials;
   }
 

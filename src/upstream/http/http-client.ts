@@ -9,6 +9,7 @@ import { urlToHttpOptions } from "node:url";
 import { ToolcribError } from "../../model/errors.ts";
 import type { CancelSignal } from "../../model/cancel.ts";
 import { HttpAgent, httpRequest, nodeHttps } from "./node-http.ts";
+import type { Reach } from "./reach.ts";
 import { addressOf, connectionError } from "./reasons.ts";
 
 export interface HttpRequest {
@@ -47,6 +48,12 @@ export class HttpClient {
   readonly #http = new HttpAgent({ keepAlive: true });
   #https: HttpsAgent | undefined;
   #target: Target | undefined;
+  readonly #reach: Reach | undefined;
+
+  /** @param reach Where requests may go, redirected ones too; anywhere if absent. */
+  constructor(reach?: Reach) {
+    this.#reach = reach;
+  }
 
   /** Rejects with ToolcribError; `details.sent: false` says that the server cannot have seen the request. */
   async request(request: HttpRequest): Promise<HttpAnswer> {
@@ -73,7 +80,7 @@ export class HttpClient {
 
   /** Nearly all requests go to one address. */
   #targetOf(url: URL): Target {
-    if (this.#target?.url !== url) this.#target = makeTarget(url);
+    if (this.#target?.url !== url) this.#target = makeTarget(url, this.#reach);
     return this.#target;
   }
 
@@ -127,11 +134,14 @@ export class HttpClient {
   }
 }
 
-function makeTarget(url: URL): Target {
+/** Throws for an address that is out of reach. A name is judged when it is looked up. */
+function makeTarget(url: URL, reach: Reach | undefined): Target {
+  reach?.check(url);
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
   const secure = protocol === "https:";
-  return { url, secure, host: url.host, basic, options: { protocol, hostname, port, path } };
+  const options = { protocol, hostname, port, path, ...(reach === undefined ? {} : { lookup: reach.lookup }) };
+  return { url, secure, host: url.host, basic, options };
 }
 
 /** As a list Node sends the headers as they are, without keeping each one in a map of its own first. */

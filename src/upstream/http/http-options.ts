@@ -3,6 +3,7 @@ import type { Clock } from "../../model/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { WireCredentials } from "./authorized-client.ts";
 import { validateHeaderName, validateHeaderValue } from "./node-http.ts";
+import type { Reach } from "./reach.ts";
 
 export interface HttpWireOptions {
   readonly url: string;
@@ -13,6 +14,8 @@ export interface HttpWireOptions {
   /** A larger message is dropped and its request fails; default 64 MiB. */
   readonly maxMessageBytes?: number;
   readonly clock?: Clock;
+  /** Where requests may go; anywhere if absent. */
+  readonly reach?: Reach | undefined;
 }
 
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;

@@ -29,7 +29,7 @@ export class SseWire implements Wire {
 
   constructor(options: HttpWireOptions) {
     this.#options = options;
-    this.#client = new AuthorizedClient(options.credentials);
+    this.#client = new AuthorizedClient(options.credentials, options.reach);
     this.#junk = new JunkWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
   }
 

@@ -43,7 +43,7 @@ export class StreamableWire implements Wire {
 
   constructor(options: HttpWireOptions) {
     this.#options = options;
-    this.#client = new AuthorizedClient(options.credentials);
+    this.#client = new AuthorizedClient(options.credentials, options.reach);
     this.#clock = options.clock ?? systemClock;
     this.#maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
     this.#junk = new JunkWarnings(this.#clock, (text) => this.#emit("warning", text));

@@ -17,7 +17,8 @@ export function watchGroup(pgid: number): () => void {
   };
 }
 
-function killGroups(): void {
+/** At once, for a process that has to end before they would. */
+export function killGroups(): void {
   for (const pgid of groups) signalGroup(pgid, "SIGKILL");
 }
 

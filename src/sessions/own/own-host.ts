@@ -1,0 +1,43 @@
+/** What stands behind the parts that a session brings: the hub's side, and the session's. */
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Capability } from "../../model/capability.ts";
+import type { Emitter } from "../../model/emitter.ts";
+import type { SessionContext } from "../../model/session.ts";
+import type { SessionsConfig } from "../../model/agent-config.ts";
+import type { Secrets } from "../../secrets/secrets.ts";
+import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
+import type { ServerConnection } from "../../upstream/server-connection.ts";
+import type { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import type { OwnEvents } from "./own-parts.ts";
+import type { OwnSources } from "./own-sources.ts";
+
+/** What a hub lends. Limits are asked for each time: the config may change. */
+export interface OwnHost {
+  /** The hub's own, which names of sessions keep clear of. */
+  readonly catalog: Catalog;
+  readonly sources: OwnSources;
+  /** Of these a session's connections take what is not somebody else's. */
+  readonly deps: ConnectionDeps & { readonly secrets: Secrets; readonly stderr: StderrLog };
+  settings(): SessionsConfig & { readonly servers: number; readonly tools: number };
+  /** What in a definition reads like an attack, if anything. */
+  suspicion(capability: Capability): string | undefined;
+  /** A server is connected, for the first time or again. */
+  onReady(connection: ServerConnection): void;
+}
+
+/** Narrows the config's limits; it never widens them. */
+export interface OwnLimits {
+  readonly servers?: number;
+  readonly tools?: number;
+}
+
+/** The session that brings something. */
+export interface Bringer {
+  readonly context: SessionContext;
+  /** Aborts when the session closes. */
+  readonly closing: AbortSignal;
+  /** Whether programs that it names are started. */
+  readonly mayRunCommands: boolean;
+  readonly limits: OwnLimits;
+  readonly events: Emitter<OwnEvents>;
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { SessionNotice, SessionServers } from "../../../src/sessions/own/own-parts.ts";
+import {
+  type BroughtServer,
+  plainId,
+  readServers,
+  type ServerReading,
+} from "../../../src/sessions/own/read-servers.ts";
+
+function read(
+  given: unknown,
+  options: Partial<ServerReading> = {},
+): { servers: BroughtServer[]; told: SessionNotice[] } {
+  const told: SessionNotice[] = [];
+  // What clients send may be anything.
+  const servers = readServers(given as SessionServers, {
+    workspaceDir: "/work",
+    mayRunCommands: true,
+    mayLookUp: false,
+    tell: (notice) => told.push(notice),
+    ...options,
+  });
+  return { servers, told };
+}
+
+const said = (told: readonly SessionNotice[]): string => told.map(({ message }) => message).join("\n");
+
+describe("[agent-03b] entries that a client sends", () => {
+  it("are taken as a list, as an object, or as a whole config", () => {
+    const entry = { command: "prog" };
+    for (const given of [
+      [{ name: "a", ...entry }],
+      { a: entry },
+      { mcpServers: { a: entry } },
+      { mcpServers: [{ name: "a", ...entry }] },
+    ]) {
+      const { servers, told } = read(given);
+      expect(servers).toMatchObject([{ name: "a", spec: { name: "a", command: "prog", cwd: "/work" } }]);
+      expect(told).toEqual([]);
+    }
+  });
+
+  it("may have any name, also one that the config keeps for itself", () => {
+    const { servers, told } = read([
+      { name: "local", command: "prog" },
+      { name: "1: a/b", command: "prog" },
+    ]);
+    expect(servers.map(({ name }) => name)).toEqual(["local", "1: a/b"]);
+    expect(told).toEqual([]);
+  });
+
+  it("mean the same in every spelling, and something else with another value", () => {
+    const keyOf = (entry: object): unknown => read([{ name: "a", ...entry }]).servers[0]?.key;
+    const plain = keyOf({ command: "p", args: ["x"], env: { A: "1" } });
+    expect(keyOf({ type: "stdio", args: ["x"], env: [{ name: "A", value: "1" }], command: "p" })).toBe(plain);
+    expect(keyOf({ command: "p", args: ["x"], env: { A: "1" }, headers: null, _meta: { x: 1 } })).toBe(plain);
+    expect(keyOf({ command: "p", args: ["x"], env: { A: "2" } })).not.toBe(plain);
+    expect(keyOf({ type: "http", url: "https://a.test/mcp", headers: [] })).not.toBe(plain);
+  });
+
+  it.each([
+    [[7], "has no name"],
+    [[{ name: " " }], "has no name"],
+    [{ a: "text" }, "its entry is no object"],
+    [{ a: {} }, "left out"],
+    [{ a: { command: "p", args: "x y" } }, ""],
+    [{ a: { command: "p", env: 7 } }, "left out"],
+    [{ a: { command: "p", disabled: true } }, "disables it"],
+    [{ a: { command: "toolcrib", args: ["mcp"] } }, "Toolcrib itself"],
+    ["text", "neither a list nor an object"],
+    [null, "neither a list nor an object"],
+  ])("leave out %j and no other", (given, reason) => {
+    const good = { name: "good", command: "p" };
+    const all = Array.isArray(given) ? [...given, good] : isRecord(given) ? { ...given, good } : given;
+    const { servers, told } = read(all);
+    if (reason !== "") expect(said(told)).toContain(reason);
+    expect(servers.some(({ name }) => name === "good")).toBe(typeof all === "object" && all !== null);
+  });
+
+  it("do not get what only an operator grants", () => {
+    const privileged = { trust: "trusted", toolPrefix: "", roles: ["x"], tags: ["safe"], isolation: "user" };
+    const { servers, told } = read({ a: { command: "p", ...privileged, name: "Pretty" } });
+    expect(servers[0]?.spec).toMatchObject({ trust: "untrusted", isolation: "shared", name: "a" });
+    for (const key of ["toolPrefix", "roles", "tags"]) expect(servers[0]?.spec).not.toHaveProperty(key);
+    expect(said(told)).toContain("not used: isolation, roles, tags, toolPrefix, trust");
+  });
+
+  it("with one name are told apart, and names are made fit to be shown", () => {
+    const { servers, told } = read([
+      { name: "a", command: "p" },
+      { name: "a", command: "q" },
+      { name: 'x\n"y"/z', command: "p" },
+      { name: "é".repeat(200), command: "p" },
+    ]);
+    expect(servers.map(({ name }) => name)).toEqual(["a", "a-2", "x y /z", "é".repeat(80)]);
+    expect(servers.map(({ name }) => plainId(name))).toEqual(["a", "a-2", "x y -z", "server"]);
+    expect(said(told)).toContain('several servers named "a"');
+  });
+
+  it("have their references looked up only for whoever may", () => {
+    const entry = { a: { url: "https://a.test", headers: { X: "${HOME}" } } };
+    expect(read(entry).servers[0]?.looksUp).toBe(false);
+    expect(said(read(entry).told)).toContain("used as it stands");
+    expect(read(entry, { mayLookUp: true })).toMatchObject({ servers: [{ looksUp: true }], told: [] });
+    expect(read({ a: { command: "p" } }, { mayLookUp: true }).servers[0]?.looksUp).toBe(false);
+  });
+
+  it("[agent-01f] may name no program without the right to run one", () => {
+    const given = { a: { command: "p" }, b: { url: "https://b.test/mcp" } };
+    const { servers, told } = read(given, { mayRunCommands: false });
+    expect(servers.map(({ name }) => name)).toEqual(["b"]);
+    expect(told).toMatchObject([{ level: "warning", server: "a", hint: expect.stringContaining("admin") }]);
+  });
+});
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,126 @@
+import type { LookupAddress } from "node:dns";
+import { afterEach, describe, expect, it } from "vitest";
+import { HttpClient } from "../../../src/upstream/http/http-client.ts";
+import { limitedReach, type LookUpAll, type ReachOptions } from "../../../src/upstream/http/reach.ts";
+import { serve } from "./http-bench.ts";
+
+/** Names and what they resolve to, one answer after the other. */
+function names(table: Readonly<Record<string, readonly string[]>>): LookUpAll & { asked: string[] } {
+  const asked: string[] = [];
+  const lookup: LookUpAll = (hostname, _options, callback) => {
+    const answers = table[hostname] ?? [];
+    const turn = Math.min(asked.filter((name) => name === hostname).length, answers.length - 1);
+    asked.push(hostname);
+    const addresses = (answers[turn] ?? "").split(" ").map((address): LookupAddress => {
+      return { address, family: address.includes(":") ? 6 : 4 };
+    });
+    process.nextTick(callback, null, addresses);
+  };
+  return Object.assign(lookup, { asked });
+}
+
+const resolve = (host: string, addresses: string, options: Partial<ReachOptions> = {}): Promise<unknown> => {
+  const reach = limitedReach({ allowHosts: [], lookup: names({ [host]: [addresses] }), ...options });
+  return new Promise((done, fail) => {
+    reach.check(new URL(`https://${host}/mcp`));
+    reach.lookup(host, { all: true }, (error, found) => (error ? fail(error) : done(found)));
+  });
+};
+const denied = { code: "denied", details: { permanent: true, sent: false } };
+
+describe("[agent-01e] the reach of a client's servers", () => {
+  it("judges names by what they resolve to, and uses only what passes", async () => {
+    expect(await resolve("a.test", "1.1.1.1")).toEqual([{ address: "1.1.1.1", family: 4 }]);
+    for (const address of ["10.0.0.1", "169.254.169.254", "::ffff:192.168.0.1", "fd00::1", "0.0.0.0"]) {
+      await expect(resolve("a.test", address)).rejects.toMatchObject(denied);
+    }
+    expect(await resolve("a.test", "10.0.0.1 1.1.1.1")).toEqual([{ address: "1.1.1.1", family: 4 }]);
+    await expect(resolve("metadata.google.internal", "1.1.1.1")).rejects.toMatchObject(denied);
+  });
+
+  it("judges addresses that are written out, which nobody looks up", () => {
+    const { check } = limitedReach({ allowHosts: ["10.1.0.0/16"] });
+    for (const host of ["10.0.0.1", "0x0a000001", "167772161", "[fd00:ec2::254]", "[::ffff:10.2.0.1]", "169.254.1.1"]) {
+      expect(() => check(new URL(`https://${host}/`)), host).toThrow(expect.objectContaining(denied));
+    }
+    for (const host of ["1.1.1.1", "10.1.2.3", "[::ffff:10.1.2.3]", "name.test"]) check(new URL(`https://${host}/`));
+  });
+
+  it("lets through what the operator allows: names, suffixes, addresses, networks", async () => {
+    const allowHosts = ["Intranet.test", "*.corp.test", "10.9.0.1", "192.168.4.0/24", "fd12::/16"];
+    const passes = async (host: string, address: string): Promise<boolean> =>
+      resolve(host, address, { allowHosts }).then(
+        () => true,
+        () => false,
+      );
+    for (const [host, address] of [
+      ["intranet.test", "10.0.0.5"],
+      ["a.corp.test", "172.16.0.1"],
+      ["x.test", "10.9.0.1"],
+      ["x.test", "192.168.4.77"],
+      ["x.test", "fd12:0:1::1"],
+    ] as const) {
+      expect(await passes(host, address), host).toBe(true);
+    }
+    for (const [host, address] of [
+      ["corp.test", "10.0.0.5"],
+      ["evilcorp.test", "10.0.0.5"],
+      ["x.test", "10.9.0.2"],
+      ["x.test", "192.168.5.1"],
+      // A machine's credentials have to be meant: no name and no network opens them.
+      ["intranet.test", "169.254.169.254"],
+    ] as const) {
+      expect(await passes(host, address), host).toBe(false);
+    }
+    const metadata = ["169.254.0.0/16", "169.254.169.254"];
+    await expect(resolve("x.test", "169.254.169.254", { allowHosts: metadata.slice(0, 1) })).rejects.toMatchObject(
+      denied,
+    );
+    await resolve("x.test", "169.254.169.254", { allowHosts: metadata });
+  });
+
+  it("allows this machine, and tells of it", async () => {
+    const told: string[] = [];
+    const onLoopback = (host: string): void => void told.push(host);
+    await resolve("localhost", "127.0.0.1", { onLoopback });
+    limitedReach({ allowHosts: [], onLoopback }).check(new URL("http://[::1]:80/"));
+    expect(new Set(told)).toEqual(new Set(["localhost", "::1"]));
+  });
+});
+
+describe("[agent-01e] requests to a client's server", () => {
+  let client: HttpClient | undefined;
+  afterEach(() => client?.destroy());
+  const get = (url: string): Promise<unknown> =>
+    client?.request({ method: "GET", url: new URL(url), headers: {} }).then(({ status, body }) => {
+      body.resume();
+      return status;
+    }) ?? Promise.reject(new Error("no client"));
+
+  it("connect to the address that was judged, on every new connection", async () => {
+    const bench = await serve((_seen, response) => void response.writeHead(200, { connection: "close" }).end("{}"));
+    const { port } = new URL(bench.url);
+    // The name means this machine at first, and then something else.
+    const lookup = names({ "rebind.test": ["127.0.0.1", "169.254.169.254"] });
+    client = new HttpClient(limitedReach({ allowHosts: [], lookup }));
+    expect(await get(`http://rebind.test:${port}/mcp`)).toBe(200);
+    await expect(get(`http://rebind.test:${port}/mcp`)).rejects.toMatchObject(denied);
+    expect(lookup.asked).toEqual(["rebind.test", "rebind.test"]);
+  });
+
+  it("do not follow a redirect to where they may not go", async () => {
+    let target = "";
+    const bench = await serve(
+      (_seen, response) => void response.writeHead(307, { location: target, connection: "close" }).end(),
+    );
+    const { port } = new URL(bench.url);
+    const lookup = names({ "a.test": ["127.0.0.1", "10.0.0.1"] });
+    client = new HttpClient(limitedReach({ allowHosts: [], lookup }));
+    // Another origin is never followed; the same one is judged anew.
+    target = `http://10.0.0.1:${port}/secret`;
+    await expect(get(`${bench.url}/mcp`)).rejects.toMatchObject({ message: expect.stringContaining("not followed") });
+    target = "/elsewhere";
+    await expect(get(`http://a.test:${port}/mcp`)).rejects.toMatchObject(denied);
+    expect(bench.seen).toHaveLength(2);
+  });
+});
