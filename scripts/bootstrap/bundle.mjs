@@ -20,7 +20,12 @@ export async function bundle({ root, out }) {
   const options = inputOptions(root);
   const build = await rolldown({
     ...options,
-    input: { index: "src/index.ts", "cli/main": "src/cli/main.ts", "api-client/index": "src/api-client/index.ts" },
+    input: {
+      index: "src/index.ts",
+      "cli/main": "src/cli/main.ts",
+      "api-client/index": "src/api-client/index.ts",
+      "testing/index": "src/testing/index.ts",
+    },
     plugins: [await computedSchema(options)],
   });
   const { output } = await build.generate({
