@@ -13,6 +13,30 @@ export type { PluginApi } from "./tools/plugins.ts";
 export type { Provider } from "./schemas/normalize.ts";
 export { loadConfig, type LoadedConfig } from "./config/load-config.ts";
 export type { Diagnostic } from "./config/diagnostics.ts";
+export { createAgent } from "./agent/create-agent.ts";
+export type {
+  Agent,
+  AgentMode,
+  AgentOptions,
+  AskContext,
+  RunOptions,
+  SamplingQuestion,
+  SlashCommand,
+} from "./agent/agent-options.ts";
+export type {
+  AgentEvent,
+  EndReason,
+  PlanEntry,
+  Tokens,
+  ToolCallEvent,
+  ToolCallState,
+  ToolKind,
+} from "./agent/events.ts";
+export type { AgentMessage, AssistantMessage, AssistantPart, CallPart, CallResult } from "./agent/messages.ts";
+export type { ToolMessage, UserMessage } from "./agent/messages.ts";
+export type { ChatModel, ModelStep, ModelTool, StepPart } from "./agent/model/chat-model.ts";
+export { Conversations, type ConversationsPage, type NewConversation } from "./agent/conversation/conversations.ts";
+export type { Conversation } from "./agent/conversation/conversation.ts";
 export { closeOnSignals } from "./upstream/stdio/live-children.ts";
 export { describeBlock, modelContent, resultText } from "./model/content.ts";
 export { ERROR_TABLE, ToolcribError, type ErrorCode, type ErrorObject } from "./model/errors.ts";
@@ -24,6 +48,8 @@ export type {
   TemplateCapability,
   ToolCapability,
 } from "./model/capability.ts";
+export type { AskAnswer, AskRequest } from "./model/ask.ts";
+export type { ModelSetting } from "./model/agent-config.ts";
 export type { Config, ConfigInput } from "./model/config.ts";
 export type { Outcome } from "./model/outcome.ts";
 export type { CallToolResult, ContentBlock, GetPromptResult, Progress, ReadResourceResult } from "./model/protocol.ts";
@@ -31,4 +57,25 @@ export type { ServerInfo, ServerState } from "./model/server-state.ts";
 export type { ServerSpec } from "./model/server-spec.ts";
 export type { SkillFacts, SkillFinding, SkillManifest, SkillWarning } from "./model/skill.ts";
 export type { CallRecord } from "./telemetry/call-record.ts";
+export { type AiToolsOptions, toAiTools } from "./agent/adapters/ai-sdk.ts";
+export {
+  runAnthropicCall,
+  toAnthropicTools,
+  type AnthropicTool,
+  type AnthropicToolResult,
+  type AnthropicToolUse,
+} from "./agent/adapters/anthropic.ts";
+export {
+  runOpenAICall,
+  toOpenAIResponsesTools,
+  toOpenAITools,
+  type OpenAIChatCall,
+  type OpenAIChatResult,
+  type OpenAIChatTool,
+  type OpenAIResponsesCall,
+  type OpenAIResponsesResult,
+  type OpenAIResponsesTool,
+} from "./agent/adapters/openai.ts";
+export { toAgentTools, type PiAgentTool, type PiToolResult } from "./agent/adapters/pi.ts";
+export type { RunCallOptions } from "./agent/adapters/run-call.ts";
 export { VERSION } from "./model/version.ts";

@@ -1,0 +1,74 @@
+/** What the adapters share: a call by name, and content as models read it. Nothing is thrown: a model reads errors like results. */
+import { describeBlock, modelContent } from "../../model/content.ts";
+import { errorTextForModel } from "../../model/error-text.ts";
+import { asToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ContentBlock } from "../../model/protocol.ts";
+import type { Tool, ToolResult, ToolUpdate } from "../../model/tool.ts";
+import { fittingArguments } from "../fitting-arguments.ts";
+
+export interface RunCallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onUpdate?: ToolUpdate | undefined;
+}
+
+export interface WantedCall {
+  readonly id: string;
+  readonly name: string;
+  /** An object, or the same as JSON text. */
+  readonly input: unknown;
+}
+
+export async function runCall(
+  tools: readonly Tool[],
+  { id, name, input }: WantedCall,
+  { signal, onUpdate }: RunCallOptions = {},
+): Promise<ToolResult> {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined) return failure(`not_found: There is no tool "${name}".`);
+  const args = parsed(input);
+  if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are no JSON object.`);
+  try {
+    return await tool.execute(id, fittingArguments(tool, args), signal, onUpdate);
+  } catch (thrown) {
+    return failure(errorTextForModel(asToolcribError(thrown).toObject()));
+  }
+}
+
+export type ReadableBlock =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly data: string; readonly mimeType: string };
+
+/** Text and images; all else as text. */
+export function readable({ content, isError = false }: ToolResult): ReadableBlock[] {
+  return modelContent({ content, isError }).map(
+    (block) => imageOf(block) ?? { type: "text", text: describeBlock(block) },
+  );
+}
+
+export function readableText(result: ToolResult): string {
+  return modelContent({ content: result.content, isError: result.isError ?? false })
+    .map(describeBlock)
+    .join("\n");
+}
+
+function imageOf({ type, data, mimeType }: ContentBlock): ReadableBlock | undefined {
+  if (type !== "image" || typeof data !== "string" || typeof mimeType !== "string") return undefined;
+  return { type: "image", data, mimeType };
+}
+
+function parsed(input: unknown): JsonObject | undefined {
+  if (isJsonObject(input)) return input;
+  if (input === undefined || input === null || input === "") return {};
+  if (typeof input !== "string") return undefined;
+  try {
+    const value: unknown = JSON.parse(input);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function failure(text: string): ToolResult {
+  return { content: [{ type: "text", text }], isError: true };
+}

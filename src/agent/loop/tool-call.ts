@@ -1,0 +1,207 @@
+/** One call of the model, from its wish to what it reads, with every state on the way told. */
+import type { AskAnswer, AskCallback, AskRequest } from "../../model/ask.ts";
+import type { Clock } from "../../model/clock.ts";
+import { describeBlock } from "../../model/content.ts";
+import { errorTextForModel } from "../../model/error-text.ts";
+import { asToolcribError, ERROR_TABLE, type ErrorObject, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
+import type { Progress } from "../../model/protocol.ts";
+import type { ToolResult } from "../../model/tool.ts";
+import type { AskContext } from "../agent-options.ts";
+import type { AgentEvent, ToolCallEvent, ToolCallState } from "../events.ts";
+import type { CallPart, CallResult } from "../messages.ts";
+import { pause } from "../model/pause.ts";
+import type { AgentTool } from "../tools/tool-choice.ts";
+import type { WantedCall } from "./answer.ts";
+
+interface ToolCallOptions {
+  readonly wanted: WantedCall;
+  /** Undefined if the model was given none of that name. */
+  readonly tool: AgentTool | undefined;
+  readonly emit: (event: AgentEvent) => void;
+  /** Why there is no such tool. */
+  readonly missing: (name: string) => ToolcribError;
+  readonly ask: ((request: AskRequest, context: AskContext) => Promise<AskAnswer> | AskAnswer) | undefined;
+  readonly clock: Clock;
+}
+
+/** Of a call that the hub refuses for now; a minute is what its rate is counted in. */
+const LONGEST_WAIT_MS = 60_000;
+const SHORTEST_WAIT_MS = 100;
+
+const SAID_NO =
+  "The user did not allow this call. Do not try to get the same by another way; go on without it, or ask what to do instead.";
+
+export class ToolCall {
+  readonly #options: ToolCallOptions;
+  readonly #about: Omit<ToolCallEvent, "state">;
+  #state: ToolCallState = "pending";
+  #saidNo = false;
+  /** Why the last question had no answer. */
+  #askFailed: ToolcribError | undefined;
+
+  constructor(options: ToolCallOptions) {
+    this.#options = options;
+    const { wanted, tool } = options;
+    const { id, name, input } = wanted.part;
+    this.#about = {
+      type: "tool-call",
+      id,
+      name,
+      title: tool?.title(input) ?? name,
+      kind: tool?.kind ?? "other",
+      server: tool?.server ?? null,
+      input,
+      locations: tool?.locations(input) ?? [],
+    };
+    this.#tell("pending");
+  }
+
+  /** What the call runs, and on what. */
+  get wanted(): CallPart {
+    return this.#options.wanted.part;
+  }
+
+  /** For the hub, if a rule asks; undefined where the hub knows better whom to ask. */
+  get onAsk(): AskCallback | undefined {
+    const { ask } = this.#options;
+    if (ask === undefined) return undefined;
+    return async (request, signal) => {
+      this.#tell("waiting");
+      this.#askFailed = undefined;
+      try {
+        const answer = yesOrNo(await ask(request, { toolCallId: this.#about.id, signal }));
+        this.#saidNo = answer === "no";
+        if (!this.#saidNo && !signal.aborted) this.#tell("running");
+        return answer;
+      } catch (thrown) {
+        if (!signal.aborted) this.#askFailed = asToolcribError(thrown);
+        throw thrown;
+      }
+    };
+  }
+
+  /** Never rejects. */
+  async run(signal: AbortSignal): Promise<CallResult> {
+    const { tool, missing, wanted } = this.#options;
+    if (tool === undefined) return this.#failed(missing(this.#about.name));
+    if (signal.aborted) return this.leaveOut(new ToolcribError("cancelled", "the run was cancelled."));
+    if (wanted.problem !== undefined) return this.#failed(new ToolcribError("invalid_arguments", wanted.problem));
+    // The hub asks within the same turn of the event loop, if it asks: a call that waits at first is not told as running.
+    const begun = setImmediate(() => this.#begun());
+    try {
+      return this.#done(await this.#execute(tool, signal), signal);
+    } catch (thrown) {
+      return this.#failed(asToolcribError(thrown));
+    } finally {
+      clearImmediate(begun);
+    }
+  }
+
+  /** Where a limit of the hub is used up, also by others, it waits a while: a model cannot. */
+  async #execute({ tool }: AgentTool, signal: AbortSignal): Promise<ToolResult> {
+    const { clock } = this.#options;
+    const { id, input } = this.#about;
+    const end = clock.now() + LONGEST_WAIT_MS;
+    for (;;) {
+      const result = await tool.execute(id, input, signal, ({ details }) => this.#progress(details));
+      const wait = waitAskedFor(result);
+      if (wait === undefined || clock.now() + wait > end || signal.aborted) return result;
+      await pause(wait, clock, signal);
+    }
+  }
+
+  /** It is not run at all; the model reads why, so that each of its calls has a result. */
+  leaveOut(why: ToolcribError): CallResult {
+    return this.#end("cancelled", { content: [{ type: "text", text: `Not run: ${why.message}` }] }, why.toObject());
+  }
+
+  #done(result: ToolResult, signal: AbortSignal): CallResult {
+    const error = result.isError === true ? errorOf(result) : undefined;
+    if (error !== undefined && (signal.aborted || error.code === "cancelled")) {
+      return this.#end("cancelled", result, error);
+    }
+    if (error !== undefined && this.#askFailed !== undefined) {
+      const message = `The question whether this call may run could not be asked: ${this.#askFailed.message}`;
+      return this.#end(
+        "denied",
+        { ...result, content: [{ type: "text", text: message }] },
+        { code: "denied", message },
+      );
+    }
+    if (error !== undefined && this.#saidNo) {
+      // A tool that runs others gives the no as a failure of its own.
+      const denied = error.code === "denied" ? error : ({ code: "denied", message: SAID_NO } as const);
+      return this.#end("denied", { ...result, content: [{ type: "text", text: SAID_NO }] }, denied);
+    }
+    if (error?.code !== "denied") {
+      // The arguments are checked before anything begins.
+      if (error?.code !== "invalid_arguments") this.#begun();
+      return this.#end(error === undefined ? "done" : "failed", result, error);
+    }
+    return this.#end("denied", result, error);
+  }
+
+  #failed(error: ToolcribError): CallResult {
+    const text = errorTextForModel(error.toObject());
+    const state = error.code === "cancelled" ? "cancelled" : "failed";
+    return this.#end(state, { content: [{ type: "text", text }] }, error.toObject());
+  }
+
+  #end(state: ToolCallState, { content, details }: ToolResult, error?: ErrorObject): CallResult {
+    const { id, name } = this.#about;
+    this.#tell(state, {
+      content,
+      ...(details === undefined ? {} : { details }),
+      ...(error === undefined ? {} : { error }),
+    });
+    return { id, name, content, isError: state !== "done" };
+  }
+
+  #begun(): void {
+    if (this.#state === "pending") this.#tell("running");
+  }
+
+  #progress(details: unknown): void {
+    if (!isProgress(details) || this.#state === "waiting") return;
+    this.#tell("running", { progress: details });
+  }
+
+  #tell(state: ToolCallState, more: Partial<ToolCallEvent> = {}): void {
+    this.#state = state;
+    this.#options.emit({ ...this.#about, ...more, state });
+  }
+}
+
+function isProgress(value: unknown): value is Progress {
+  return isJsonObject(value) && typeof value["progress"] === "number";
+}
+
+/** Callbacks are others' code: whatever is no yes is a no. */
+function yesOrNo(answer: AskAnswer): AskAnswer {
+  return answer === "once" || answer === "session" || answer === "always" ? answer : "no";
+}
+
+/** Milliseconds, if the hub refused the call for now. */
+function waitAskedFor(result: ToolResult): number | undefined {
+  if (result.isError !== true) return undefined;
+  const { code, details } = errorOf(result);
+  const wait = code === "rate_limited" ? details?.["retryAfterMs"] : undefined;
+  return typeof wait === "number" ? Math.max(SHORTEST_WAIT_MS, wait) : undefined;
+}
+
+/** What the hub put into the details; a tool's own error result has none. */
+function errorOf({ content, details }: ToolResult): ErrorObject {
+  const error = isJsonObject(details) ? details["error"] : undefined;
+  if (isErrorObject(error)) return error;
+  return { code: "tool_error", message: content.map(describeBlock).join("\n") };
+}
+
+function isErrorObject(value: unknown): value is ErrorObject {
+  return (
+    isJsonObject(value) &&
+    typeof value["code"] === "string" &&
+    value["code"] in ERROR_TABLE &&
+    typeof value["message"] === "string"
+  );
+}

@@ -1,0 +1,175 @@
+/** From a model's setting to a model that answers: its address, its key, and what it can see. */
+import type { ModelEndpoint, ModelSetting } from "../../model/agent-config.ts";
+import type { Clock } from "../../model/clock.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isLoopback } from "../../model/loopback.ts";
+import type { ChatModel } from "./chat-model.ts";
+import { isSafe, modelAddress, providerAddress } from "./model-address.ts";
+import { findProvider, knownProvider, type KnownProvider, type Protocol } from "./providers.ts";
+import { openProvider, type Reach } from "./open-provider.ts";
+import { seesImages } from "./sees-images.ts";
+import { StreamedModel } from "./streamed-model.ts";
+
+export interface OpenModelFrom {
+  /** Takes references, such as `secret://…`, out of a text. */
+  resolve(text: string): Promise<string>;
+  readonly env: NodeJS.ProcessEnv;
+  /** How often one step is asked for again. */
+  readonly retries: number;
+  readonly clock: Clock;
+  /** The global one if absent. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** `<provider>/<model>`, for lists; opens nothing, and gives a name that it cannot read as it is. */
+export function modelId(setting: ModelSetting): string {
+  if (typeof setting !== "string") return `${setting.provider ?? "openai-compatible"}/${setting.model}`;
+  const slash = setting.indexOf("/");
+  const provider = knownProvider(setting.slice(0, slash));
+  return provider === undefined ? setting : provider.name + setting.slice(slash);
+}
+
+/**
+ * Rejects with `unauthorized`, `details.variable` and a hint that says what to set where a key is missing, and with
+ * `invalid_config` for a setting that cannot be used. Nothing is sent yet.
+ */
+export async function openModel(setting: ModelSetting, from: OpenModelFrom): Promise<ChatModel> {
+  const reach = typeof setting === "string" ? named(setting, from) : await endpoint(setting, from);
+  const seeing = typeof setting === "string" ? undefined : setting.images;
+  return new StreamedModel({
+    id: modelId(setting),
+    reach,
+    images: seeing ?? seesImages(reach.model),
+    sdk: await openProvider(reach),
+    retries: from.retries,
+    clock: from.clock,
+  });
+}
+
+function named(setting: string, from: OpenModelFrom): Reach {
+  const { provider: name, model } = split(setting);
+  const provider = findProvider(name);
+  const url = providerAddress(provider, from.env);
+  const key = keyOf(provider, from.env);
+  if (key === undefined && provider.keys.length > 0) throw missingKey(provider, model);
+  if (key !== undefined && !isSafe(url)) throw plainHttp(url);
+  return {
+    protocol: provider.protocol,
+    model,
+    url,
+    own: url.href === provider.baseUrl,
+    key,
+    headers: {},
+    secrets: key === undefined ? [] : [key],
+    keyHint: keyHint(provider),
+    startHint: provider.start,
+    fetch: from.fetch ?? globalThis.fetch,
+  };
+}
+
+async function endpoint(setting: Exclude<ModelSetting, string>, from: OpenModelFrom): Promise<Reach> {
+  const protocol: Protocol = setting.provider ?? "openai-compatible";
+  const provider = knownProvider(protocol);
+  const url = await endpointUrl(setting, provider, protocol, from);
+  const given = setting.apiKey === undefined ? undefined : (await from.resolve(setting.apiKey)).trim();
+  if (given === "") {
+    throw new ToolcribError("unauthorized", `The apiKey of the model ${setting.model} is empty.`, {
+      hint: "Set what its reference points to, or take it out if the endpoint needs no key.",
+      details: { variable: "apiKey" },
+    });
+  }
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(setting.headers ?? {})) headers[name] = await from.resolve(value);
+  const credentials = Object.entries(headers).filter(
+    ([name, value]) => CREDENTIAL.test(name) || value !== setting.headers?.[name],
+  );
+  if (!isSafe(url) && (given !== undefined || credentials.length > 0)) throw plainHttp(url);
+  const ofEnv = provider && keyOf(provider, from.env);
+  const isMeant = setting.baseUrl === undefined ? isSafe(url) : isMeantFor(provider, url);
+  const key = given ?? (isMeant ? ofEnv : undefined);
+  if (key === undefined && setting.baseUrl === undefined && provider !== undefined && credentials.length === 0) {
+    throw missingKey(provider, setting.model);
+  }
+  return {
+    protocol,
+    model: setting.model,
+    url,
+    own: url.href === provider?.baseUrl,
+    key,
+    headers,
+    // What is no credential by its name may be one all the same.
+    secrets: [...(key === undefined ? [] : [key]), ...Object.values(headers)],
+    keyHint: endpointHint(provider, ofEnv !== undefined && !isMeant),
+    fetch: from.fetch ?? globalThis.fetch,
+  };
+}
+
+/**
+ * Whether a key of the environment goes to an address of the config: to the provider's own, and to this machine. A config may
+ * come with a folder, and must not send the key elsewhere by naming an address alone.
+ */
+function isMeantFor(provider: KnownProvider | undefined, url: URL): boolean {
+  return isLoopback(url.hostname) || (provider !== undefined && new URL(provider.baseUrl).origin === url.origin);
+}
+
+function endpointHint(provider: KnownProvider | undefined, isKeyHeldBack: boolean): string {
+  const [variable] = provider?.keys ?? [];
+  if (provider === undefined || variable === undefined) return "Set apiKey of this model in the config.";
+  if (!isKeyHeldBack) return keyHint(provider);
+  return (
+    `The key of the environment is not sent to an address that the config names. If it is meant for this one, name it: ` +
+    `"apiKey": "\${${variable}}".`
+  );
+}
+
+/** Headers that carry credentials by their name. */
+const CREDENTIAL = /auth|key|token|secret|cookie|password/i;
+
+async function endpointUrl(
+  { baseUrl, model }: Pick<ModelEndpoint, "model"> & { readonly baseUrl?: string | undefined },
+  provider: KnownProvider | undefined,
+  protocol: Protocol,
+  from: OpenModelFrom,
+): Promise<URL> {
+  if (baseUrl !== undefined) return modelAddress(await from.resolve(baseUrl), protocol);
+  if (provider !== undefined) return providerAddress(provider, from.env);
+  throw new ToolcribError("invalid_config", `The model ${model} has no baseUrl.`, {
+    hint: "Set baseUrl, such as http://127.0.0.1:11434/v1, or name the provider.",
+  });
+}
+
+function split(setting: string): { readonly provider: string; readonly model: string } {
+  const slash = setting.indexOf("/");
+  const model = setting.slice(slash + 1).trim();
+  if (slash > 0 && model !== "") return { provider: setting.slice(0, slash).trim(), model };
+  throw new ToolcribError("invalid_config", `${JSON.stringify(setting.slice(0, 100))} is not the name of a model.`, {
+    hint: "Write `<provider>/<model>`, such as anthropic/claude-sonnet-4-5 or ollama/qwen3.",
+  });
+}
+
+function keyOf(provider: KnownProvider, env: NodeJS.ProcessEnv): string | undefined {
+  return provider.keys.map((name) => env[name]?.trim()).find((value) => value !== undefined && value !== "");
+}
+
+function keyHint(provider: KnownProvider): string {
+  const [variable] = provider.keys;
+  if (variable === undefined) return `${provider.title} asks for a key: write the model as { baseUrl, model, apiKey }.`;
+  return `Set ${provider.keys.join(" or ")} in the environment, or apiKey of the model in the config, by reference.`;
+}
+
+function missingKey(provider: KnownProvider, model: string): ToolcribError {
+  return new ToolcribError("unauthorized", `There is no key for ${provider.title}, so ${model} cannot be used.`, {
+    hint:
+      `Set ${provider.keys.join(" or ")} in the environment, or write agent.model in the config as ` +
+      `{ "provider": "${provider.protocol}", "model": "${model}", "apiKey": "secret://…" }.`,
+    details: { variable: provider.keys[0], provider: provider.name },
+  });
+}
+
+function plainHttp(url: URL): ToolcribError {
+  return new ToolcribError(
+    "invalid_config",
+    `The model's address ${url.host} is plain http, and credentials would be sent to it.`,
+    { hint: "Use https. Plain http is allowed on loopback, and elsewhere without key and credentials in headers." },
+  );
+}
