@@ -1,5 +1,6 @@
 /** The tables of docs/api.md, made from the contract. They stand between `<!-- table: … -->` and `<!-- end of table -->`. */
 import { z } from "zod";
+import { EXTRA_TOOL_COMMANDS } from "../src/contract/extra-tools.ts";
 import { OPERATIONS } from "../src/contract/operations.ts";
 import { REST_ROUTES, type RestRoute } from "../src/contract/rest.ts";
 import { COMMANDS, EVENTS, type SocketCommand } from "../src/contract/socket.ts";
@@ -37,6 +38,9 @@ function commands(): string[] {
       const fields = membersOf(input, "input").map((member) => renamed.get(member) ?? member);
       return row(code(name), fields.map(code).join(" "), code(command.operation), code(scope));
     }),
+    ...Object.entries(EXTRA_TOOL_COMMANDS).map(([name, { scope, input }]) =>
+      row(code(name), membersOf(input, "input").map(code).join(" "), "", code(scope)),
+    ),
   ];
 }
 

@@ -1,8 +1,8 @@
 /** Events and commands over a WebSocket that is opened again when it is lost, and goes on where it was. */
-import type { OperationName } from "../contract/operations.ts";
-import type { CommandInput, CommandName, CommandOutput, FieldsOf, HubEvent } from "../contract/socket.ts";
+import type { AnyCommand, CommandInput, CommandOutput, FieldsOf, HubEvent } from "../contract/socket.ts";
 import { isObject, ToolcribApiError } from "./api-error.ts";
 import { waitBefore } from "./backoff.ts";
+import { type ExtraTool, ExtraToolHost, type ExtraToolsOptions } from "./extra-tools.ts";
 import { type CommandOptions, PendingCommands } from "./pending-commands.ts";
 import { queryOf } from "./rest-request.ts";
 import type { Socket } from "./socket.ts";
@@ -43,6 +43,10 @@ export class LiveConnection {
   readonly #way: LiveWay;
   readonly #options: LiveOptions;
   readonly #pending = new PendingCommands();
+  readonly #extraTools = new ExtraToolHost(
+    (type, fields) => this.command(type, fields),
+    (ms, task) => this.#after(ms, task),
+  );
   #status: LiveStatus = "connecting";
   #socket: Socket | undefined;
   #position: Position | undefined;
@@ -67,7 +71,7 @@ export class LiveConnection {
   }
 
   /** A command by the contract's names, or any operation by its own. Rejects with ToolcribApiError. */
-  async command<Name extends CommandName | OperationName>(
+  async command<Name extends AnyCommand>(
     type: Name,
     fields: CommandInput<Name>,
     options: CommandOptions = {},
@@ -76,6 +80,19 @@ export class LiveConnection {
     if (this.#status !== "open") throw this.#refusal ?? notSent();
     // A reply that is ok has the operation's output.
     return (await this.#pending.run(type, fields, options, (frame) => this.#send(frame))) as CommandOutput<Name>;
+  }
+
+  /**
+   * Gives a session tools that this process runs, in place of those that it had from here; an empty list takes them away. They
+   * are there while the connection is, and come back with it.
+   *
+   *     await live.setExtraTools([{ name: "now", description: "The time.", execute: () => new Date().toISOString() }]);
+   */
+  setExtraTools(
+    tools: readonly ExtraTool[],
+    { session }: ExtraToolsOptions = {},
+  ): Promise<CommandOutput<"sessions.setExtraTools">> {
+    return this.#extraTools.set(tools, session);
   }
 
   /** Tries at once, if the connection is lost. */
@@ -128,6 +145,7 @@ export class LiveConnection {
     this.#stopTimer();
     this.#askLater();
     this.#become("open");
+    this.#extraTools.renew();
   }
 
   #event(frame: Readonly<Record<string, unknown>>): void {
@@ -135,6 +153,7 @@ export class LiveConnection {
     const event = frame as HubEvent;
     const seq = event.type === "events.lost" ? event.to : event.seq;
     if (seq !== undefined && this.#position !== undefined) this.#position = { ...this.#position, seq };
+    this.#extraTools.take(event);
     this.#options.onEvent?.(event);
     if (event.type === "events.lost") this.#options.onResync?.({ from: event.from, to: event.to });
   }
@@ -177,6 +196,7 @@ export class LiveConnection {
 
   #drop(status: "lost" | "closed"): void {
     this.#letGo();
+    this.#extraTools.abortAll();
     this.#become(status);
     this.#pending.rejectAll(lost());
   }

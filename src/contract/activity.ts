@@ -1,5 +1,6 @@
 /** Sessions, approvals, audit entries and the overview as the HTTP contract shows them. */
 import { z } from "zod";
+import { ServerInfoSchema } from "./server.ts";
 
 const Origin = z.object({ source: z.string(), name: z.string() });
 const RuleSchema = z.looseObject({}).describe("Level, list, pattern and place of the rule.");
@@ -21,9 +22,20 @@ export const SessionInfoSchema = z
   })
   .meta({ id: "Session" });
 
+export const SessionNoticeSchema = z
+  .object({
+    level: z.enum(["info", "warning"]),
+    message: z.string(),
+    hint: z.string().optional(),
+    server: z.string().optional().describe("As the client named it."),
+  })
+  .meta({ id: "SessionNotice" });
+
 export const SessionDetailSchema = SessionInfoSchema.extend({
   tools: z.array(z.string()).describe("Public names of the tools that it sees."),
   activeSkills: z.array(z.string()),
+  servers: z.array(ServerInfoSchema).optional().describe("Those that it brought along; absent once it is closed."),
+  notices: z.array(SessionNoticeSchema).optional().describe("What was said of them."),
 }).meta({ id: "SessionDetail" });
 
 export const ANSWERS = ["once", "session", "always", "no"] as const;

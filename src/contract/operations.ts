@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { Scope } from "../model/caller.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
 import { ANSWERS, ApprovalSchema, AuditEntrySchema, AuditVerdictSchema, OverviewSchema } from "./activity.ts";
-import { SessionDetailSchema, SessionInfoSchema } from "./activity.ts";
+import { SessionDetailSchema, SessionInfoSchema, SessionNoticeSchema } from "./activity.ts";
 import { PinSchema, PromptInfoSchema, ResourceInfoSchema, ResultSchema, ToolInfoSchema } from "./catalog.ts";
 import { SERVER_STATES, ServerConfigSchema, ServerDetailSchema, ServerInfoSchema } from "./server.ts";
 import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings.ts";
@@ -40,6 +40,9 @@ const Cursor = z.string().max(2000).optional().describe("`nextCursor` of the pag
 const Paged = { limit: Limit, cursor: Cursor };
 const Query = z.string().max(200).optional();
 const NextCursor = z.string().optional().describe("There is more; absent on the last page.");
+const InSession = {
+  session: Id.optional().describe("In this session, one of the caller's own, and with what it brought along."),
+};
 const Args = z.record(z.string(), z.unknown());
 const Path = z.string().min(1).max(4096).describe("A folder on the hub's machine; `~` is the home.");
 
@@ -67,6 +70,7 @@ export const OPERATIONS = {
       q: Query.describe("Part of an id or name."),
       state: z.enum(SERVER_STATES).optional(),
       tag: z.string().optional(),
+      ...InSession,
     }),
     output: z.object({ servers: z.array(ServerInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
@@ -147,6 +151,7 @@ export const OPERATIONS = {
       q: Query.describe("Words; the best matches first."),
       pin: z.enum(["same", "changed", "new"]).optional().describe("How it stands to its pin."),
       fields: z.enum(["all", "summary"]).default("all").describe("`summary` leaves the schemas out."),
+      ...InSession,
     }),
     output: z.object({ tools: z.array(ToolInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
@@ -158,25 +163,26 @@ export const OPERATIONS = {
       serverId: Id.optional().describe("Whose tool it is."),
       args: Args.default({}).describe("Arguments of the tool."),
       timeoutMs: z.int().min(1).max(3_600_000).optional().describe("Milliseconds after which it is given up."),
+      ...InSession,
     }),
     output: ResultSchema,
   }),
   listResources: operation({
     scope: "read",
     summary: "Resources and templates that the caller sees.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query }),
+    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query, ...InSession }),
     output: z.object({ resources: z.array(ResourceInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   readResource: operation({
     scope: "read",
     summary: "Reads a resource.",
-    input: z.strictObject({ uri: z.string().min(1) }),
+    input: z.strictObject({ uri: z.string().min(1), ...InSession }),
     output: z.looseObject({ contents: z.array(z.looseObject({ uri: z.string() })) }),
   }),
   listPrompts: operation({
     scope: "read",
     summary: "Prompts that the caller sees.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query }),
+    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query, ...InSession }),
     output: z.object({ prompts: z.array(PromptInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
 
@@ -242,15 +248,41 @@ export const OPERATIONS = {
     }),
     output: z.object({ sessions: z.array(SessionInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
+  openSession: operation({
+    scope: "call",
+    summary: "Opens a session that may bring servers along, which nobody else sees.",
+    input: z.strictObject({
+      servers: z
+        .union([z.record(z.string(), z.unknown()), z.array(z.unknown())])
+        .optional()
+        .describe(
+          "Entries by name as under `mcpServers`, or a list of entries with names. Those with a command need `admin`.",
+        ),
+      role: z.string().optional().describe("One's own; others only with `admin` and without a role."),
+      workspaceDir: z.string().min(1).max(4096).optional().describe("A folder on the hub's machine; needs `admin`."),
+      waitMs: z
+        .int()
+        .min(0)
+        .max(60_000)
+        .optional()
+        .describe("Milliseconds to wait for the servers; `sessions.wait` of the config if absent. Who is late joins."),
+    }),
+    output: z.object({
+      id: z.string(),
+      sessionId: z.string().describe("The same as `id`, which in a reply of the WebSocket is that of the command."),
+      servers: z.array(ServerInfoSchema),
+      notices: z.array(SessionNoticeSchema).describe("Such as why a server failed or was left out."),
+    }),
+  }),
   getSession: operation({
-    scope: "admin",
-    summary: "One session and what it sees.",
+    scope: "read",
+    summary: "One session and what it sees. Others than one's own need `admin`.",
     input: z.strictObject({ sessionId: Id }),
     output: z.object({ session: SessionDetailSchema }),
   }),
   closeSession: operation({
-    scope: "admin",
-    summary: "Ends a session and its calls.",
+    scope: "call",
+    summary: "Ends a session, its calls and what it brought along. Others than one's own need `admin`.",
     input: z.strictObject({ sessionId: Id }),
     output: z.object({ sessionId: z.string() }),
   }),
@@ -292,6 +324,7 @@ export const OPERATIONS = {
     input: z.strictObject({
       name: Id,
       role: z.string().optional().describe("As that role; another than one's own needs `admin`."),
+      ...InSession,
     }),
     output: ExplanationSchema,
   }),

@@ -42,6 +42,7 @@ export const REST_ROUTES = [
   { operation: "removeSkill", method: "DELETE", path: "/skills/{skillId}" },
   { operation: "getInstructions", method: "GET", path: "/skills/{skillId}/instructions" },
   { operation: "listSessions", method: "GET", path: "/sessions", from: "query" },
+  { operation: "openSession", method: "POST", path: "/sessions", from: "body", status: 201 },
   { operation: "getSession", method: "GET", path: "/sessions/{sessionId}" },
   { operation: "closeSession", method: "DELETE", path: "/sessions/{sessionId}" },
   { operation: "listApprovals", method: "GET", path: "/approvals", from: "query" },

@@ -4,8 +4,14 @@
  */
 import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
-import { ApprovalSchema } from "./activity.ts";
+import { ApprovalSchema, SessionNoticeSchema } from "./activity.ts";
 import { ToolInfoSchema } from "./catalog.ts";
+import {
+  type EXTRA_TOOL_COMMANDS,
+  ExtraToolCallSchema,
+  ExtraToolCancelSchema,
+  type ExtraToolCommand,
+} from "./extra-tools.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";
 import { ServerInfoSchema } from "./server.ts";
 import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill.ts";
@@ -48,6 +54,8 @@ export const COMMANDS = {
   "openclaw.removeImport": { operation: "removeSkill" },
   "openclaw.getInstructions": { operation: "getInstructions" },
   "approvals.answer": { operation: "answerApproval" },
+  "sessions.open": { operation: "openSession" },
+  "sessions.close": { operation: "closeSession" },
 } as const satisfies Readonly<Record<string, SocketCommand>>;
 
 const CallStarted = z.object({
@@ -163,6 +171,22 @@ export const EVENTS = {
   ),
   "session.opened": event("admin", "A client came in.", z.object({ id: z.string(), door: z.string() })),
   "session.closed": event("admin", "A client left.", z.object({ id: z.string(), door: z.string() })),
+  "session.notice": event(
+    "read",
+    "Something about a session that this connection opened, such as a server that failed.",
+    z.object({ session: z.string(), notice: SessionNoticeSchema }),
+  ),
+  "session.server": event(
+    "read",
+    "A server changed its state that a session brought along which this connection opened.",
+    z.object({ session: z.string(), server: ServerInfoSchema }),
+  ),
+  "extraTool.call": event(
+    "read",
+    "A tool that this connection gave a session is called: answer with `extraTool.result`.",
+    ExtraToolCallSchema,
+  ),
+  "extraTool.cancel": event("read", "Nobody waits for that call any more.", ExtraToolCancelSchema),
   "pins.changed": event("admin", "Pins or definitions are other than before.", z.object({})),
   "config.reloaded": event("admin", "The config was taken up anew.", z.object({})),
   warning: event(
@@ -180,7 +204,7 @@ export const EVENTS = {
 export type CommandName = keyof typeof COMMANDS;
 export type EventName = keyof typeof EVENTS;
 export type FieldsOf<Name extends EventName> = z.output<(typeof EVENTS)[Name]["fields"]>;
-/** Events that belong to no asker have a number; replies to one asker have none. */
+/** Events that belong to no asker have a number; what is for one connection alone has none. */
 export type HubEvent<Name extends EventName = EventName> = {
   [Each in Name]: { readonly seq?: number; readonly type: Each } & FieldsOf<Each>;
 }[Name];
@@ -252,8 +276,19 @@ type Renamed<Input, Fields> = {
 /** Unlike `Omit` it keeps the known keys of an object that may have others. */
 type Without<Type, Keys> = { [Key in keyof Type as Key extends Keys ? never : Key]: Type[Key] };
 
+/** Whatever may stand as the type of a command. */
+export type AnyCommand = CommandName | OperationName | ExtraToolCommand;
+
 /** The fields of a command, under the names that it has for them. */
-export type CommandInput<Name extends CommandName | OperationName> = [Renames<Name>] extends [never]
-  ? InputOf<OperationOf<Name>>
-  : Renamed<InputOf<OperationOf<Name>>, Renames<Name>>;
-export type CommandOutput<Name extends CommandName | OperationName> = Without<OutputOf<OperationOf<Name>>, "id" | "ok">;
+export type CommandInput<Name extends AnyCommand> = Name extends ExtraToolCommand
+  ? z.input<(typeof EXTRA_TOOL_COMMANDS)[Name]["input"]>
+  : Name extends CommandName | OperationName
+    ? [Renames<Name>] extends [never]
+      ? InputOf<OperationOf<Name>>
+      : Renamed<InputOf<OperationOf<Name>>, Renames<Name>>
+    : never;
+export type CommandOutput<Name extends AnyCommand> = Name extends ExtraToolCommand
+  ? z.output<(typeof EXTRA_TOOL_COMMANDS)[Name]["output"]>
+  : Name extends CommandName | OperationName
+    ? Without<OutputOf<OperationOf<Name>>, "id" | "ok">
+    : never;

@@ -61,6 +61,7 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   importSkills: { path: "~/skills", only: ["a", "b"], dryRun: true },
   removeSkill: { skillId: "notes" },
   listSessions: { state: "all" },
+  openSession: { servers: { wiki: { url: "https://wiki.example.com/mcp" } } },
   getSession: { sessionId: "s" },
   closeSession: { sessionId: "s" },
   listApprovals: { status: "all" },

@@ -1,5 +1,6 @@
 import type { Approval, SessionInfo } from "../activity.ts";
 import type { Examples } from "./example.ts";
+import { FILES } from "./servers.ts";
 
 const SESSION: SessionInfo = {
   id: "5f0c2e9e-3a60-4a1b-9a53-0a6f3f1f2b11",
@@ -41,6 +42,7 @@ const APPROVAL: Approval = {
 export const ACTIVITY_EXAMPLES: Examples<
   | "overview"
   | "listSessions"
+  | "openSession"
   | "getSession"
   | "closeSession"
   | "listApprovals"
@@ -76,9 +78,34 @@ export const ACTIVITY_EXAMPLES: Examples<
     },
   },
   listSessions: { input: { door: "mcp" }, output: { sessions: [SESSION], total: 1 } },
+  openSession: {
+    input: { servers: { wiki: { url: "https://wiki.example.com/mcp" } }, waitMs: 2000 },
+    output: {
+      id: SESSION.id,
+      sessionId: SESSION.id,
+      servers: [
+        {
+          ...FILES,
+          id: "wiki@5f0c2e9e",
+          name: "wiki",
+          transport: "http",
+          state: "failed",
+          status: "error",
+          toolCount: 0,
+          serverVersion: null,
+          connectedAt: null,
+          lastError: "wiki.example.com answered with status 401",
+          origin: { file: "session", dialect: "toolcrib" },
+        },
+      ],
+      notices: [
+        { level: "warning", message: "wiki failed: wiki.example.com answered with status 401.", server: "wiki" },
+      ],
+    },
+  },
   getSession: {
     input: { sessionId: SESSION.id },
-    output: { session: { ...SESSION, tools: ["files__read_text_file"], activeSkills: [] } },
+    output: { session: { ...SESSION, tools: ["files__read_text_file"], activeSkills: [], servers: [], notices: [] } },
   },
   closeSession: { input: { sessionId: SESSION.id }, output: { sessionId: SESSION.id } },
   listApprovals: { input: {}, output: { approvals: [APPROVAL], total: 1 } },

@@ -1,24 +1,54 @@
-/** The hub session that a caller of REST or of the WebSocket gets. */
-import type { Caller } from "../../model/caller.ts";
-import type { SessionOptions } from "../../sessions/session.ts";
+/** The hub sessions of callers of REST and of the WebSocket. */
+import { type Caller, identityOf } from "../../model/caller.ts";
+import type { Session, SessionOptions } from "../../sessions/session.ts";
 
 export interface SessionExtras {
   /** The command that says yes to a call that waits for it; without it such calls are denied. */
   readonly approveCommand?: (approvalId: string) => string;
 }
 
-export function callerSession(
-  { owner, role, user, scopes }: Caller,
+export interface SessionOpener {
+  openSession(options: SessionOptions): Session;
+}
+
+export function openCallerSession(
+  hub: SessionOpener,
+  caller: Caller,
   door: "rest" | "websocket",
   { approveCommand }: SessionExtras,
-): SessionOptions {
-  return {
+  more: Pick<SessionOptions, "role" | "workspaceDir"> = {},
+): Session {
+  const { owner, role, user, scopes } = caller;
+  const isOperator = scopes.has("admin");
+  const session = hub.openSession({
     door,
     owner,
-    // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
-    decidesForAll: scopes.has("admin"),
+    // Somebody without a token may be a program that was made to call: it changes nothing that lasts, and starts nothing.
+    decidesForAll: isOperator,
+    mayRunCommands: isOperator,
     ...(role === undefined ? {} : { role }),
     ...(user === undefined ? {} : { user }),
     ...(approveCommand === undefined ? {} : { approveCommand }),
-  };
+    ...more,
+  });
+  identities.set(session, identityOf(caller));
+  return session;
+}
+
+const identities = new WeakMap<Session, string>();
+
+export function isOwnSession(session: Session, caller: Caller): boolean {
+  return identities.get(session) === identityOf(caller);
+}
+
+/** An open session that the caller may name. */
+export function namedSession(
+  hub: { sessions(): readonly Session[] },
+  caller: Caller,
+  id: string,
+  { anyWithAdmin = false }: { readonly anyWithAdmin?: boolean } = {},
+): Session | undefined {
+  const session = hub.sessions().find((each) => each.id === id);
+  if (session === undefined || session.closed) return undefined;
+  return isOwnSession(session, caller) || (anyWithAdmin && caller.scopes.has("admin")) ? session : undefined;
 }

@@ -3,23 +3,21 @@ import type { AskAnswer, AskCallback, AskRequest } from "../../model/ask.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ClientSide } from "../../model/session.ts";
+import type { Session } from "../../sessions/session.ts";
 
 /** Of each value; every key shows, so that nothing can hide behind a long neighbour. */
 const LONGEST_VALUE = 200;
 /** More than anybody reads in a form: such a call is not asked about here. */
 const MOST_SHOWN = 4000;
 
-/**
- * Undefined if the client cannot show its user a form.
- * @param forAll Whether its user may answer for everybody.
- */
-export function askThrough(client: ClientSide, forAll: boolean): AskCallback | undefined {
+/** Undefined if the client cannot show its user a form. */
+export function askThrough(client: ClientSide, session: Session): AskCallback | undefined {
   const { elicit } = client;
   if (elicit === undefined || !canShowForms(client.capabilities)) return undefined;
   return async (request, signal) => {
     const shown = shownArguments(request.arguments);
     if (shown === undefined) return "no";
-    return answerOf(await elicit(question(request, shown, forAll), { server: "toolcrib", signal }));
+    return answerOf(await elicit(question(request, shown, session), { server: "toolcrib", signal }));
   };
 }
 
@@ -41,17 +39,18 @@ export function canShowForms(capabilities: Readonly<JsonObject>): boolean {
   return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
 }
 
-function question({ name, origin }: AskRequest, shown: string, forAll: boolean): JsonObject {
+function question({ name, origin }: AskRequest, shown: string, session: Session): JsonObject {
   const choices: Record<string, string> = {
     once: "Allow once",
     session: "Allow for this session",
-    ...(forAll ? { always: "Always allow" } : {}),
+    ...(session.decidesForAll ? { always: "Always allow" } : {}),
     no: "Do not allow",
   };
   // The oldest form of a choice with titles: every client that knows forms knows it.
   const answer = { type: "string", title: "Answer", enum: Object.keys(choices), enumNames: Object.values(choices) };
+  const server = session.brought?.nameOf(origin.source) ?? origin.source;
   return {
-    message: `Allow ${name} of the server "${origin.source}"${shown === "" ? "" : ` with\n${shown}\n`}?`,
+    message: `Allow ${name} of the server "${server}"${shown === "" ? "" : ` with\n${shown}\n`}?`,
     requestedSchema: {
       type: "object",
       properties: { answer },

@@ -194,7 +194,7 @@ export class LegacySession {
     this.#running.set(id, signal);
     this.#door.calls.begin();
     const client = this.#client(outlet);
-    const onAsk = askThrough(client, session.decidesForAll);
+    const onAsk = askThrough(client, session);
     const incoming: Incoming = {
       id,
       method,

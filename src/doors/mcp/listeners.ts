@@ -48,7 +48,15 @@ export class Listeners {
   /** Tells of what changes from now on. The returned function ends it. */
   add(listener: Listener): () => void {
     this.#listeners.set(listener, this.#see(listener.session));
-    return () => this.#listeners.delete(listener);
+    const { ownEvents } = listener.session;
+    const stops = [
+      ownEvents.on("change", () => this.#compare([listener])),
+      ownEvents.on("resource", ({ uri }) => listener.followed.has(uri) && listener.resourceUpdated({ uri })),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+      this.#listeners.delete(listener);
+    };
   }
 
   close(): void {
@@ -61,10 +69,11 @@ export class Listeners {
   }
 
   /** Clients hear only of lists that are other for them. Those that see the same are compared once. */
-  #compare(): void {
+  #compare(listeners: Iterable<Listener> = this.#listeners.keys()): void {
     const known = new Map<View, Map<View, ReadonlySet<ListKind>>>();
-    for (const [listener, before] of this.#listeners) {
-      if (listener.session.closed) continue;
+    for (const listener of listeners) {
+      const before = this.#listeners.get(listener);
+      if (before === undefined || listener.session.closed) continue;
       const now = this.#see(listener.session);
       if (now.view === before.view) continue;
       this.#listeners.set(listener, now);

@@ -165,7 +165,7 @@ function incoming(call: ModernCall, client: ClientSide): Incoming {
     ...call,
     era: "modern",
     client,
-    onAsk: askThrough(client, session.decidesForAll),
+    onAsk: askThrough(client, session),
     logLevel: level,
     onNotice: (method, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.

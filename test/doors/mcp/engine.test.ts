@@ -179,6 +179,18 @@ describe("the handshake", () => {
     await eventually(() => client.noticed("notifications/tools/list_changed")[0]);
   });
 
+  it("[agent-02a] makes a session that is told of tools that it alone gets", async () => {
+    const { hub, door } = await doorOn({});
+    const [client, other] = [new LegacyClient(door), new LegacyClient(door)];
+    await client.initialize();
+    await other.initialize();
+    const [session] = hub.sessions().filter(({ door: name }) => name !== "library");
+    session?.own.setTools("socket", [echo]);
+    await eventually(() => client.noticed("notifications/tools/list_changed")[0]);
+    expect(toolNames((await client.request("tools/list")).result)).toEqual(["echo"]);
+    expect(other.notices).toEqual([]);
+  });
+
   it("of a client that is gone leaves no session behind", async () => {
     const { door, hub } = await doorOn({ mcpServers: { e: everything() } }, { wait: false });
     const client = new LegacyClient(door);

@@ -63,7 +63,10 @@ async function publicName(hub: OperatorHub, session: Session, serverId: string, 
 /** A server that waits to be asked for connects with the first call. */
 async function wake(hub: OperatorHub, session: Session, serverId: string): Promise<void> {
   let info = visibleServer(hub, session, serverId);
-  if (info.state === "idle" || info.state === "connecting") info = await hub.connect(serverId);
+  if (session.own.servers().some(({ id }) => id === serverId)) {
+    await session.own.settled();
+    info = visibleServer(hub, session, serverId);
+  } else if (info.state === "idle" || info.state === "connecting") info = await hub.connect(serverId);
   if (info.status === "connected") return;
   throw new ToolcribError(
     "server_unavailable",

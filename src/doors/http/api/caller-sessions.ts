@@ -1,8 +1,8 @@
 /** One hub session for each caller of REST and WebSocket: limits, grants, taint and kept results belong to it. */
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
-import type { Session, SessionOptions } from "../../../sessions/session.ts";
-import { callerSession, type SessionExtras } from "../caller-session.ts";
+import type { Session } from "../../../sessions/session.ts";
+import { openCallerSession, type SessionExtras, type SessionOpener } from "../caller-session.ts";
 
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
@@ -12,10 +12,6 @@ const MOST = 5000;
 interface Held {
   readonly session: Session;
   usedAt: number;
-}
-
-interface SessionOpener {
-  openSession(options: SessionOptions): Session;
 }
 
 export class CallerSessions {
@@ -56,7 +52,7 @@ export class CallerSessions {
 
   #open(caller: Caller): Session {
     if (this.#held.size >= MOST) this.#endOne();
-    return this.#hub.openSession(callerSession(caller, "rest", this.#options));
+    return openCallerSession(this.#hub, caller, "rest", this.#options);
   }
 
   #endOne(): void {

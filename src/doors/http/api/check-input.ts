@@ -11,9 +11,13 @@ interface Issue {
 }
 
 export function checkInput<Name extends OperationName>(name: Name, input: unknown): CheckedInput<Name> {
-  const checked = OPERATIONS[name].input.safeParse(input);
   // The schema of that name was what checked it.
-  if (checked.success) return checked.data as CheckedInput<Name>;
+  return checkFields(OPERATIONS[name].input, input) as CheckedInput<Name>;
+}
+
+export function checkFields<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const checked = schema.safeParse(input);
+  if (checked.success) return checked.data;
   throw invalidInput(checked.error.issues.map(issueOf));
 }
 

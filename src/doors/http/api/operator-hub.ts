@@ -79,6 +79,7 @@ type ExistingParts = Pick<
   | "read"
   | "servers"
   | "session"
+  | "sessions"
   | "view"
 >;
 

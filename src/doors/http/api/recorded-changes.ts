@@ -36,6 +36,11 @@ const RECORDED: Recorded = {
     return { event: "skill.imported", name: path, details: { force, skills, ...counts } };
   },
   removeSkill: ({ skillId }) => ({ event: "skill.removed", name: skillId }),
+  openSession: (_input, { sessionId, servers }) => ({
+    event: "session.begun",
+    name: sessionId,
+    details: { servers: servers.map(({ name }) => name) },
+  }),
   closeSession: ({ sessionId }) => ({ event: "session.ended", name: sessionId }),
 };
 

@@ -12,9 +12,10 @@ interface ServersOfHub {
 
 type Who = Pick<Session, "owner"> & { readonly role?: string | undefined };
 
+/** With those that it brought along. */
 export function visibleServers(hub: ServersOfHub, session: Session): ServerInfo[] {
   const isVisible = visibleTo(hub.config, session);
-  return hub.servers().filter(({ id }) => isVisible(id));
+  return [...hub.servers().filter(({ id }) => isVisible(id)), ...session.own.servers()];
 }
 
 /** Fails with `not_found`, also for one that is there and hidden. */

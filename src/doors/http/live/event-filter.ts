@@ -12,7 +12,7 @@ export const ALL_EVENTS: EventFilter = () => true;
 export function eventFilter(names: readonly string[] | undefined): EventFilter {
   if (names === undefined || names.includes("*")) return ALL_EVENTS;
   for (const name of names) {
-    if (/^[a-z]+(?:\.[a-z]+)*(?:\.\*)?$/.test(name)) continue;
+    if (/^[a-z]+(?:\.[a-z]+)*(?:\.\*)?$/i.test(name)) continue;
     throw new ToolcribError("invalid_arguments", "That is no name of events.", {
       hint: "Such as mcp.server.connected, or mcp.* for a group.",
     });

@@ -34,7 +34,8 @@ export interface FeedHub {
   view(session: Session): View;
 }
 
-/** What opens a session for each socket. */
+/** What opens a session for each socket, and knows those that are open. */
 export interface SessionHub {
   openSession(options: SessionOptions): Session;
+  sessions(): readonly Session[];
 }

@@ -1,4 +1,5 @@
 /** What comes in on a socket, and how errors go out. */
+import { EXTRA_TOOL_COMMANDS } from "../../../contract/extra-tools.ts";
 import { COMMANDS, type CommandName, type SocketCommand } from "../../../contract/socket.ts";
 import { nearMatches } from "../../../catalog/near-matches.ts";
 import { asToolcribError, type ErrorObject, ToolcribError } from "../../../model/errors.ts";
@@ -34,11 +35,12 @@ export function commandOf(type: unknown): SocketCommand {
     if (isCommand(type)) return COMMANDS[type];
     if (Operations.has(type)) return { operation: type };
   }
-  const near = typeof type === "string" ? nearMatches(type, Object.keys(COMMANDS)) : [];
+  const names = [...Object.keys(COMMANDS), ...Object.keys(EXTRA_TOOL_COMMANDS)];
+  const near = typeof type === "string" ? nearMatches(type, names) : [];
   throw new ToolcribError("invalid_arguments", "There is no such type of command.", {
     hint:
       near.length === 0
-        ? "Types: mcp.…, skills.…, openclaw.…, approvals.answer, and every operation's name."
+        ? "Types: mcp.…, skills.…, openclaw.…, sessions.…, approvals.answer, and every operation's name."
         : `Did you mean ${near.join(", ")}?`,
   });
 }
@@ -48,7 +50,10 @@ function isCommand(type: string): type is CommandName {
 }
 
 /** The operation's input: what the command says, under the operation's names. */
-export function inputOf({ fields = {}, preset = {} }: SocketCommand, frame: JsonObject): JsonObject {
+export function inputOf(
+  { fields = {}, preset = {} }: Pick<SocketCommand, "fields" | "preset">,
+  frame: JsonObject,
+): JsonObject {
   // Without a prototype, because a field may be called `__proto__`.
   const input: JsonObject = Object.assign(Object.create(null) as JsonObject, preset);
   for (const [name, value] of Object.entries(frame)) {

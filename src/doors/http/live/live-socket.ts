@@ -11,6 +11,7 @@ import type { Masking } from "../api/operation.ts";
 import type { Operations } from "../api/operations.ts";
 import type { EventFeed, Receiver } from "./event-feed.ts";
 import { type EventFilter, eventFilter } from "./event-filter.ts";
+import { ExtraTools } from "./extra-tools.ts";
 import { type CommandId, commandId, errorFor, parseFrame } from "./frames.ts";
 import type { Frame } from "./numbered-event.ts";
 import type { ResumePoint } from "./resume-point.ts";
@@ -18,6 +19,8 @@ import { SocketCommands } from "./socket-commands.ts";
 
 /** More than this may not wait for a client that does not read. One frame may come on top. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
+/** What the package calls a frame above `maxPayload`. */
+const FRAME_TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 /** How long a client has to answer that the connection is closed. */
 const GOODBYE_MS = 2000;
 
@@ -36,6 +39,8 @@ export interface LiveSocketOptions {
   readonly wire: Duplex;
   readonly caller: Caller;
   readonly session: Session;
+  /** Another that the caller may give tools to. */
+  readonly sessionOf: (id: string) => Session | undefined;
   readonly baseUrl: string;
   readonly stillAdmitted: () => boolean;
   readonly feed: EventFeed;
@@ -51,6 +56,7 @@ export class LiveSocket {
   readonly #options: LiveSocketOptions;
   readonly #socket: WebSocket;
   readonly #commands: SocketCommands;
+  readonly #extraTools: ExtraTools;
   readonly #receiver: Receiver & { wants: EventFilter };
   readonly #closed: Promise<void>;
   readonly #unsubscribe: () => void;
@@ -58,16 +64,19 @@ export class LiveSocket {
   #isGathering = false;
 
   constructor(options: LiveSocketOptions, wants: EventFilter, from: ResumePoint | undefined) {
-    const { socket, caller, session, baseUrl, operations, feed } = options;
+    const { socket, caller, session, sessionOf, baseUrl, operations, feed, clock } = options;
     this.#options = options;
     this.#socket = socket;
     this.#receiver = { caller, session, wants, send: (frame) => this.#sendEvent(frame) };
     this.#commands = new SocketCommands({
       operations,
-      context: { caller, session, baseUrl },
+      context: { caller, session, baseUrl, tell: (type, fields) => this.#send({ type, ...fields }) },
       send: (frame) => this.#send(frame),
       fail: (id, thrown) => this.#fail(id, thrown),
     });
+    const group = `socket:${session.id}`;
+    const send = (frame: object): void => this.#send(frame);
+    this.#extraTools = new ExtraTools({ group, caller, session, sessionOf, send, clock });
     this.#send(feed.hello());
     if (from !== undefined) feed.replay(this.#receiver, from);
     this.#unsubscribe = feed.subscribe(this.#receiver);
@@ -86,7 +95,9 @@ export class LiveSocket {
     socket.on("pong", () => (this.#isAlive = true));
     socket.on("ping", (data) => this.#pong(data));
     // What is wrong with a frame is the client's affair; the package closes with the right number.
-    socket.on("error", () => {});
+    socket.on("error", (error) => {
+      if ("code" in error && error.code === FRAME_TOO_LARGE) this.#extraTools.refuseFrame();
+    });
   }
 
   get closed(): Promise<void> {
@@ -126,6 +137,7 @@ export class LiveSocket {
 
   #leave(): void {
     this.#unsubscribe();
+    this.#extraTools.close();
     this.#commands.cancelAll();
     this.#options.session.close();
   }
@@ -137,15 +149,32 @@ export class LiveSocket {
   #take(text: string): void {
     let id: CommandId | null = null;
     try {
-      // Also what is no command counts; it is read first so that a refusal can say which one it refuses.
-      const waitMs = this.#options.rate(this.#options.caller.key);
-      const frame = parseFrame(text);
+      const frame = this.#read(text);
       id = commandId(frame) ?? null;
-      if (waitMs > 0) throw tooMany(waitMs);
-      if (!this.#control(frame)) this.#commands.take(frame);
+      // An answer that the hub asked for is no command of the client's own.
+      if (!this.#extraTools.awaits(frame)) this.#count();
+      if (this.#control(frame)) return;
+      const reply = this.#extraTools.take(frame);
+      if (reply === undefined) this.#commands.take(frame);
+      else this.#answer(id ?? undefined, reply);
     } catch (error) {
       this.#fail(id, error);
     }
+  }
+
+  #read(text: string): JsonObject {
+    try {
+      return parseFrame(text);
+    } catch (error) {
+      // Also what is no command counts.
+      this.#count();
+      throw error;
+    }
+  }
+
+  #count(): void {
+    const waitMs = this.#options.rate(this.#options.caller.key);
+    if (waitMs > 0) throw tooMany(waitMs);
   }
 
   #control(frame: JsonObject): boolean {

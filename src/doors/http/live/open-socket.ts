@@ -7,7 +7,7 @@ import type { Session } from "../../../sessions/session.ts";
 import { rawError, sendError } from "../answers.ts";
 import type { Masking } from "../api/operation.ts";
 import type { Operations } from "../api/operations.ts";
-import { callerSession, type SessionExtras } from "../caller-session.ts";
+import { namedSession, openCallerSession, type SessionExtras } from "../caller-session.ts";
 import type { HttpRoute, HttpUpgrade } from "../exchange.ts";
 import { nothingAt } from "../own-routes.ts";
 import { RateLimit } from "../rate-limit.ts";
@@ -146,7 +146,7 @@ class Sockets implements SocketDoor {
     const { caller, base: baseUrl } = upgrade;
     let session: Session;
     try {
-      session = hub.openSession(callerSession(caller, "websocket", this.#parts));
+      session = openCallerSession(hub, caller, "websocket", this.#parts);
     } catch {
       socket.close(...CLOSE.goingAway);
       return;
@@ -165,6 +165,7 @@ class Sockets implements SocketDoor {
           warn,
           clock: this.#clock,
         },
+        sessionOf: (id) => namedSession(hub, caller, id, { anyWithAdmin: true }),
         stillAdmitted: () => upgrade.stillAdmitted(),
         rate: (key) => this.#rate.take(key),
       },

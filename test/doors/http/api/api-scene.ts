@@ -6,15 +6,17 @@ import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.t
 import { Operations } from "../../../../src/doors/http/api/operations.ts";
 import type { ApiParts } from "../../../../src/doors/http/api/operation.ts";
 import { apiRoutes } from "../../../../src/doors/http/api/rest/api-routes.ts";
+import { openSocket } from "../../../../src/doors/http/live/open-socket.ts";
 import { openListener } from "../../../../src/doors/http/listener.ts";
 import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
 import { openEventStreams } from "../../../../src/doors/http/live/event-streams.ts";
 import { createHub } from "../../../../src/hub/create.ts";
 import type { Hub } from "../../../../src/hub/hub.ts";
-import { systemClock } from "../../../../src/model/clock.ts";
+import { type Clock, systemClock } from "../../../../src/model/clock.ts";
 import type { ServerEntryInput } from "../../../../src/model/server-spec.ts";
 import { Redactor } from "../../../../src/secrets/redactor.ts";
 import type { ToolRegistry } from "../../../../src/tools/registry.ts";
+import { Talk } from "../live/live-place.ts";
 import { type Answer, ask } from "../support.ts";
 
 export const TOKENS = {
@@ -34,6 +36,9 @@ export interface ApiScene {
   readonly url: string;
   /** Nobody at all with `null`. */
   request(who: Who | null, method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  connect(who: Who): Promise<Talk>;
+  /** Frames of one caller; holds for sockets that come from now on. */
+  readonly frames: { perMinute: number };
   close(): Promise<void>;
 }
 
@@ -54,6 +59,8 @@ export interface SceneOptions {
   readonly registry?: ToolRegistry;
   /** Without `http.auth` everybody on the machine is let in. */
   readonly open?: boolean;
+  /** Of the doors; the hub has the real one. */
+  readonly clock?: Clock;
 }
 
 export async function apiScene(options: SceneOptions | ((dir: string) => SceneOptions)): Promise<ApiScene> {
@@ -65,6 +72,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     commandLine,
     registry,
     open = false,
+    clock = systemClock,
   } = typeof options === "function" ? options(dir) : options;
   const home = join(dir, "home");
   mkdirSync(home);
@@ -85,15 +93,27 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     redactor,
     version: "1.2.3",
     env: whole,
+    clock,
     ...(commandLine === undefined ? {} : { commandLine }),
   };
-  const sessions = new CallerSessions(hub, systemClock, { approveCommand: (id) => `toolcrib approve ${id}` });
+  const operations = new Operations(parts);
+  const sessions = new CallerSessions(hub, clock, { approveCommand: (id) => `toolcrib approve ${id}` });
   const feed = new EventFeed(hub, redactor);
   const streams = openEventStreams({ feed, sessionOf: (caller) => sessions.of(caller), streams: () => 10 });
+  const frames = { perMinute: 10_000 };
+  const socket = openSocket({
+    hub,
+    feed,
+    operations,
+    redactor,
+    clock,
+    limits: () => ({ bodyBytes: 100_000, streams: 20, requestsPerMinute: frames.perMinute }),
+    warn: () => {},
+  });
   const listener = await openListener({
     http: { ...hub.config.config.http, port: 0 },
     callsPerMinute: 10_000,
-    routes: [...apiRoutes({ ...parts, operations: new Operations(parts), sessions }), ...streams.routes],
+    routes: [...apiRoutes({ ...parts, operations, sessions }), ...streams.routes, socket.route],
     resolve: async (text) => text,
     redactor,
     warn: () => {},
@@ -105,6 +125,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     file,
     hub,
     url,
+    frames,
     request(who, method, path, { body, text, headers = {} } = {}) {
       const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
       return ask(`${url}/api/v1${path}`, {
@@ -114,8 +135,11 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
         ...(who === null ? {} : { token: TOKENS[who] }),
       });
     },
+    connect: (who) => Talk.open(`${url.replace("http", "ws")}/ws`, TOKENS[who]),
     async close() {
       streams.close();
+      await socket.close(0);
+      operations.close();
       sessions.close();
       await listener.close();
       feed.close();

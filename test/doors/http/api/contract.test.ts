@@ -209,6 +209,16 @@ describe("[oper-04a] every route answers as the document says", () => {
     const sessionId = sessions.find(({ user }) => user === "rita")?.id ?? "";
     await drive("getSession", { params: { sessionId } });
     await drive("closeSession", { params: { sessionId } });
+    const opened = await drive("openSession", {
+      who: "call",
+      body: { servers: { no: { url: "nonsense" } } },
+      status: 201,
+    });
+    expect(opened.json()).toMatchObject({ notices: [{ server: "no" }] });
+    const { id } = opened.json<{ id: string }>();
+    await drive("listTools", { who: "call", query: { session: id } });
+    await drive("listTools", { who: "reviewer", query: { session: id }, status: 404 });
+    await drive("closeSession", { who: "call", params: { sessionId: id } });
     await drive("closeSession", { params: { sessionId }, status: 404 });
     await drive("closeSession", { params: { sessionId: scene.hub.session.id }, status: 409 });
 

@@ -130,6 +130,11 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
   it("sessions: the hub's own is no client's", async () => {
     const { sessions } = await boss.command("listSessions", {});
     expect(sessions.map(({ door }) => door).toSorted()).toEqual(["hub", "websocket", "websocket"]);
+    const { sessionId } = await command("sessions.open", {
+      servers: { gone: { command: "toolcrib-no-such-program" } },
+    });
+    expect((await boss.command("getSession", { sessionId })).session.notices).toMatchObject([{ server: "gone" }]);
+    expect(await command("sessions.close", { sessionId })).toEqual({ sessionId });
   });
 
   it("approvals: asked for, answered, and then it runs", async () => {
@@ -147,7 +152,7 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
     for (const { type, seq, ...fields } of heard) {
       const checked = EVENTS[type].fields.safeParse(fields);
       expect(checked.error?.issues, type).toBeUndefined();
-      expect(seq === undefined).toBe(type.endsWith(".list"));
+      expect(seq === undefined).toBe(/\.list$|^session\.(server|notice)$/.test(type));
     }
     const numbers = heard.flatMap(({ seq }) => seq ?? []);
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));

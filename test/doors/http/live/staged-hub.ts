@@ -47,6 +47,10 @@ export class StagedHub extends Emitter<FeedEvents> implements FeedHub, SessionHu
     return session;
   }
 
+  sessions(): readonly Session[] {
+    return [this.session, ...this.opened.filter(({ closed }) => !closed)];
+  }
+
   offer(tools: ToolCapability[]): void {
     this.tools = tools;
     this.#views.clear();

@@ -115,6 +115,6 @@ const LOCATION = { description: "Where it is.", schema: { type: "string" } };
 
 function headersOf({ operation, method, status }: RestRoute): JsonObject {
   const isTagged = method === "GET" || operation === "addServer" || operation === "updateServer";
-  if (!isTagged) return {};
-  return { headers: { ETag: ETAG, ...(status === 201 ? { Location: LOCATION } : {}) } };
+  if (!isTagged && status !== 201) return {};
+  return { headers: { ...(isTagged ? { ETag: ETAG } : {}), ...(status === 201 ? { Location: LOCATION } : {}) } };
 }

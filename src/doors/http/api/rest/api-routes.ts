@@ -110,10 +110,14 @@ function send({ request, response }: HttpExchange, route: RestRoute, output: unk
     }
     headers["etag"] = tag;
   }
-  if (route.status === 201 && server !== undefined) {
-    headers["location"] = `${API_PATH}${route.path}/${encodeURIComponent(server.id)}`;
-  }
+  const made = route.status === 201 ? (server?.id ?? sessionIn(output)) : undefined;
+  if (made !== undefined) headers["location"] = `${API_PATH}${route.path}/${encodeURIComponent(made)}`;
   sendJsonText(response, route.status ?? 200, text, headers);
+}
+
+function sessionIn(output: unknown): string | undefined {
+  const id = isJsonObject(output) ? output["sessionId"] : undefined;
+  return typeof id === "string" ? id : undefined;
 }
 
 /** The one server that an answer is about; its etag is that of the entry, not of what else is said of it. */
