@@ -1,0 +1,29 @@
+import type { Readable, Writable } from "node:stream";
+import type { AgentMode } from "../../agent/agent-options.ts";
+import type { ChatModel } from "../../agent/model/chat-model.ts";
+import type { Hub } from "../../hub/hub.ts";
+import type { ModelSetting } from "../../model/agent-config.ts";
+
+export interface AcpDoorOptions {
+  readonly hub: Hub;
+  readonly input: Readable;
+  readonly output: Writable;
+  /** What sessions begin with; the config's `agent.model` if absent. */
+  readonly model?: ModelSetting | ChatModel | undefined;
+  /** What sessions begin with, and what none that is loaded is laxer than; `ask` for new ones if absent. */
+  readonly mode?: AgentMode | undefined;
+  /** What sessions may see is narrowed to this role. */
+  readonly role?: string | undefined;
+  /** Where the keys of models are looked up. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Toolcrib's home, which no session gets at; the one that `env` names if absent. */
+  readonly home?: string | undefined;
+  /** Reloads the hub when its config changes, unless a session can write there. */
+  readonly followConfig?: boolean | undefined;
+  /** Of one message of the client; 64 MiB if absent. */
+  readonly maxMessageBytes?: number | undefined;
+  /** For whoever reads the log; never the protocol's own stream. */
+  log(message: string): void;
+  /** Ends everything when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+}

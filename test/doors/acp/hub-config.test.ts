@@ -1,0 +1,102 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { misbehaving } from "../../support/servers.ts";
+import { acpOn, calls, eventually, says } from "./acp-bench.ts";
+
+const place = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-acp-config-")));
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+const inside = join(place, "project");
+const outside = join(place, "outside");
+const home = join(inside, "home");
+for (const dir of [inside, outside, home]) mkdirSync(dir, { recursive: true });
+const file = join(inside, "toolcrib.json");
+
+/** A server that shows that it was started. */
+function config(trace?: string): string {
+  const args = ["-e", `require("node:fs").writeFileSync(${JSON.stringify(trace)}, "")`];
+  return JSON.stringify({ mcpServers: trace === undefined ? {} : { evil: { command: process.execPath, args } } });
+}
+
+describe("[acp-12c] the hub's own files", () => {
+  it("are not written through the client, nor read in the home, nor reached through links", async () => {
+    writeFileSync(file, config());
+    symlinkSync(outside, join(inside, "way-out"));
+    symlinkSync(join(outside, "not-there.txt"), join(inside, "dangling.txt"));
+    symlinkSync(file, join(inside, "alias.json"));
+    const files = new Map<string, string>();
+    const capabilities = { fs: { readTextFile: true, writeTextFile: true } };
+    const door = { mode: "auto", home } as const;
+    const { client, model } = await acpOn({ config: file, capabilities, files, door });
+    const { sessionId } = await client.newSession(inside);
+    const content = "x";
+    const written = ["toolcrib.json", "alias.json", "home/key", "way-out/a.txt", "dangling.txt", "../outside/b.txt"];
+    model.will(
+      calls(
+        ...written.map((path) => ["write_text_file", { path, content }] as const),
+        ["read_text_file", { path: "home/key" }],
+        ["write_text_file", { path: "fine.txt", content }],
+      ),
+      says("ok"),
+    );
+    await client.prompt(sessionId, "go");
+    expect([...files.keys()]).toEqual([join(inside, "fine.txt")]);
+    const ends = client.of("tool_call_update").filter(({ status }) => status === "failed" || status === "completed");
+    expect(ends.filter(({ status }) => status === "completed")).toHaveLength(1);
+  });
+
+  it("are taken up while no session can write them, and never afterwards", async () => {
+    writeFileSync(file, config());
+    const logged: string[] = [];
+    const door = { home, followConfig: true, log: (message: string) => void logged.push(message) };
+    const { client, hub } = await acpOn({ config: file, door, capabilities: { session: { notices: {} } } });
+    await client.newSession(outside);
+    writeFileSync(file, config(join(outside, "first")));
+    await eventually(() => existsSync(join(outside, "first")));
+
+    await client.newSession(inside);
+    writeFileSync(file, config(join(outside, "second")));
+    const notice = await eventually(() => client.of("notice").find(({ title }) => title.includes("toolcrib.json")));
+    expect(notice).toMatchObject({ severity: "warning", title: expect.stringContaining("Restart") });
+    expect(logged).toEqual([notice.title]);
+    expect(JSON.stringify(hub.config.servers)).not.toContain("second");
+    expect(existsSync(join(outside, "second"))).toBe(false);
+  });
+});
+
+describe("[acp-15e] the hub's own servers", () => {
+  it("are there at the first prompt, and those that are not are told once", async () => {
+    const mcpServers = {
+      slow: misbehaving("slow-start", "300"),
+      bad: { command: "/does/not/exist" },
+    };
+    const { client, model } = await acpOn({ config: { mcpServers }, hubOptions: { wait: false } });
+    const { sessionId } = await client.newSession(outside);
+    await client.prompt(sessionId, "hi");
+    expect(model.tools).toContain("slow__echo");
+    expect(client.text()).toMatch(/^> \*\*Note:\*\* The server "bad" of the hub could not be connected: [^]*done$/);
+    await client.prompt(sessionId, "hi");
+    await client.raw("session/load", { sessionId, cwd: outside, mcpServers: [] });
+    await client.prompt(sessionId, "hi");
+    expect(client.text().match(/"bad"/g)).toHaveLength(1);
+  });
+
+  it("are waited for no longer than a session waits, and told when they come or go", async () => {
+    const mcpServers = { mute: misbehaving("never-answers"), fine: misbehaving("ok") };
+    const { client, hub } = await acpOn({
+      config: { mcpServers, sessions: { wait: 50 } },
+      hubOptions: { wait: false },
+      capabilities: { session: { notices: {} } },
+    });
+    await client.newSession(outside);
+    expect(hub.servers().find(({ id }) => id === "mute")?.state).toBe("connecting");
+    const titles = () => client.of("notice").map(({ title }) => title);
+    await eventually(() => titles().some((title) => /"mute" of the hub is still connecting/.test(title)));
+    await eventually(() => hub.servers().find(({ id }) => id === "fine")?.state === "ready");
+    await hub.call(hub.session, { name: "fine__exit" });
+    await eventually(() => titles().some((title) => /"fine" of the hub was lost/.test(title)));
+    await eventually(() => titles().some((title) => /"fine" of the hub is back/.test(title)));
+  });
+});
