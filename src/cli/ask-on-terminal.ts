@@ -1,8 +1,8 @@
 /** Asks the person at the terminal whether a held-back call may go on. */
-import { createInterface } from "node:readline/promises";
 import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { AskAnswer, AskCallback, AskRequest } from "../model/ask.ts";
 import type { Invocation } from "./command.ts";
+import { readLine } from "./read-line.ts";
 
 const ANSWERS: Readonly<Record<string, AskAnswer>> = {
   o: "once",
@@ -31,16 +31,12 @@ export function askOnTerminal({ stdin, out, flags }: Invocation, showing: Showin
   // `--yes` is the person's answer, given beforehand; it does not reach a script that has no terminal.
   if (flags.has("yes")) return () => "once";
   return async (request, signal) => {
-    const terminal = createInterface({ input: stdin, output: process.stderr });
-    try {
-      for (const line of describe(request, showing)) out.note(line);
-      for (;;) {
-        const typed = await terminal.question("Allow it? [o]nce, [s]ession, [a]lways, [N]o: ", { signal });
-        const answer = ANSWERS[typed.trim().toLowerCase()];
-        if (answer !== undefined) return answer;
-      }
-    } finally {
-      terminal.close();
+    for (const line of describe(request, showing)) out.note(line);
+    for (;;) {
+      const prompt = "Allow it? [o]nce, [s]ession, [a]lways, [N]o: ";
+      const typed = await readLine(stdin, { prompt, prompts: out.prompts, signal });
+      const answer = ANSWERS[typed.trim().toLowerCase()];
+      if (answer !== undefined) return answer;
     }
   };
 }

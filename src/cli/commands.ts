@@ -1,11 +1,8 @@
 /** The table of commands. Nothing here may import a handler: `load` does, when the command runs. */
+import { AGENT_COMMANDS } from "./agent-commands.ts";
 import type { ArgumentEntry, CommandEntry, OptionEntry } from "./command.ts";
+import { logOptions, role, timeout, yes } from "./common-options.ts";
 
-const timeout: OptionEntry = {
-  flags: "--timeout <ms>",
-  summary: "milliseconds that the command may take",
-  kind: "milliseconds",
-};
 const dryRun: OptionEntry = { flags: "--dry-run", summary: "print what would change as a diff, and change nothing" };
 const force = (summary: string): OptionEntry => ({ flags: "--force", summary });
 const out: OptionEntry = {
@@ -13,15 +10,8 @@ const out: OptionEntry = {
   summary: "save images, audio and binary content to this file or folder",
 };
 const overwrite = force("let --out overwrite a file");
-const role: OptionEntry = { flags: "--role <name>", summary: "see and use only what this role may" };
-const yes: OptionEntry = { flags: "--yes", summary: "answer yes, once, where a rule asks; on a terminal only" };
 const scope: OptionEntry = { flags: "--scope <scope>", summary: "user or project; user if absent" };
 const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
-
-const logOptions: readonly OptionEntry[] = [
-  { flags: "--log-format <format>", summary: "pretty or json" },
-  { flags: "--log-level <level>", summary: "debug, info, warn, error or silent" },
-];
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
@@ -46,6 +36,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     lasting: true,
     load: () => import("./commands/mcp.ts"),
   },
+  ...AGENT_COMMANDS,
   {
     name: "list",
     summary: "list tools, resources and prompts",
@@ -380,7 +371,5 @@ export const COMMANDS: readonly CommandEntry[] = [
 
 /** Commands of the contract that are still to come. They are refused by name, so that nobody takes them for a typo. */
 export const PLANNED: Readonly<Record<string, string>> = {
-  acp: "the ACP agent over stdio",
-  run: "the built-in agent",
   export: "deployment files",
 };

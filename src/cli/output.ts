@@ -47,6 +47,21 @@ export class Output {
     this.#stdout.write(`${this.#stdout.isTTY === true ? stripKeepingPaint(text) : text}\n`);
   }
 
+  /** Whether a person reads the result as it comes. */
+  get isLive(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
+  /** A piece of the result for people, as it comes; the end of the line is the caller's. */
+  piece(text: string): void {
+    this.#stdout.write(this.isLive ? withoutControls(text) : text);
+  }
+
+  /** One of several results for programs, on a line of its own. */
+  record(value: unknown): void {
+    this.#stdout.write(`${JSON.stringify(value)}\n`);
+  }
+
   /** The result for programs. */
   value(value: unknown): void {
     this.#stdout.write(`${JSON.stringify(value, null, 2)}\n`);
@@ -73,6 +88,16 @@ export class Output {
     if (this.quiet || this.#warned.has(text)) return;
     this.#warned.add(text);
     this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
+  }
+
+  /** A note with a word before it that a terminal shows in colour. */
+  labelled(style: Style, label: string, text: string): void {
+    if (!this.quiet) this.#stderr.write(`${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
+  }
+
+  /** A piece of something beside the result, dim where that can be. */
+  aside(text: string): void {
+    if (!this.quiet) this.#stderr.write(this.#paintOn(this.#stderr, "dim", this.#clean(text)));
   }
 
   /** The error object on stdout with --json, text on stderr otherwise. */

@@ -110,7 +110,7 @@ describe("[spine-19d] doctor", () => {
 
   it("tells every problem of a config that cannot be loaded", async () => {
     const place = workspace();
-    place.write("toolcrib.json", '{ "mcpServers": { "a": { "command": 7 } }, "agent": {} }');
+    place.write("toolcrib.json", '{ "mcpServers": { "a": { "command": 7 } }, "cluster": {} }');
     const { code, stdout } = await place.run(["doctor", "--json"]);
     expect(code).toBe(1);
     const failed = (JSON.parse(stdout) as Report).checks.filter((check) => check.area === "config");

@@ -1,8 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { COMMANDS, PLANNED } from "../../src/cli/commands.ts";
 import { VERSION } from "../../src/model/version.ts";
+import { runProgram } from "../support/run-program.ts";
 import { BIN, workspace } from "./run-cli.ts";
 
 interface ErrorOutput {
@@ -16,6 +18,8 @@ const urls = [];
 registerHooks({ load(url, context, next) { urls.push(url); return next(url, context); } });
 process.on("exit", () => process.stderr.write(urls.join("\\n")));
 `;
+
+const OF_AGENTS = /node_modules\/(?:ai|@ai-sdk|@agentclientprotocol)\//;
 
 describe("help", () => {
   it("[spine-20] --help loads neither hub, zod, ajv nor an MCP SDK", async () => {
@@ -37,6 +41,17 @@ describe("help", () => {
     const { stderr } = await place.run(["list"], { nodeArgs: ["--import", tracer] });
     expect(stderr).toMatch(/\/src\/hub\/create\.ts/);
     expect(stderr).toMatch(/node_modules\/zod/);
+    expect(stderr).not.toMatch(OF_AGENTS);
+  });
+
+  it("[agent-08b] neither the list nor the library loads what only agents need", async () => {
+    const place = workspace();
+    const tracer = place.write("tracer.mjs", TRACER);
+    const library = pathToFileURL(join(import.meta.dirname, "../../src/index.ts")).href;
+    const { code, stderr } = await runProgram(process.execPath, ["--import", tracer, "--import", library, "-e", ""]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/\/src\/agent\/adapters\/ai-sdk\.ts/);
+    expect(stderr).not.toMatch(OF_AGENTS);
   });
 
   it("has a page for every command, with its options and the global ones", async () => {
@@ -68,7 +83,7 @@ describe("[spine-19e] usage errors exit 2", () => {
     ["a timeout that is no number", ["list", "--timeout", "soon"], /positive whole number/, /--help/],
     ["no key=value", ["call", "t", "novalue"], /"novalue" is not key=value/, /key:=JSON/],
     ["--args together with key=value", ["call", "t", "a=1", "--args", "{}"], /cannot be mixed/, /JSON object/],
-    ["a command that is not built yet", ["acp"], /toolcrib acp .* not built in this version/, /--help/],
+    ["a command that is not built yet", ["export"], /toolcrib export .* not built in this version/, /--help/],
   ];
   it.each(cases)("%s", async (_title, args, message, hint) => {
     const place = workspace();

@@ -1,4 +1,4 @@
-/** The log of `serve` and `mcp`, and what of the hub's events goes into it. */
+/** The log of `serve`, `mcp` and `acp`, and what of the hub's events goes into it. */
 import type { Hub } from "../../hub/hub.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
@@ -6,14 +6,18 @@ import type { CallRecord } from "../../telemetry/call-record.ts";
 import { Log, LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
 
-/** Quiet by default on a terminal; a program that reads the log wants to see more. */
-export function logFor({ flags, out }: Invocation): Log {
+/**
+ * Quiet by default on a terminal; a program that reads the log wants to see more.
+ *
+ * @param write Where it goes; to stderr if absent.
+ */
+export function logFor({ flags, out }: Invocation, write?: (line: string) => void): Log {
   const format = oneOf("log-format", flags.text("logFormat") ?? "pretty", LOG_FORMATS);
   const level = oneOf("log-level", flags.text("logLevel") ?? (format === "json" ? "info" : "warn"), LOG_LEVELS);
   return new Log({
     format,
     level: out.quiet ? "error" : level,
-    write: (line) => void out.prompts.write(line),
+    write: write ?? ((line) => void out.prompts.write(line)),
     mask: (line) => out.redactor.mask(line),
   });
 }

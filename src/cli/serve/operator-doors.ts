@@ -65,6 +65,7 @@ export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors 
       streams.close();
       await socket.close(graceMs);
       sessions.close();
+      operations.close();
       feed.close();
       metrics.close();
     },
