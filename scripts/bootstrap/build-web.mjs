@@ -69,7 +69,8 @@ export async function buildWeb({ root, nodePath, say, out = join(root, "dist") }
     const fresh = join(root, ".dev", `web-${process.pid}`);
     rmSync(fresh, { recursive: true, force: true });
     const given = ["build", "--config", CONFIG, "--outDir", fresh, "--emptyOutDir", "--logLevel", "warn"];
-    const code = await runNode(nodePath, [VITE, ...given], { cwd: root });
+    // A test that starts the program hands NODE_ENV=test on, and React would come along with all that it has for developers.
+    const code = await runNode(nodePath, [VITE, ...given], { cwd: root, env: { NODE_ENV: "production" } });
     if (code !== 0) {
       rmSync(fresh, { recursive: true, force: true });
       return code;

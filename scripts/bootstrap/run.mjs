@@ -8,11 +8,15 @@ const PASSED_ON = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]);
 
 /**
  * Resolves with the exit code; 128 + number for a signal, as shells say it.
- * @param {string} nodePath @param {readonly string[]} args @param {{ cwd: string }} options @returns {Promise<number>}
+ * @param {string} nodePath @param {readonly string[]} args @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options @returns {Promise<number>}
  */
-export function runNode(nodePath, args, { cwd }) {
+export function runNode(nodePath, args, { cwd, env = {} }) {
   return new Promise((resolve, reject) => {
-    const child = spawn(nodePath, args, { cwd, env: withNodeFirst(process.env, nodePath), stdio: "inherit" });
+    const child = spawn(nodePath, args, {
+      cwd,
+      env: withNodeFirst({ ...process.env, ...env }, nodePath),
+      stdio: "inherit",
+    });
     const handlers = PASSED_ON.map((signal) => {
       // A terminal sends Ctrl-C to the child as well; a second one would look like impatience.
       const handler = () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal));

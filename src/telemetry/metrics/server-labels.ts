@@ -1,4 +1,5 @@
 /** Values of the label `server`: known servers, up to a number; anything else shares a few words, whatever is asked for. */
+import { isLocalSource, LOCAL_SOURCE } from "../../model/local-source.ts";
 
 export const MOST_SERVERS = 200;
 
@@ -13,7 +14,8 @@ export class ServerLabels {
   /** @param source Where a call went; null if it got nowhere. */
   of(source: string | null): string {
     if (source === null) return "none";
-    if (this.#known.has(source) || source === "local") return source;
+    if (isLocalSource(source)) return LOCAL_SOURCE;
+    if (this.#known.has(source)) return source;
     // The hub's own: skills, search, kept results.
     if (source.includes(":")) return "toolcrib";
     if (this.#known.size >= MOST_SERVERS || !this.#isServer(source)) return "other";
