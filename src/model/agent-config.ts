@@ -79,7 +79,7 @@ export const SessionsSchema = z.strictObject({
     .array(z.string().min(1))
     .prefault([])
     .describe(
-      "Hosts and addresses that a session's servers may be at although they are private: names, `*.example.internal`, addresses, or networks such as `10.1.0.0/16`.",
+      "Hosts and addresses that a session's servers may be at although they are private: names, `*.example.internal`, addresses, or networks such as `10.1.0.0/16`. Plain http is allowed to names and private addresses that stand here.",
     ),
 });
 

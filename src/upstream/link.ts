@@ -40,7 +40,7 @@ export async function openLink(request: LinkRequest): Promise<Link> {
     ...(deps.user === undefined ? {} : { user: deps.user }),
   });
   for (const warning of resolved.warnings) request.peerOptions.onWarning?.(warning);
-  if (resolved.url !== undefined) checkRemoteAddress(resolved.url);
+  if (resolved.url !== undefined) checkRemoteAddress(resolved.url, deps.reach);
   const credentials = await credentialsFor(spec, resolved, deps);
   const deadline = deps.clock.now() + spec.timeout;
   const attempt = (kind: TransportKind, remembered: Era | undefined): Promise<Link> =>

@@ -1,16 +1,21 @@
 /** The rule that remote servers are reached over https only, because headers carry credentials. */
 import { ToolcribError } from "../model/errors.ts";
 import { isLoopback } from "../model/loopback.ts";
+import type { Reach } from "./http/reach.ts";
 
-/** Throws for an address that must not be used. The message holds no query, which may hold a key. */
-export function checkRemoteAddress(text: string): URL {
+/**
+ * Throws for an address that must not be used. The message holds no query, which may hold a key.
+ * @param reach Of a server that a client brought.
+ */
+export function checkRemoteAddress(text: string, reach?: Reach): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw new ToolcribError("invalid_config", "The url is not a valid http or https address.", {
       hint: "Write it in full, such as https://example.com/mcp.",
     });
   }
-  if (url.protocol === "https:" || isLoopback(url.hostname)) return url;
+  reach?.check(url);
+  if (url.protocol === "https:" || isLoopback(url.hostname) || reach?.allowsPlain(url) === true) return url;
   throw new ToolcribError("invalid_config", `The url of ${url.host} is plain http; remote servers must be https.`, {
     hint: "Use https. Plain http is allowed on loopback only (localhost, 127.0.0.1, ::1).",
   });

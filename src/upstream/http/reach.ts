@@ -10,6 +10,8 @@ import { type AddressKind, addressKind, unmapped } from "./address-kind.ts";
 export interface Reach {
   /** Throws `denied` for an address that is written out; a name passes, and is judged by `lookup`. */
   check(url: URL): void;
+  /** Whether credentials may go there over plain http: to a host that the operator named, or a private address that is allowed. */
+  allowsPlain(url: URL): boolean;
   readonly lookup: LookupFunction;
 }
 
@@ -54,6 +56,11 @@ export function limitedReach({ allowHosts, onLoopback, lookup = systemLookup }: 
       const refused = isIP(host) === 0 ? undefined : refusalOf(host, host);
       if (refused !== undefined) throw refused;
     },
+    allowsPlain({ hostname }) {
+      const host = hostOf(hostname);
+      if (isIP(host) === 0) return allowed.lists(host);
+      return addressKind(host) !== "public" && allowed.admits(host, host);
+    },
     lookup(hostname, options, callback) {
       const host = hostOf(hostname);
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -84,6 +91,10 @@ class AllowedHosts {
         this.#networks.addSubnet(network, Number(prefix), family === 4 ? "ipv4" : "ipv6");
       }
     }
+  }
+
+  lists(host: string): boolean {
+    return this.#exact.has(host);
   }
 
   /** Whether it stands there by itself, rather than in a network or under a suffix. */

@@ -46,6 +46,12 @@ describe("[agent-01e] the reach of a client's servers", () => {
     for (const host of ["1.1.1.1", "10.1.2.3", "[::ffff:10.1.2.3]", "name.test"]) check(new URL(`https://${host}/`));
   });
 
+  it("takes plain http to hosts that the operator named and to allowed private addresses only", () => {
+    const { allowsPlain } = limitedReach({ allowHosts: ["10.1.0.0/16", "wiki.test", "*.corp.test", "1.1.1.1"] });
+    const hosts = ["10.1.2.3", "wiki.test", "10.2.0.1", "a.corp.test", "1.1.1.1", "other.test"];
+    expect(hosts.filter((host) => allowsPlain(new URL(`http://${host}/`)))).toEqual(["10.1.2.3", "wiki.test"]);
+  });
+
   it("lets through what the operator allows: names, suffixes, addresses, networks", async () => {
     const allowHosts = ["Intranet.test", "*.corp.test", "10.9.0.1", "192.168.4.0/24", "fd12::/16"];
     const passes = async (host: string, address: string): Promise<boolean> =>
