@@ -3,6 +3,7 @@
  * store has them sealed only, and without a store they are gone with the process.
  */
 import type { Hub } from "../../hub/hub.ts";
+import { sealedServersOf } from "../../hub/sealed-servers.ts";
 
 export class RememberedServers {
   readonly #hub: Hub;
@@ -15,8 +16,8 @@ export class RememberedServers {
   async keep(sessionId: string, servers: readonly unknown[]): Promise<void> {
     this.#here.set(sessionId, servers);
     const { sealed } = this.#hub;
-    if (servers.length > 0) await sealed?.put(nameOf(sessionId), JSON.stringify(servers));
-    else await sealed?.remove(nameOf(sessionId));
+    if (servers.length > 0) await sealed?.put(sealedServersOf(sessionId), JSON.stringify(servers));
+    else await sealed?.remove(sealedServersOf(sessionId));
   }
 
   /** Rejects if they are kept and cannot be opened: a session without its tools must not look whole. */
@@ -24,17 +25,13 @@ export class RememberedServers {
     const here = this.#here.get(sessionId);
     if (here !== undefined) return here;
     const { sealed, store } = this.#hub;
-    if (sealed === undefined || (await store?.sealed.get(nameOf(sessionId))) === undefined) return [];
-    const servers: unknown = JSON.parse(await sealed.get(nameOf(sessionId)));
+    if (sealed === undefined || (await store?.sealed.get(sealedServersOf(sessionId))) === undefined) return [];
+    const servers: unknown = JSON.parse(await sealed.get(sealedServersOf(sessionId)));
     return Array.isArray(servers) ? servers : [];
   }
 
   async forget(sessionId: string): Promise<void> {
     this.#here.delete(sessionId);
-    await this.#hub.sealed?.remove(nameOf(sessionId));
+    await this.#hub.sealed?.remove(sealedServersOf(sessionId));
   }
-}
-
-function nameOf(sessionId: string): string {
-  return `sessions/${sessionId}/servers`;
 }

@@ -1,6 +1,7 @@
 /** Ends what hubs that died left open in the store, and forgets what is long over. */
 import type { Clock } from "../../model/clock.ts";
 import type { PageOptions, Store } from "../../store/store.ts";
+import { conversationOfSealed } from "../sealed-servers.ts";
 import type { LivingHubs } from "./living-hubs.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -12,8 +13,6 @@ const KEEP_CONVERSATIONS_MS = 90 * DAY_MS;
 const SECOND_LOOK_MS = 2 * 60_000;
 const LOOK_EVERY_MS = 60 * 60_000;
 const PAGE = 1000;
-/** As doors that resume conversations name what they seal. */
-const SERVERS_OF_CONVERSATION = /^sessions\/([^/]+)\/servers$/;
 
 interface HousekeepingOptions {
   readonly store: Pick<Store, "sessions" | "approvals" | "conversations" | "sealed">;
@@ -75,7 +74,7 @@ export class Housekeeping {
   async #dropSealed(before: string): Promise<void> {
     const { sealed, conversations } = this.#options.store;
     for (const name of await sealed.names()) {
-      const id = SERVERS_OF_CONVERSATION.exec(name)?.[1];
+      const id = conversationOfSealed(name);
       if (id === undefined || (await conversations.get(id)) !== undefined) continue;
       const value = await sealed.get(name);
       if (value !== undefined && value.updatedAt < before) await sealed.remove(name);
