@@ -4,8 +4,9 @@
  * leaves a lock that names nobody. Where links are not to be had (Windows, some network shares) it is a file.
  */
 import { randomUUID } from "node:crypto";
-import { lstat, open, readFile, readlink, rm, symlink } from "node:fs/promises";
+import { lstat, open, readdir, readFile, readlink, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 import { isAlive } from "./is-alive.ts";
 
@@ -41,6 +42,15 @@ export async function withLock<T>(file: string, task: () => Promise<T>, options:
   } finally {
     // Only our own: after a long suspension another process may hold it by now.
     if ((await readHolder(path))?.token === token) await rm(path, { force: true });
+  }
+}
+
+/** Locks of dead processes on files in a folder, which otherwise stay until somebody wants the same file. */
+export async function removeDeadLocks(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    const holder = name.endsWith(".lock") ? await readHolder(path) : undefined;
+    if (holder?.host === hostname() && !isAlive(holder.pid)) await removeLeftBehind(path, Infinity);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Takes the steps of a journal back, the last one first, and goes on past one that will not go back. */
 import { rm, rmdir } from "node:fs/promises";
 import { ToolcribError } from "../../model/errors.ts";
+import { removeDeadLocks } from "../lock-file.ts";
 import { isThere } from "./file-state.ts";
 import { BACKUP_SUFFIX, undoFile } from "./file-step.ts";
 import { undoFolder } from "./folder-step.ts";
@@ -70,5 +71,8 @@ export async function clearSteps(steps: readonly Step[]): Promise<void> {
 
 async function removeEmpty(folders: readonly string[]): Promise<void> {
   // Somebody else may have put something in; then it stays.
-  for (const folder of folders.toReversed()) await rmdir(folder).catch(() => undefined);
+  for (const folder of folders.toReversed()) {
+    await removeDeadLocks(folder);
+    await rmdir(folder).catch(() => undefined);
+  }
 }

@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChangeSet, recoverChanges } from "../../../src/files/change-set/change-set.ts";
@@ -43,6 +44,30 @@ describe("[skill-11e] [skill-15b] after a process was killed", () => {
       expect(withoutLocks(await snapshot(root)), `${killAfterMs} ms`).toEqual(before);
       expect(await journalsIn(journals)).toEqual([]);
     }
+  });
+
+  it("a folder goes though the dead process held a lock in it", async () => {
+    const { root, journals } = await makePlace();
+    const paths = [join(root, "new"), join(root, "new/deep")];
+    await mkdir(join(root, "new/deep"), { recursive: true });
+    const dead = join(journals, "99999999.dead");
+    await mkdir(dead, { recursive: true });
+    await writeFile(join(dead, "journal"), `${JSON.stringify({ kind: "made", id: 1, paths })}\n`);
+    await symlink(JSON.stringify({ pid: 99999999, host: hostname(), token: "t" }), join(root, "new/deep/b.json.lock"));
+    await recoverChanges(journals);
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it("a folder stays if a living process holds a lock in it", async () => {
+    const { root, journals } = await makePlace();
+    await mkdir(join(root, "new"));
+    const dead = join(journals, "99999999.dead");
+    await mkdir(dead, { recursive: true });
+    await writeFile(join(dead, "journal"), `${JSON.stringify({ kind: "made", id: 1, paths: [join(root, "new")] })}\n`);
+    const lock = join(root, "new/b.json.lock");
+    await symlink(JSON.stringify({ pid: process.pid, host: hostname(), token: "t" }), lock);
+    await recoverChanges(journals);
+    expect(await readdir(join(root, "new"))).toEqual(["b.json.lock"]);
   });
 
   it("what somebody changed since is left and named", async () => {
