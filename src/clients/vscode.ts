@@ -2,6 +2,7 @@ import type { AgentClient, ClientPlace, ClientRead } from "./client.ts";
 import { fromEnv, inAppSupport, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./place.ts";
 import { envColon, readMapAt } from "./read-servers.ts";
 import { addressEntry, commandEntryWithCwd, isCommand } from "./written-entry.ts";
+import { vscodeCage } from "./vscode-cage.ts";
 
 export const vscode: AgentClient = {
   id: "vscode",
@@ -41,10 +42,10 @@ function readVscode(document: unknown): ClientRead {
   return readMapAt(document, ["servers"], {
     text: envColon,
     adapt(entry, raw, tell) {
-      // Leaving the cage away would start uncaged what its owner wanted caged.
       if (raw["sandboxEnabled"] === true) {
-        tell("this server runs in a sandbox of VS Code, which is not taken over; it is left out", "sandboxEnabled");
-        return false;
+        const { sandbox, narrower } = vscodeCage(raw["sandbox"]);
+        entry["sandbox"] = sandbox;
+        tell(`VS Code's sandbox becomes bubblewrap here: ${narrower.join("; ")}`, "sandboxEnabled");
       }
       // VS Code tries Streamable HTTP and then SSE for it, which is what no type means here.
       if (entry["type"] === "http") delete entry["type"];

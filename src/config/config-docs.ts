@@ -70,6 +70,15 @@ export function renderConfigDocs(): string {
       table(config.properties?.["http"]?.properties?.["auth"]?.properties?.["oauth"]?.properties?.["scopes"]),
       "### `http.limits`",
       table(config.properties?.["http"]?.properties?.["limits"]),
+      "## `sandbox`",
+      "A word, or an object for more. The same for the hub, for `skills.sandbox` and for one server, whose own counts. " +
+        "See [isolation](isolation.md).",
+      table(objectOption(config.properties?.["sandbox"])),
+      "## `containers`",
+      table(config.properties?.["containers"]),
+      "## `cluster`",
+      "The address of NATS, or an object for more.",
+      table(objectOption(config.properties?.["cluster"])),
       REFERENCES,
       DIALECTS,
       CHECKS,
@@ -158,14 +167,16 @@ const CHECKS = `## What is warned about
 
 function table(node: SchemaNode | undefined): string {
   const rows = Object.entries(node?.properties ?? {}).map(
-    ([key, child]) => `| \`${key}\` | ${cell(typeOf(child))} | ${defaultOf(child)} | ${cell(meaningOf(child))} |`,
+    ([key, child]) =>
+      `| \`${key}\` | ${cell(allowedBy(child))} | ${defaultOf(child)} | ${cell(child.description ?? "")} |`,
   );
   return ["| key | value | default | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 function limitsTable(node: SchemaNode | undefined): string {
   const rows = Object.entries(node?.properties ?? {}).map(
-    ([key, child]) => `| \`${key}\` | \`${variableFor(key)}\` | ${defaultOf(child)} | ${cell(meaningOf(child))} |`,
+    ([key, child]) =>
+      `| \`${key}\` | \`${variableFor(key)}\` | ${defaultOf(child)} | ${cell(child.description ?? "")} |`,
   );
   return ["| key | variable | default | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
@@ -173,7 +184,7 @@ function limitsTable(node: SchemaNode | undefined): string {
 function authSections(node: SchemaNode | undefined): string[] {
   return (node?.oneOf ?? node?.anyOf ?? []).flatMap((option) => {
     const kind = `\`{"type": ${JSON.stringify(option.properties?.["type"]?.const)}, …}\``;
-    return option.notBuilt === undefined ? [kind, table(option)] : [`${kind}: *not built: ${option.notBuilt}.*`];
+    return [kind, table(option)];
   });
 }
 
@@ -186,18 +197,8 @@ function valuesOf(node: SchemaNode | undefined): SchemaNode | undefined {
   return typeof node?.additionalProperties === "object" ? node.additionalProperties : undefined;
 }
 
-function typeOf(node: SchemaNode): string {
-  return node.notBuilt === undefined ? allowedBy(node) : "*not built*";
-}
-
 function defaultOf(node: SchemaNode): string {
   return node.default === undefined ? "" : `\`${JSON.stringify(node.default)}\``;
-}
-
-function meaningOf(node: SchemaNode): string {
-  const missing = [node, ...(node.anyOf ?? [])].flatMap((one) => one.notBuilt ?? []);
-  const text = node.description ?? "";
-  return missing.length === 0 ? text : `${text} *Not built: ${missing.join("; ")}.*`;
 }
 
 function cell(text: string): string {

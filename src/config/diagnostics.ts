@@ -3,7 +3,7 @@ import { ToolcribError } from "../model/errors.ts";
 
 export interface Diagnostic {
   readonly severity: "error" | "warning";
-  /** A stable word for programs: `unknown_key`, `not_built`, `wrong_value`, `plain_credential`, … */
+  /** A stable word for programs: `unknown_key`, `wrong_value`, `plain_credential`, … */
   readonly code: string;
   /** A file path; `library` for a config given in code, `environment` for variables. */
   readonly file: string;

@@ -104,6 +104,29 @@ export async function allowAsked(file: string, path: readonly string[], name: st
   return edit(file, {}, (text) => appendItem(text, path, `!${name}`));
 }
 
+export interface PathEdit {
+  readonly path: readonly string[];
+  /** Undefined takes out what is there. */
+  readonly value: unknown;
+}
+
+/** Sets and takes out what stands at these paths. */
+export async function editPaths(file: string, edits: readonly PathEdit[]): Promise<EditResult> {
+  return edit(file, {}, (text) => withEdits(text, edits));
+}
+
+/** The text of the file with these edits. Writes nothing. */
+export function textWithEdits(file: string, before: string | null, edits: readonly PathEdit[]): string {
+  return plan(file, before, (text) => withEdits(text, edits)).after;
+}
+
+function withEdits(text: string, edits: readonly PathEdit[]): string {
+  return edits.reduce(
+    (draft, { path, value }) => (value === undefined ? removeProperty(draft, path) : setProperty(draft, path, value)),
+    text,
+  );
+}
+
 type Change = (text: string, servers: JsonObject) => string;
 
 async function edit(file: string, options: EditOptions, change: Change): Promise<EditResult> {

@@ -14,6 +14,8 @@ import { roleServers } from "./role-servers.ts";
 export interface Layer {
   readonly file: string;
   readonly servers: readonly ServerSpec[];
+  /** Toolcrib's own, not another program's or a project's. */
+  readonly own?: boolean;
 }
 
 interface ImportOptions {
@@ -64,7 +66,7 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
   const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
   if (etc === null || seen.has(etc)) return imports;
   imports.files.push(etc);
-  const reason = await readLayer(etc, userHome, imports);
+  const reason = await readLayer(etc, userHome, imports, true);
   if (reason !== undefined && reason !== MISSING) {
     const message = `the file ${reason}; it is skipped`;
     imports.warnings.push({
@@ -110,7 +112,7 @@ async function readClient(
 const MISSING = "does not exist";
 
 /** Why the file cannot be read, if it cannot. */
-async function readLayer(file: string, userHome: string, imports: Imports): Promise<string | undefined> {
+async function readLayer(file: string, userHome: string, imports: Imports, own = false): Promise<string | undefined> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -126,7 +128,7 @@ async function readLayer(file: string, userHome: string, imports: Imports): Prom
   }
   const value = document.value === undefined ? {} : document.value;
   const read = readDialect(value, { file, document, userHome });
-  imports.layers.push({ file, servers: [...read.servers, ...roleServers(read.roleServers)] });
+  imports.layers.push({ file, servers: [...read.servers, ...roleServers(read.roleServers)], own });
   imports.warnings.push(
     ...read.warnings,
     ...read.problems.map((problem) => skipped(problem, "this server is skipped")),

@@ -1,14 +1,13 @@
 /**
- * Walks a value beside its schema before zod sees it: unknown keys become warnings and are dropped, keys and values
- * that are not built in this version become errors. zod could say only "unrecognized" of the first and nothing of the second.
+ * Walks a value beside its schema before zod sees it: unknown keys become warnings and are dropped, where zod could only
+ * say "unrecognized".
  */
 import { isJsonObject } from "../model/json.ts";
-import { formatPath, type ConfigPath } from "./config-path.ts";
+import type { ConfigPath } from "./config-path.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { Document } from "./document.ts";
 import type { SchemaNode } from "./json-schema.ts";
 import { nearest } from "./nearest.ts";
-import { allowedBy, foundIn } from "./schema-words.ts";
 
 /** Keys of other programs' files that people carry over, and what they are called here. */
 const CALLED_HERE: Readonly<Record<string, string>> = {
@@ -29,26 +28,17 @@ const CALLED_HERE: Readonly<Record<string, string>> = {
 interface Inspection {
   /** The value without its unknown keys. */
   readonly value: unknown;
-  readonly problems: Diagnostic[];
   readonly warnings: Diagnostic[];
 }
 
 export function inspect(document: Document, path: ConfigPath, value: unknown, node: SchemaNode): Inspection {
-  const problems: Diagnostic[] = [];
   const warnings: Diagnostic[] = [];
 
   function walk(here: ConfigPath, found: unknown, schema: SchemaNode): unknown {
-    if (schema.notBuilt !== undefined) {
-      problems.push(notBuiltProblem(document, here, found, schema.notBuilt, undefined));
-      return undefined;
-    }
     const options = schema.anyOf ?? schema.oneOf;
     if (options !== undefined) {
       const option = chooseOption(options, found);
-      if (option === undefined) return found;
-      if (option.notBuilt === undefined) return walk(here, found, option);
-      problems.push(notBuiltProblem(document, here, found, option.notBuilt, schema));
-      return undefined;
+      return option === undefined ? found : walk(here, found, option);
     }
     if (Array.isArray(found) && schema.items !== undefined) {
       const items = schema.items;
@@ -71,7 +61,7 @@ export function inspect(document: Document, path: ConfigPath, value: unknown, no
     return kept;
   }
 
-  return { value: walk(path, value, node), problems, warnings };
+  return { value: walk(path, value, node), warnings };
 }
 
 /** The schema at a path, taking in each union the option that fits the value there. */
@@ -96,8 +86,7 @@ export function schemaAt(node: SchemaNode, path: ConfigPath, value: unknown): Sc
 function unionOf(options: readonly SchemaNode[], path: ConfigPath, value: unknown): SchemaNode | undefined {
   const found = options.flatMap((option) => {
     const child = schemaAt(option, path, value);
-    if (child === undefined) return [];
-    return [option.notBuilt === undefined ? child : { ...child, notBuilt: option.notBuilt }];
+    return child === undefined ? [] : [child];
   });
   return found.length > 1 ? { anyOf: found } : found[0];
 }
@@ -114,32 +103,8 @@ export function unknownKey(document: Document, path: ConfigPath, key: string, kn
   });
 }
 
-function notBuiltProblem(
-  document: Document,
-  path: ConfigPath,
-  found: unknown,
-  what: string,
-  union: SchemaNode | undefined,
-): Diagnostic {
-  const subject = union === undefined ? formatPath(path.slice(-1)) : describeChoice(found);
-  return document.report(path, {
-    severity: "error",
-    code: "not_built",
-    message: `${subject} is not built in this version: ${what}`,
-    hint: union === undefined ? "remove the key" : `allowed is ${allowedBy(union)}`,
-    atKey: union === undefined,
-  });
-}
-
-function describeChoice(found: unknown): string {
-  if (isJsonObject(found) && typeof found["type"] === "string") return foundIn(found["type"], "value");
-  return foundIn(found, "value");
-}
-
-/** A built option beats one that is not. */
 function chooseOption(options: readonly SchemaNode[], value: unknown): SchemaNode | undefined {
-  const fitting = options.filter((option) => fits(option, value));
-  return fitting.find((option) => option.notBuilt === undefined) ?? fitting[0];
+  return options.find((option) => fits(option, value));
 }
 
 /** Shallow: whether a value is meant for this option, not whether it is right in every part. */

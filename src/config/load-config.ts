@@ -6,10 +6,13 @@ import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
 import { agentWarnings, sessionsProblems } from "./agent-rules.ts";
+import { cageWarnings, defaultCageProblems } from "./cage-rules.ts";
+import { clusterProblems, clusterWarnings } from "./cluster-rules.ts";
 import type { ConfigPath } from "./config-path.ts";
 import { asWarning, invalidConfig, type Diagnostic } from "./diagnostics.ts";
 import { detectDialect, isClientFile, readDialect } from "./dialects/detect.ts";
 import { Document } from "./document.ts";
+import { withCage, withImportedCage, withSkillFolder } from "./effective-cage.ts";
 import { findConfig, toolcribHome, userHome } from "./find-config.ts";
 import { httpWarnings } from "./http-rules.ts";
 import { readImports, type Layer } from "./imports.ts";
@@ -31,6 +34,8 @@ export interface LoadOptions {
   readonly cwd: string;
   /** Toolcrib's home; `$TOOLCRIB_HOME` or `~/.toolcrib` if absent. */
   readonly home?: string | undefined;
+  /** By path: what counts instead of what the config file holds, where that cannot be changed. */
+  readonly texts?: ReadonlyMap<string, string> | undefined;
 }
 
 export interface LoadedConfig {
@@ -72,7 +77,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   });
   warnings.push(...imports.warnings);
 
-  const servers = mergeLayers([{ file: document.file, servers: primary.servers }, ...imports.layers], warnings);
+  const own = primary.servers.map((spec) => withSkillFolder(spec, home));
+  const imported = imports.layers.map((layer) => (layer.own ? layer : withoutSay(layer, config, warnings)));
+  const merged = mergeLayers([{ file: document.file, servers: own }, ...imported], warnings);
+  const servers = merged.map((spec) => withCage(spec, { config, baseDir }));
   if (servers.length > config.limits.servers) {
     const message = `found ${servers.length} servers in all; allowed are ${config.limits.servers}`;
     problems.push(document.report(["limits", "servers"], { severity: "error", code: "too_many_servers", message }));
@@ -89,7 +97,7 @@ async function readPrimary(options: LoadOptions, home: string): Promise<{ docume
   if (file === null) return { document: Document.ofValue("library", {}), file };
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = options.texts?.get(file) ?? (await readFile(file, "utf8"));
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     throw new ToolcribError("invalid_config", `${file}: the file cannot be read (${reason})`, { cause: error });
@@ -129,12 +137,20 @@ function readToolcribFile(document: Document, value: unknown, baseDir: string): 
   const { output, problems, warnings } = validate(document, [], value, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
-    problems: [...problems, ...sessionsProblems(document, output.sessions)],
+    problems: [
+      ...problems,
+      ...sessionsProblems(document, output.sessions),
+      ...defaultCageProblems(document, output),
+      ...clusterProblems(document, output),
+    ],
     warnings: [
       ...warnings,
       ...httpWarnings(document, output.http),
       ...storeWarnings(document, output),
       ...agentWarnings(document, output.agent),
+      ...cageWarnings(document, ["sandbox"], output.sandbox),
+      ...cageWarnings(document, ["skills", "sandbox"], output.skills.sandbox),
+      ...clusterWarnings(document, output),
     ],
   };
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
@@ -166,6 +182,22 @@ function defaults(): Config {
 
 function entryOf({ id: _id, origin: _origin, baseDir: _baseDir, ...entry }: ServerSpec): ServerEntry {
   return entry;
+}
+
+/** The layer with the cages that this config gives it. An image that is then nowhere to be run is left out. */
+function withoutSay({ file, servers }: Layer, config: Config, warnings: Diagnostic[]): Layer {
+  const specs = servers.flatMap((given) => {
+    const { spec, ignored } = withImportedCage(given, { config });
+    if (!ignored) return [spec];
+    const isLost = spec.command === undefined && spec.url === undefined;
+    const message = `sandbox of an imported server is not used, because this config has one for all${
+      isLost ? "; without it this server cannot be started and is left out" : ""
+    }`;
+    const path = `${given.id}.sandbox`;
+    warnings.push({ severity: "warning", code: "not_read", file, line: 0, column: 0, path, message });
+    return isLost ? [] : [spec];
+  });
+  return { file, servers: specs };
 }
 
 /** Earlier layers win. */

@@ -25,8 +25,6 @@ export interface SchemaNode {
   minimum?: number;
   exclusiveMinimum?: number;
   maximum?: number;
-  /** Set by `notBuilt()`: what this version cannot do yet. */
-  notBuilt?: string;
 }
 
 export interface SchemaNodes {

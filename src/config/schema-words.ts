@@ -2,16 +2,15 @@
 import { isJsonObject } from "../model/json.ts";
 import type { SchemaNode } from "./json-schema.ts";
 
-/** Such as `a whole number above 0`, `"stdio", "http" or "sse"`, `false or an object`. Leaves out what is not built. */
+/** Such as `a whole number above 0`, `"stdio", "http" or "sse"`, `false or an object`. */
 export function allowedBy(node: SchemaNode): string {
   const options = node.anyOf ?? node.oneOf;
   if (options !== undefined) {
     const kinds = options.map((option) => option.properties?.["type"]?.const);
     if (kinds.every((kind) => kind !== undefined)) {
-      const built = kinds.filter((_, index) => options[index]?.notBuilt === undefined);
-      return `an object with type ${either(built.map((kind) => JSON.stringify(kind)))}`;
+      return `an object with type ${either(kinds.map((kind) => JSON.stringify(kind)))}`;
     }
-    return either(options.filter((option) => option.notBuilt === undefined).map(allowedBy));
+    return either(options.map(allowedBy));
   }
   if (node.const !== undefined) return JSON.stringify(node.const);
   if (node.enum !== undefined) return either(node.enum.map((value) => JSON.stringify(value)));

@@ -1,8 +1,10 @@
 /** Rules for one server entry that no schema of single keys can say, and warnings about what is unwise in it. */
 import { isLoopback } from "../model/loopback.ts";
+import { cageImageOf } from "../model/sandbox.ts";
 import type { ServerEntry } from "../model/server-spec.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
 import { findReferences, type Reference } from "../secrets/references.ts";
+import { cageProblems, cageWarnings } from "./cage-rules.ts";
 import type { ConfigPath } from "./config-path.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { Document } from "./document.ts";
@@ -15,22 +17,32 @@ export function serverProblems(document: Document, path: ConfigPath, entry: Serv
   const wrong = (at: ConfigPath, message: string): void => {
     problems.push(document.report([...path, ...at], { severity: "error", code: "wrong_server", message }));
   };
-  const { command, url, transport } = entry;
-  if (command === undefined && url === undefined)
+  const { command, url, transport, isolation, replicas = 1 } = entry;
+  // An image may know by itself what to run.
+  const image = cageImageOf(entry.sandbox);
+  if (command === undefined && url === undefined && image === undefined)
     wrong([], "found neither command nor url; allowed is exactly one of them");
   if (command !== undefined && url !== undefined)
     wrong([], "found both command and url; allowed is exactly one of them");
   if (command === undefined && url !== undefined && transport === "stdio") {
     wrong(["transport"], 'found "stdio" with a url; allowed is "http" or "sse"');
   }
-  if (command !== undefined && url === undefined && transport !== undefined && transport !== "stdio") {
-    wrong(["transport"], `found ${JSON.stringify(transport)} with a command; allowed is "stdio"`);
+  if (command !== undefined && url === undefined && transport !== undefined && transport !== servedBy(entry)) {
+    wrong(["transport"], `found ${JSON.stringify(transport)} with a command; allowed is "${servedBy(entry)}"`);
   }
   // A url with references is judged when it is known, at connect time.
   if (url !== undefined && findReferences(url).length === 0 && !/^https?:\/\//i.test(url)) {
     wrong(["url"], "found a text that is no web address; allowed is https://…, or http://… on loopback");
   }
-  return problems;
+  if (replicas > 1 && isolation !== "shared" && url === undefined) {
+    wrong(["replicas"], `found ${replicas} with isolation "${isolation}"; only a shared server has replicas`);
+  }
+  return [...problems, ...cageProblems(document, path, entry)];
+}
+
+/** How a program is talked to: a container may serve HTTP. */
+function servedBy({ sandbox }: ServerEntry): "stdio" | "http" {
+  return typeof sandbox === "object" && sandbox.port !== undefined ? "http" : "stdio";
 }
 
 /** What works and should be changed all the same. No message holds a value. */
@@ -75,17 +87,17 @@ export function serverWarnings(document: Document, path: ConfigPath, entry: Serv
       const message = "a secret in a url ends up in logs of proxies and servers";
       warn(["url"], "secret_in_url", message, "pass it in headers or auth");
     }
-    if (isPlainHttpElsewhere(entry.url)) {
+    if (isPlainHttpElsewhere(entry.url) && entry.allowHttp !== true) {
       warn(["url"], "insecure_url", "http is refused for a host that is not loopback", "use https");
     }
   }
-  const unused = entry.command === undefined ? (["args", "env", "cwd"] as const) : (["headers", "auth"] as const);
+  const isRemote = entry.url !== undefined;
+  const unused = isRemote ? (["args", "env", "cwd", "replicas"] as const) : (["headers", "auth", "allowHttp"] as const);
   for (const key of unused) {
     if (entry[key] === undefined) continue;
-    const other = entry.command === undefined ? "a url" : "a command";
-    warn([key], "unused_key", `${key} has no effect with ${other}`);
+    warn([key], "unused_key", `${key} has no effect with ${isRemote ? "a url" : "a command"}`);
   }
-  return warnings;
+  return [...warnings, ...cageWarnings(document, [...path, "sandbox"], entry.sandbox)];
 }
 
 /** Whether it is written down to whom a client's credentials may be sent. */

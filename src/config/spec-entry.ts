@@ -5,8 +5,10 @@ import { ServerEntrySchema, type ServerSpec } from "../model/server-spec.ts";
 
 /** Without what is the default anyway. */
 export function entryOfSpec(spec: ServerSpec): JsonObject {
-  const { id: _id, origin: _origin, baseDir: _baseDir, replaces: _replaces, ...entry } = spec;
-  return withoutDefaults(entry, defaultsOfEntry());
+  const { id: _id, origin: _origin, baseDir: _baseDir, ownFolder: _own, replaces: _replaces, ...rest } = spec;
+  const { sandboxFrom, sandbox, ...entry } = rest;
+  const own = sandbox === undefined || sandboxFrom !== undefined ? {} : { sandbox };
+  return withoutDefaults({ ...entry, ...own }, defaultsOfEntry());
 }
 
 let defaults: JsonObject | undefined;
@@ -15,7 +17,8 @@ function defaultsOfEntry(): JsonObject {
   return (defaults ??= ServerEntrySchema.parse({}));
 }
 
-function withoutDefaults(value: JsonObject, usual: JsonObject): JsonObject {
+/** A copy without what `usual` says anyway. */
+export function withoutDefaults(value: JsonObject, usual: JsonObject): JsonObject {
   const short: JsonObject = {};
   for (const [key, each] of Object.entries(value)) {
     const other = usual[key];

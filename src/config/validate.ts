@@ -36,14 +36,15 @@ export function validate<Schema extends z.ZodType>(
   schema: Schema,
   node: SchemaNode,
 ): Validation<z.output<Schema>> {
-  const { value: cleaned, problems, warnings } = inspect(document, path, value, node);
+  const { value: cleaned, warnings } = inspect(document, path, value, node);
   // A schema is used once or a few times: making code for it takes longer than it saves.
   const parsed = schema.safeParse(cleaned, { jitless: true });
   const described = (parsed.error?.issues ?? []).flatMap((issue) =>
     describeIssue({ document, path, value: cleaned, node }, issue),
   );
-  // zod may fault one value twice, for its type and for its length; and what was dropped as not built is not missing.
-  const faulted = new Set(problems.map((problem) => problem.path));
+  // zod may fault one value twice, for its type and for its length.
+  const problems: Diagnostic[] = [];
+  const faulted = new Set<string>();
   for (const problem of described) {
     if (!faulted.has(problem.path)) problems.push(problem);
     faulted.add(problem.path);

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { AgentSchema, SessionsSchema } from "./agent-config.ts";
 import { HttpSchema } from "./http-config.ts";
-import { notBuilt } from "./not-built.ts";
+import { ClusterSchema } from "./cluster-config.ts";
+import { ContainersSchema, SandboxSchema } from "./sandbox.ts";
 import { ServerEntrySchema, ServerIdSchema } from "./server-spec.ts";
 import { ToolRulesSchema } from "./tool-rules.ts";
 
@@ -16,6 +17,9 @@ export const LimitsSchema = z.strictObject({
   servers: Count.default(50).describe("Servers in all."),
   sessionServers: Count.default(10).describe("Servers that one session may bring."),
   sessionTools: Count.default(100).describe("Tools that one session may bring."),
+  sessionConnections: Count.default(100).describe(
+    'Sessions that may have a connection, and with it a process, of their own at one server with `isolation: "session"`.',
+  ),
   resultBytes: Count.default(10 * 1024 * 1024).describe("A larger result is refused as `too_large`."),
   inlineBytes: Count.default(256 * 1024).describe(
     "Of a larger text an agent gets beginning and end; the whole stays readable as `toolcrib://results/<id>`.",
@@ -42,8 +46,6 @@ const HubToolsSchema = ToolRulesSchema.extend({
     "With more tools than this a session is offered the best of them and three search tools that reach the rest; all if absent.",
   ),
 });
-
-const Anything = z.unknown();
 
 const RoleSchema = z.strictObject({
   servers: z
@@ -76,6 +78,7 @@ const SkillsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("Bring up the MCP servers that skills require, where no server of the config does their job."),
+  sandbox: SandboxSchema.optional().describe("The cage of servers that skills bring; the hub's `sandbox` if absent."),
   gates: z
     .enum(["warn", "hide"])
     .default("warn")
@@ -210,14 +213,11 @@ export const ConfigSchema = z.strictObject({
     .describe(
       "Where state is kept: `sqlite` (in the home), or the address of a PostgreSQL database, which may hold references. `sqlite` if absent; nowhere for a config given in code that does not name it.",
     ),
-  sandbox: z
-    .union([z.literal("none"), notBuilt(Anything, "Sandboxes")])
-    .optional()
-    .describe("The default cage for servers."),
-  cluster: z
-    .union([z.null(), notBuilt(Anything, "Clusters")])
-    .optional()
-    .describe("Several hubs as one."),
+  sandbox: SandboxSchema.optional().describe("The cage of servers that name none; `none` if absent."),
+  containers: ContainersSchema.prefault({}).describe("How containers are run."),
+  cluster: ClusterSchema.optional().describe(
+    "Several hubs as one: the address of a NATS server with JetStream. Needs `store` to be a PostgreSQL database.",
+  ),
 });
 
 export type Config = z.output<typeof ConfigSchema>;

@@ -1,6 +1,6 @@
 /** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
 import { z } from "zod";
-import { notBuilt } from "./not-built.ts";
+import { SandboxSchema, SystemText } from "./sandbox.ts";
 import { ToolRulesSchema } from "./tool-rules.ts";
 
 const Milliseconds = z.int().positive();
@@ -65,18 +65,22 @@ export const ServerIdSchema = z
 /** One entry under `mcpServers`. */
 export const ServerEntrySchema = z.strictObject({
   name: z.string().min(1).optional().describe("Name for people; the id if absent."),
-  command: z.string().min(1).optional().describe("Program of a stdio server."),
+  command: SystemText.min(1).optional().describe("Program of a stdio server."),
   args: z
-    .array(z.string())
+    .array(SystemText)
     .optional()
     .describe("Its arguments. Visible to other users of the machine: no secrets here."),
   env: z
-    .record(z.string(), z.string())
+    .record(SystemText, SystemText)
     .optional()
     .describe("Environment variables for the program, added to a minimal environment. Values may hold references."),
-  cwd: z.string().optional().describe("Working directory of the program; relative to the config file."),
+  cwd: SystemText.optional().describe("Working directory of the program; relative to the config file."),
   url: z.string().min(1).optional().describe("Address of a remote server; https unless it is on loopback."),
   headers: z.record(z.string(), z.string()).optional().describe("HTTP headers. Values may hold references."),
+  allowHttp: z
+    .boolean()
+    .optional()
+    .describe("true reaches it over plain http elsewhere than on loopback: for a network that is all your own."),
   transport: z
     .enum(["stdio", "http", "sse"])
     .optional()
@@ -106,17 +110,23 @@ export const ServerEntrySchema = z.strictObject({
     .default("untrusted")
     .describe("What an untrusted server returns is marked, scanned, and wrapped for agents."),
   isolation: z
-    .union([z.enum(["shared", "user"]), notBuilt(z.literal("session"), "Isolation per session")])
+    .enum(["shared", "user", "session"])
     .default("shared")
-    .describe("Who shares one connection: all sessions, or those of one user with that user's own credentials."),
-  sandbox: z
-    .union([z.literal("none"), notBuilt(z.union([z.string(), z.looseObject({})]), "Sandboxes")])
+    .describe(
+      "Who shares one connection: all sessions, those of one user with that user's own credentials, or nobody: each session has its own.",
+    ),
+  sandbox: SandboxSchema.optional().describe("The cage that the program runs in; the hub's `sandbox` if absent."),
+  skill: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, "the id of a skill")
     .optional()
-    .describe("The cage that the program runs in."),
+    .describe("The skill that brought it, as `skill install` writes it: `skills.sandbox` holds for it."),
   replicas: z
-    .union([z.literal(1), notBuilt(z.int().min(2), "Replicas")])
+    .int()
+    .min(1)
+    .max(100)
     .optional()
-    .describe("How many copies run."),
+    .describe("In a cluster: on how many nodes a stateless program runs at once; 1 if absent."),
   auth: AuthSchema.optional().describe("Credentials for a remote server."),
 });
 
@@ -148,6 +158,13 @@ export interface ServerSpec extends ServerEntry {
   readonly origin: SpecOrigin;
   /** The folder that relative paths of the entry start from. */
   readonly baseDir: string;
+  /**
+   * Of a server that somebody else than the operator describes: its own folder, null if it has none. Its cage lets no
+   * other `cwd` in.
+   */
+  readonly ownFolder?: string | null;
   /** For a role's own server: the id of the hub's server that it takes the place of. */
   readonly replaces?: string;
+  /** Set where `sandbox` is not the entry's own but a default: whose. It is written back nowhere. */
+  readonly sandboxFrom?: "hub" | "skills";
 }

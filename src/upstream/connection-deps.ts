@@ -1,6 +1,7 @@
 /** What a Connection is given from outside; tests give it a clock and wires of their own. */
 import type { Clock } from "../model/clock.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { ContainersConfig } from "../model/sandbox.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
 import type { ClientSide, SessionContext } from "../model/session.ts";
@@ -27,7 +28,7 @@ export interface ConnectionDeps {
   /** Answers servers that ask something while no call is in flight. */
   readonly hubSession: SessionContext;
   /** Who answers instead of the hub's own session, if anybody may. */
-  readonly idleClient?: (server: string, user: string | undefined) => ClientSide | undefined;
+  readonly idleClient?: (server: string, user: string | undefined, session?: string) => ClientSide | undefined;
   /** The client capabilities that a server is told where it cannot be told those of each caller. */
   readonly offers: Readonly<JsonObject>;
   readonly clientVersion: string;
@@ -35,6 +36,8 @@ export interface ConnectionDeps {
   readonly logLevel?: string;
   /** How long a server that has been ready is still listed after it failed for good; 5 minutes by default. */
   readonly graceMs?: number;
+  /** From the wish to end a process to SIGKILL, asked when it is ended; 5 s if absent or undefined. */
+  readonly closeGraceMs?: () => number | undefined;
   /** Gets what children write to stderr. */
   readonly stderr?: StderrLog;
   readonly openWire?: OpenWire;
@@ -42,8 +45,16 @@ export interface ConnectionDeps {
   readonly oauth?: OAuth;
   /** Where remote servers may be; anywhere if absent. */
   readonly reach?: Reach;
+  /** What cages are made with; a spec that wants one is refused if absent. */
+  readonly cages?: { readonly home: string; readonly containers: () => ContainersConfig };
   /** Whose credentials it uses, where each user has a connection of their own. */
   readonly user?: string;
+  /** Whose it is, where each session has a connection of its own. */
+  readonly session?: string;
+  /** The user of that session, whose `secret://user/…` values it gets. */
+  readonly secretsUser?: string;
+  /** How many sessions may have a connection of their own at one server; any number if absent. */
+  readonly mostSeats?: () => number;
 }
 
 /** Makes an unopened wire of the given kind. */

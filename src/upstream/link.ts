@@ -32,19 +32,24 @@ interface LinkRequest {
   readonly signal: AbortSignal;
 }
 
+/** When connecting must be over, all attempts together; getting ready moves it. */
+interface ConnectTime {
+  deadline: number;
+}
+
 /** Resolves references, opens a channel, shakes hands. Leaves nothing open when it rejects. */
 export async function openLink(request: LinkRequest): Promise<Link> {
   const { spec, deps } = request;
   const resolved = await resolveSpec(spec, deps.secrets ?? secretsOf(deps), {
     signal: request.signal,
-    ...(deps.user === undefined ? {} : { user: deps.user }),
+    ...userOf(deps),
   });
   for (const warning of resolved.warnings) request.peerOptions.onWarning?.(warning);
-  if (resolved.url !== undefined) checkRemoteAddress(resolved.url, deps.reach);
+  if (resolved.url !== undefined) checkRemoteAddress(resolved.url, deps.reach, spec.allowHttp);
   const credentials = await credentialsFor(spec, resolved, deps);
-  const deadline = deps.clock.now() + spec.timeout;
+  const time: ConnectTime = { deadline: deps.clock.now() + spec.timeout };
   const attempt = (kind: TransportKind, remembered: Era | undefined): Promise<Link> =>
-    openOn(kind, eraOrder(kind, remembered), resolved, deadline, request, credentials);
+    openOn(kind, eraOrder(kind, remembered), resolved, time, request, credentials);
 
   const key = eraKey(spec);
   const remembered = await deps.eras.get(key);
@@ -53,6 +58,10 @@ export async function openLink(request: LinkRequest): Promise<Link> {
   });
   if (link.agreement.era !== remembered) await deps.eras.set(key, link.agreement.era);
   return link;
+}
+
+function userOf({ user, secretsUser = user }: ConnectionDeps): { user?: string } {
+  return secretsUser === undefined ? {} : { user: secretsUser };
 }
 
 function secretsOf({ env, clock, redactor }: ConnectionDeps): Secrets {
@@ -71,7 +80,8 @@ async function openRemembering(
   } catch (error) {
     // A child that died of the modern probe is a legacy server by now.
     if (kind === "stdio" && remembered === "modern" && isExit(error)) return attempt(kind, "legacy");
-    if (kind !== "http" || spec.transport !== undefined || !suggestsSse(error)) throw error;
+    // A container is opened as what its entry says.
+    if (kind !== "http" || spec.url === undefined || spec.transport !== undefined || !suggestsSse(error)) throw error;
     try {
       return await attempt("sse", undefined);
     } catch (sseError) {
@@ -81,20 +91,26 @@ async function openRemembering(
 }
 
 export function firstTransport(spec: ServerSpec): TransportKind {
-  return spec.transport ?? (spec.url === undefined ? "stdio" : "http");
+  if (spec.transport !== undefined) return spec.transport;
+  const servesHttp = typeof spec.sandbox === "object" && spec.sandbox.port !== undefined;
+  return spec.url === undefined && !servesHttp ? "stdio" : "http";
 }
 
 async function openOn(
   kind: TransportKind,
   order: readonly Era[],
   resolved: ResolvedSpec,
-  deadline: number,
+  time: ConnectTime,
   { spec, deps, peerOptions, signal }: LinkRequest,
   credentials: WireCredentials | undefined,
 ): Promise<Link> {
   const wire = (deps.openWire ?? openWire)(kind, spec, resolved, deps, credentials);
   const peer = new Peer(wire, peerOptions);
   try {
+    const begun = deps.clock.now();
+    if (wire.makeReady !== undefined) await wire.makeReady(signal);
+    time.deadline += deps.clock.now() - begun;
+    const { deadline } = time;
     await openInTime(wire, deadline, deps, signal);
     const offer: ClientOffer = {
       clientInfo: { name: "toolcrib", version: deps.clientVersion },

@@ -15,13 +15,16 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "restart",
   "origin",
   "replaces",
+  "sandboxFrom",
+  "replicas",
 ]);
 
 /** Whether a link made for one of them serves the other as well. */
 export function sameLink(one: ServerSpec, other: ServerSpec): boolean {
-  return linkPart(one) === linkPart(other);
+  return canonicalJson(linkPart(one)) === canonicalJson(linkPart(other));
 }
 
-function linkPart(spec: ServerSpec): string {
-  return canonicalJson(Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.has(name))));
+/** What a link is made from. */
+export function linkPart(spec: ServerSpec): Partial<ServerSpec> {
+  return Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.has(name)));
 }

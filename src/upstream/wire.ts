@@ -22,6 +22,11 @@ export interface WireEvents {
 export interface Wire {
   readonly transport: TransportKind;
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void;
+  /**
+   * What takes long and is needed once, such as making an image; called before `open()` and not part of the time that
+   * connecting may take. It has a bound of its own.
+   */
+  makeReady?(signal: AbortSignal): Promise<void>;
   /** Opens the channel. Rejects with a ToolcribError that says what a person can do. */
   open(signal: AbortSignal): Promise<void>;
   /**

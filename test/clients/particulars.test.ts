@@ -38,10 +38,13 @@ describe("forms of single clients", () => {
     expect(own?.projectKey).toBe("C:/work/engine");
   });
 
-  it("[skill-14a] VS Code: each input is told of once and by name, a sandboxed server is left out", () => {
+  it("[skill-14a] VS Code: each input is told of once and by name, a sandbox becomes a cage", () => {
     const of = client("vscode");
     const { problems } = readUser("vscode", fixtureDocument(of));
     expect(problems[0]?.message).toContain('"api-key"');
+    const sandbox = { filesystem: { allowWrite: ["/a", "/b/"], denyWrite: ["/b/c"] } };
+    const { servers } = readUser("vscode", { servers: { one: { command: "a", sandboxEnabled: true, sandbox } } });
+    expect(servers["one"]).toEqual({ command: "a", sandbox: { kind: "bubblewrap", write: ["/a"] } });
     const twice = { type: "stdio", command: "a", args: ["${input:key}", "${input:key}", "${input:other}"] };
     const { problems: told } = readUser("vscode", { servers: { one: twice, two: twice } });
     expect(told.map(({ message }) => /"(.*)"/.exec(message)?.[1])).toEqual(["key", "other"]);

@@ -34,6 +34,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, JsonObject>>>> =
   vscode: {
     search: { url: "https://search.example.test/mcp", headers: { "X-Api-Key": "${input:api-key}" } },
     fetch: { type: "stdio", command: "uvx", args: ["mcp-server-fetch"], env: { HTTPS_PROXY: "${HTTPS_PROXY}" } },
+    caged: { command: "npx", args: ["-y", "untrusted-thing"], sandbox: { kind: "bubblewrap" } },
   },
   windsurf: {
     deploy: {

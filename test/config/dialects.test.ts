@@ -174,10 +174,25 @@ describe("[spine-05b] VS Code", () => {
     expect([dialect, servers.map(({ id }) => id)]).toEqual(["vscode", ["memory"]]);
   });
 
-  it("refuses to run uncaged what is to be caged", () => {
-    const { servers, problems } = readValue({ servers: { a: { command: "x", sandboxEnabled: true } } });
-    expect(codes(problems)).toEqual(["not_built servers.a.sandboxEnabled"]);
-    expect(servers).toEqual([]);
+  it("[cage-01a] cages what VS Code cages, and never more widely", () => {
+    const sandbox = {
+      filesystem: {
+        allowWrite: ["${workspaceFolder}/out", "${userHome}/*", "/srv/data"],
+        denyRead: ["/srv/data/private"],
+      },
+      network: { allowedDomains: ["api.example.test"] },
+    };
+    const caged = { command: "x", sandboxEnabled: true, sandbox };
+    const { servers, problems, warnings } = readValue({
+      servers: { a: caged, b: { ...caged, sandboxEnabled: false } },
+    });
+    expect(problems).toEqual([]);
+    expect(servers.map((spec) => spec.sandbox)).toEqual([
+      { kind: "bubblewrap", network: "none", write: [expect.stringMatching(/^\/.*\/out$/)] },
+      undefined,
+    ]);
+    expect(codes(warnings)).toEqual(["adapted servers.a.sandboxEnabled"]);
+    expect(warnings[0]?.message).toMatch(/single domains cannot be allowed/);
   });
 });
 
@@ -268,7 +283,7 @@ describe("[spine-05d] OpenClaw", () => {
   it("takes logins, and refuses certificates, which are not built", () => {
     const servers = { a: { url: "https://h", auth: "oauth" }, b: { url: "https://h", clientCert: "/c" } };
     const read = readValue({ mcp: { servers } }, "/x/openclaw.json");
-    expect(codes(read.problems)).toEqual(["not_built mcp.servers.b.clientCert"]);
+    expect(codes(read.problems)).toEqual(["not_supported mcp.servers.b.clientCert"]);
     expect(read.servers[0]?.auth).toEqual({ type: "oauth" });
   });
 });

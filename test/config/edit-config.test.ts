@@ -117,7 +117,9 @@ describe("[spine-19c] editing a config file", () => {
     await expect(removeServer(file, "aa")).rejects.toMatchObject({ code: "not_found", hint: 'Did you mean "a"?' });
     await expect(addServer(file, "-", { command: "y" })).rejects.toMatchObject({ code: "invalid_arguments" });
     await expect(addServer(file, "c", {})).rejects.toThrow(/neither command nor url/);
-    await expect(addServer(file, "c", { command: "x", isolation: "session" })).rejects.toThrow(/not built/);
+    await expect(addServer(file, "c", { command: "x", isolation: "user", replicas: 2 })).rejects.toThrow(
+      /only a shared/,
+    );
     expect(read(file)).toBe(TEXT);
     await addServer(file, "a", { command: "y" }, { replace: true });
     expect(read(file)).toBe(TEXT.replace('{ "command": "x" }', '{ "command": "y" }'));

@@ -70,7 +70,7 @@ describe("imports", () => {
       "missing_import import[0]",
       "syntax ",
       "wrong_value mcpServers.bad.command",
-      "not_built mcpServers.old.sandbox",
+      "wrong_value mcpServers.old.sandbox",
       "missing_import import[4]",
     ]);
     const broken = warnings.filter(({ code }) => code === "syntax").map(({ file: at }) => at);

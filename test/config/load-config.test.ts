@@ -156,7 +156,7 @@ describe("errors", () => {
     const place = new Workplace();
     const file = place.write("toolcrib.json", { mcpServers: { a: {} }, cluster: {} });
     const problems = await place.problems({ file, env: { TOOLCRIB_LIMITS_SERVERS: "x" } });
-    expect(codes(problems)).toEqual(["not_built cluster", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
+    expect(codes(problems)).toEqual(["wrong_value cluster.url", "wrong_value TOOLCRIB_LIMITS_SERVERS"]);
   });
 
   it("refuse more servers than the limit", async () => {
@@ -220,35 +220,21 @@ describe("unknown keys", () => {
   });
 });
 
-describe("keys that are not built", () => {
+describe("settings that cannot hold", () => {
   it("[spine-04d] are refused by name, wherever they stand", async () => {
     const place = new Workplace();
-    const entry = {
-      url: "https://h",
-      isolation: "session",
-      sandbox: { type: "bubblewrap" },
-      replicas: 3,
-    };
-    const config = {
-      mcpServers: { a: entry },
-      sandbox: "docker",
-      cluster: {},
-    };
+    const entry = { url: "https://h", isolation: "room", sandbox: { kind: "jail" }, replicas: 0 };
+    const config = { mcpServers: { a: entry }, sandbox: "docker", cluster: {} };
     const problems = await place.problems({ file: place.write("toolcrib.json", config) });
-    expect(
-      problems.every(({ code, message }) => code === "not_built" && message.includes("is not built in this version")),
-    ).toBe(true);
-    expect(problems.map(({ path }) => path)).toEqual([
-      "mcpServers.a.isolation",
-      "mcpServers.a.sandbox",
-      "mcpServers.a.replicas",
-      "sandbox",
-      "cluster",
+    expect(codes(problems)).toEqual([
+      "wrong_value mcpServers.a.isolation",
+      "wrong_value mcpServers.a.sandbox.kind",
+      "wrong_value mcpServers.a.replicas",
+      "wrong_value sandbox",
+      "wrong_value cluster.url",
     ]);
-    expect(problems.find(({ path }) => path.endsWith("isolation"))).toMatchObject({
-      message: '"session" is not built in this version: Isolation per session',
-      hint: 'allowed is "shared" or "user"',
-    });
+    expect(problems[0]?.message).toBe('found "room"; allowed is "shared", "user" or "session"');
+    expect(problems[3]?.message).toBe('found "docker"; allowed is "none", "bubblewrap" or "container" or an object');
   });
 
   it("[oper-01a] a store is sqlite, or an address, which may hold references", async () => {
@@ -280,7 +266,7 @@ describe("keys that are not built", () => {
   it("are refused in an entry of the Claude shape as well", async () => {
     const place = new Workplace();
     const file = place.write("any.json", { mcpServers: { a: { command: "x", sandbox: "docker" } } });
-    expect(codes(await place.problems({ file }))).toEqual(["not_built mcpServers.a.sandbox"]);
+    expect(codes(await place.problems({ file }))).toEqual(["wrong_value mcpServers.a.sandbox"]);
   });
 });
 

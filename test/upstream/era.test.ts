@@ -103,6 +103,28 @@ describe("stdio", () => {
     expect(asked).toEqual([["server/discover"], ["initialize", "notifications/initialized"]]);
   });
 
+  it("gives the new process time too if getting ready took long", async () => {
+    const eras = new InMemoryEras();
+    await eras.set(eraKey(specOf(STDIO)), "modern");
+    const dying: Handlers = { "server/discover": (_params, { wire }) => wire.lose("exited with code 1") };
+    let opened = 0;
+    const { connection, clock } = bench(STDIO, {
+      eras,
+      openWire: (kind) => {
+        const wire = new FakeWire(kind, opened++ === 0 ? dying : legacyHandlers());
+        const open = async (signal: AbortSignal): Promise<void> => {
+          await clock.advance(1);
+          signal.throwIfAborted();
+        };
+        const makeReady = (): Promise<void> => (opened === 1 ? clock.advance(3_600_000) : Promise.resolve());
+        return Object.assign(wire, { open, makeReady });
+      },
+    });
+    await connection.connect();
+    expect(connection.info().lastError).toBeNull();
+    expect(opened).toBe(2);
+  });
+
   it("remembers nothing of a server that exits", async () => {
     const dying: Handlers = { initialize: (_params, { wire }) => wire.lose("exited with code 3") };
     const { connection, era } = await connect({ ...STDIO, restart: false }, [dying]);

@@ -69,7 +69,7 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   if (sslVerify === false)
     reader.warn([...at, "sslVerify"], "not_read", "certificates are always checked; sslVerify is not read");
   if (clientCert !== undefined || clientKey !== undefined) {
-    reader.refuse([...at, "clientCert"], "not_built", "clientCert is not built in this version: Client certificates");
+    reader.refuse([...at, "clientCert"], "not_supported", "client certificates are not supported");
     return undefined;
   }
   if (isJsonObject(toolFilter)) {

@@ -21,6 +21,7 @@ const EXPANDED = [
   "httpUrl",
   "headers",
   "transport",
+  "sandbox",
 ];
 
 /** Replaces variables in the keys of an entry that programs expand; the rest stays as it is. */

@@ -1,4 +1,5 @@
 /** VS Code: `servers` and `inputs` of an mcp.json, or the same under `mcp` in a settings.json. */
+import { vscodeCage } from "../../clients/vscode-cage.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ConfigPath } from "../config-path.ts";
 import { workspaceOf } from "./claude.ts";
@@ -27,12 +28,12 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   if (envFile !== undefined) {
     reader.warn([...at, "envFile"], "not_read", "envFile is not read", "name the variables in env, with references");
   }
-  // Dropping it would start uncaged what its owner wanted caged.
   if (sandboxEnabled === true) {
-    reader.refuse([...at, "sandboxEnabled"], "not_built", "sandboxEnabled is not built in this version: Sandboxes");
-    return undefined;
+    const { sandbox: cage, narrower } = vscodeCage(sandbox);
+    entry["sandbox"] = cage;
+    const message = `the sandbox becomes bubblewrap here: ${narrower.join("; ")}`;
+    reader.warn([...at, "sandboxEnabled"], "adapted", message);
   }
-  if (sandbox !== undefined) reader.warn([...at, "sandbox"], "not_read", "sandbox is not read");
   // VS Code tries Streamable HTTP and then SSE for it, which is what no transport means here.
   if (entry["type"] === "http") delete entry["type"];
   if (typeof entry["command"] === "string" && entry["cwd"] === undefined) entry["cwd"] = workspaceOf(reader.baseDir);

@@ -3,10 +3,12 @@ import type { ChildProcess } from "node:child_process";
 import { groupLives, signalGroup } from "./process-group.ts";
 
 export interface EndOptions {
-  /** From the first request to end until SIGKILL. */
-  readonly graceMs: number;
+  /** From the first request to end until SIGKILL; asked again meanwhile, because there may come to be no time left. */
+  readonly graceMs: number | (() => number);
   /** Of that, how long a closed stdin may take to be noticed before SIGTERM; 0 for a child that is beyond asking. */
   readonly stdinMs: number;
+  /** What is tried before SIGTERM, for a child that is only the launcher of what is to end. Never rejects. */
+  readonly ask?: (() => Promise<void>) | undefined;
 }
 
 const POLL_MS = 15;
@@ -23,27 +25,36 @@ export async function endChild(child: ChildProcess, options: EndOptions): Promis
   // Once the group was seen empty its id may pass to a stranger: no signal is sent after that.
   if (isGone()) return true;
   child.stdin?.end();
-  if (options.stdinMs > 0 && (await waitUntil(isGone, options.stdinMs, child))) return true;
+  const begun = performance.now();
+  const { graceMs, stdinMs } = options;
+  const left = (): number => (typeof graceMs === "number" ? graceMs : graceMs()) - (performance.now() - begun);
+  const stdinLeft = (): number => Math.min(left(), stdinMs - (performance.now() - begun));
+  if (stdinMs > 0 && (await waitUntil(isGone, stdinLeft, child))) return true;
+  if (options.ask !== undefined) {
+    let isOver = false;
+    void options.ask().then(() => (isOver = true));
+    await waitUntil(() => isOver || isGone(), left, child);
+    if (isGone()) return true;
+  }
   signalGroup(pgid, "SIGTERM");
-  if (await waitUntil(isGone, options.graceMs - options.stdinMs, child)) return true;
+  if (await waitUntil(isGone, left, child)) return true;
   signalGroup(pgid, "SIGKILL");
-  return waitUntil(isGone, KILL_WAIT_MS, child);
+  const killed = performance.now();
+  return waitUntil(isGone, () => KILL_WAIT_MS - (performance.now() - killed), child);
 }
 
-/** Its timers keep the process alive on purpose: `await close()` must come back. */
-function waitUntil(isTrue: () => boolean, ms: number, child: ChildProcess): Promise<boolean> {
+/** Its timer keeps the process alive on purpose: `await close()` must come back. */
+function waitUntil(isTrue: () => boolean, leftMs: () => number, child: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
-    const finish = (outcome: boolean): void => {
+    const check = (): void => {
+      const outcome = isTrue();
+      if (!outcome && leftMs() > 0) return;
       clearInterval(poll);
-      clearTimeout(limit);
       child.off("exit", check);
       resolve(outcome);
     };
-    const check = (): void => {
-      if (isTrue()) finish(true);
-    };
     const poll = setInterval(check, POLL_MS);
-    const limit = setTimeout(() => finish(isTrue()), Math.max(ms, 0));
     child.on("exit", check);
+    check();
   });
 }

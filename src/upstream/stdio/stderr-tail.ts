@@ -6,6 +6,8 @@ const MAX_LINES = 20;
 // oxlint-disable-next-line no-control-regex -- control characters are what it is there to remove
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
+const ERROR = /^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*:/;
+
 export class StderrTail {
   readonly #maxLines: number;
   #parts: Buffer[] = [];
@@ -31,11 +33,14 @@ export class StderrTail {
     const lines = (this.#parts[0] ?? Buffer.alloc(0)).toString("utf8").split(/\r?\n/);
     // The first line has lost its beginning.
     if (this.#cut && lines.length > 1) lines.shift();
-    return lines
+    const kept = lines
       .map((line) => stripVTControlCharacters(line).replace(CONTROL, "").trimEnd())
       .filter((line) => line !== "")
-      .slice(-Math.min(maxLines, this.#maxLines))
-      .join("\n");
+      .slice(-this.#maxLines);
+    const last = kept.slice(-maxLines);
+    // Before its stack a program says what went wrong; without that line the stack tells little.
+    const error = kept.slice(0, kept.length - last.length).findLast((line) => ERROR.test(line));
+    return [...(error === undefined || last.some((line) => ERROR.test(line)) ? [] : [error]), ...last].join("\n");
   }
 
   #compact(): void {

@@ -1,0 +1,64 @@
+/** What bubblewrap and its launchers say when they fail, in words a person can act on. */
+import { ToolcribError } from "../../model/errors.ts";
+import type { CageSettings, RunEnd } from "./cage.ts";
+
+export const OTHER_CAGE = 'Or use the sandbox "container", or "none" for a program that you trust.';
+
+/** What is no fault of the cage is left to the program's own words. */
+export function explainEnd(end: RunEnd, settings: CageSettings, wasOutOfMemory: boolean): ToolcribError | undefined {
+  if (wasOutOfMemory) {
+    const message = `was ended because it wanted more memory than its sandbox gives it (${settings.memory} bytes)`;
+    return new ToolcribError("server_unavailable", message, {
+      hint: "Raise `sandbox.memory`.",
+      details: { ...exit(end) },
+    });
+  }
+  const isRunning = end.exitCode === null && end.signal === null;
+  if (end.heard || end.exitCode === 0 || isRunning) return undefined;
+  const line = /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
+    end.stderr,
+  )?.[0];
+  if (line !== undefined) return cageFailure(line, end);
+  return new ToolcribError("server_unavailable", programEnd(end), {
+    hint:
+      "In its sandbox it sees only the system, its `cwd` and the paths that `sandbox` names, and has a network only " +
+      'with `"network": "host"`. Does it need more?',
+    details: { ...exit(end) },
+  });
+}
+
+function cageFailure(line: string, end: RunEnd): ToolcribError {
+  const execFailed = /^bwrap: execvp (.+): No such file or directory$/.exec(line);
+  if (execFailed !== null) {
+    return invalid(
+      `the program ${execFailed[1]} cannot be started in its sandbox: it or the program that its first line names is not in there`,
+      "Name the folders that it needs in `sandbox.read`.",
+      end,
+    );
+  }
+  if (/namespace|uid map|gid map|setting up uid|Operation not permitted|Permission denied.*uid_map/i.test(line)) {
+    return invalid(
+      `bubblewrap may not make a sandbox on this machine: ${line}`,
+      "User namespaces must be allowed: sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, on Ubuntu " +
+        `kernel.apparmor_restrict_unprivileged_userns=0 or a profile for bwrap. ${OTHER_CAGE}`,
+      end,
+    );
+  }
+  if (/Unknown option/.test(line)) {
+    return invalid(`bubblewrap is too old: ${line}`, `Version 0.5 or later is needed. ${OTHER_CAGE}`, end);
+  }
+  return invalid(`the sandbox could not be made: ${line}`, OTHER_CAGE, end);
+}
+
+function programEnd(end: RunEnd): string {
+  const reason = end.signal === null ? `exited with code ${end.exitCode}` : `was killed by ${end.signal}`;
+  return end.stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${end.stderr}`;
+}
+
+function invalid(message: string, hint: string, end: RunEnd): ToolcribError {
+  return new ToolcribError("invalid_config", message, { hint, details: { sent: false, ...exit(end) } });
+}
+
+function exit({ exitCode, signal }: RunEnd): { exitCode: number | null; signalCode: NodeJS.Signals | null } {
+  return { exitCode, signalCode: signal };
+}

@@ -1,0 +1,132 @@
+/** The bubblewrap cage: namespaces of its own, a read-only system, and only the paths that were named. */
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { startFailure } from "../stdio/start-failures.ts";
+import { explainEnd } from "./bubblewrap-failures.ts";
+import type { Cage, CageDeps, CagedLaunch, CagedProgram, CageSettings } from "./cage.ts";
+import { cageEnvironment } from "./cage-environment.ts";
+import { findBubblewrap } from "./find-bubblewrap.ts";
+import { isWithin, realPath } from "./find-program.ts";
+import { type LimitMeans, limitMeans, planLimits } from "./limits.ts";
+import { inheritedDescriptors } from "./inherited-descriptors.ts";
+import { checkedMounts, namedPaths } from "./named-mounts.ts";
+import { refuseNul } from "./no-nul.ts";
+import { programMounts } from "./program-mounts.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
+import { CAGE_HOME, madeFiles, namespaceOptions, systemMounts } from "./system-mounts.ts";
+
+/** /tmp, the home and shared memory are kept in memory; each may grow to this, or to `memory`. */
+const SCRATCH_BYTES = 1024 ** 3;
+/** 0 to 2 are the program's own. */
+const OPTIONS_FD = 3;
+/** How long a program may take to end after SIGTERM; the caller's own patience may be shorter. */
+const STOP_MS = 3000;
+
+export interface BubblewrapHost {
+  readonly platform: NodeJS.Platform;
+  readonly means: (env: NodeJS.ProcessEnv) => LimitMeans;
+}
+
+const THIS_HOST: BubblewrapHost = { platform: process.platform, means: limitMeans };
+
+export function bubblewrapCage(settings: CageSettings, deps: CageDeps, host: BubblewrapHost = THIS_HOST): Cage {
+  return {
+    prepare: (program) => prepare(program, settings, deps, host),
+  };
+}
+
+async function prepare(
+  program: CagedProgram,
+  settings: CageSettings,
+  deps: CageDeps,
+  { platform, means }: BubblewrapHost,
+): Promise<CagedLaunch> {
+  refuseNul(program);
+  const { program: bubblewrap, sizes } = await findBubblewrap(deps.env, platform);
+  const { command, args, env, cwd } = program;
+  const named = namedPaths(settings, program);
+  const found = programMounts(command, { path: env["PATH"], cwd, writable: settings.write.map(realPath) });
+  if (found === undefined) throw startFailure(Object.assign(new Error("not found"), { code: "ENOENT" }), command);
+
+  // What lies in a named path is there already, and stays as that was named.
+  const implied = found.mounts.filter(
+    (path) => !isWithin(path, "/usr") && !named.some((each) => isWithin(path, each.path)),
+  );
+  named.push(...implied.map((path) => ({ path, key: "`command`", writable: false })));
+  const mounts = checkedMounts(
+    named.filter(({ key, path }) => key !== "`cwd`" || !isWithin(path, "/usr")),
+    deps.home,
+  );
+  const filter = systemCallFilter();
+  const files = madeFiles(settings.network);
+  const seen = mounts.map(({ path }) => path);
+  const pipes = [...files.map(({ text }) => Buffer.from(text)), ...(filter === undefined ? [] : [filter])];
+  const options = [
+    ...namespaceOptions(settings.network),
+    ...systemMounts(settings.network, sizes ? Math.min(settings.memory ?? SCRATCH_BYTES, SCRATCH_BYTES) : undefined),
+    ...files.flatMap(({ path }, index) => ["--ro-bind-data", String(OPTIONS_FD + 1 + index), path]),
+    ...mounts.flatMap(({ path, source, writable }) => [writable ? "--bind" : "--ro-bind", source, path]),
+    ...hiddenHome(deps.home),
+    // Last, because what is mounted needs places to be mounted at.
+    ...["--remount-ro", "/"],
+    ...["--chdir", cwd ?? CAGE_HOME],
+    ...Object.entries(cageEnvironment(env, deps.env, seen)).flatMap(([name, value]) => ["--setenv", name, value]),
+    ...(filter === undefined ? [] : ["--seccomp", String(OPTIONS_FD + pipes.length)]),
+  ];
+  const limits = planLimits(settings, means(deps.env));
+  // Through a pipe, because the environment holds secrets and a command line is for all to read.
+  const words = [
+    ...limits.before,
+    bubblewrap,
+    "--args",
+    String(OPTIONS_FD),
+    "--",
+    ...limits.inside,
+    found.path,
+    ...args,
+  ];
+  const [launcher = bubblewrap, ...launcherArgs] = words;
+  return {
+    command: launcher,
+    args: launcherArgs,
+    env: { PATH: "/usr/bin:/bin", ...limits.env },
+    cwd: "/",
+    fds: [Buffer.from(options.map((option) => `${option}\0`).join("")), ...pipes],
+    withheld: inheritedDescriptors(),
+    explain: (end) => explainEnd(end, settings, limits.group?.wasOutOfMemory() ?? false),
+    stop: endInside,
+    cleanUp: async () => limits.group?.remove(),
+  };
+}
+
+/** A home that lies in the system would be seen with it. */
+function hiddenHome(home: string): string[] {
+  return isWithin(realPath(home), "/usr") || isWithin(realPath(home), "/nix/store") ? ["--tmpfs", realPath(home)] : [];
+}
+
+/**
+ * SIGTERM to the group would end bubblewrap itself, and with it the program before it can put anything in order. So
+ * the program is asked alone: bubblewrap's first process inside passes no signals on.
+ */
+async function endInside(pid: number): Promise<void> {
+  const [first] = childrenOf(pid);
+  const asked = first === undefined ? [] : childrenOf(first);
+  for (const each of asked) {
+    try {
+      process.kill(each, "SIGTERM");
+    } catch {
+      // Gone already.
+    }
+  }
+  const until = performance.now() + STOP_MS;
+  while (asked.length > 0 && childrenOf(pid).length > 0 && performance.now() < until) await delay(15);
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+    return text === "" ? [] : text.split(" ").map(Number);
+  } catch {
+    return [];
+  }
+}
