@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * Programs that tests use and npm does not bring: a browser and PostgreSQL. They are installed where that needs nobody's
- * permission, on a Debian as root. Anywhere else the tests that need them say why they are skipped.
+ * Programs that tests use and npm does not bring: a browser, PostgreSQL, NATS, bubblewrap and podman. They are installed
+ * where that needs nobody's permission, on a Debian as root. Anywhere else the tests that need them say why they are
+ * skipped.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -17,6 +18,12 @@ const PROGRAMS = [
     packages: ["chromium", "fonts-liberation"],
   },
   { found: ["/usr/lib/postgresql"], packages: ["postgresql"] },
+  { found: ["/usr/sbin/nats-server", "/usr/bin/nats-server", "/usr/local/bin/nats-server"], packages: ["nats-server"] },
+  { found: ["/usr/bin/bwrap"], packages: ["bubblewrap"] },
+  // With what publishes ports; the rest of what podman recommends is for users other than root.
+  { found: ["/usr/bin/podman"], packages: ["podman", "containernetworking-plugins", "iptables"] },
+  // podman itself is content with crun, which needs more of the machine.
+  { found: ["/usr/sbin/runc", "/usr/bin/runc"], packages: ["runc"] },
 ];
 
 /**
@@ -31,7 +38,9 @@ const thisMachine = {
   exists: existsSync,
   mayInstall: () => process.getuid?.() === 0 && existsSync("/usr/bin/apt-get"),
   run([command = "", ...args], timeout) {
-    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+    // dpkg refuses to work without the programs in these folders, which are not on everybody's path.
+    const path = `${process.env["PATH"] ?? "/usr/bin:/bin"}:/usr/local/sbin:/usr/sbin:/sbin`;
+    const env = { ...process.env, PATH: path, DEBIAN_FRONTEND: "noninteractive" };
     const { status, error, stderr } = spawnSync(command, args, { env, timeout, encoding: "utf8", maxBuffer: 64 << 20 });
     if (status === 0) return undefined;
     return error?.message ?? stderr.trim().split("\n").at(-1) ?? `exit code ${status}`;
@@ -63,5 +72,8 @@ export function installSystemPackages({ say, machine = thisMachine }) {
 /** Whether a run of these tests needs them: all tests, or some that are named so. @param {readonly string[]} args */
 export function needsSystemPackages(args) {
   const files = args.filter((arg) => !arg.startsWith("-"));
-  return files.length === 0 || files.some((file) => /store|postgres|page|web|browser/.test(file));
+  return (
+    files.length === 0 ||
+    files.some((file) => /store|postgres|page|web|browser|cages|container|cluster|nats|doctor/.test(file))
+  );
 }

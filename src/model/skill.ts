@@ -1,5 +1,6 @@
 /** Skills: folders with a SKILL.md, whatever dialect it was written in. */
 import type { JsonObject } from "./json.ts";
+import type { CageEntry } from "./sandbox.ts";
 
 export type SkillDialect = "agent-skills" | "claude-code" | "openclaw";
 
@@ -80,6 +81,16 @@ export interface ServerTemplate {
   readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly transport?: "stdio" | "http" | "sse";
+  /** The image that it runs in and whose own program is started; only where that was chosen. */
+  readonly container?: ContainerTemplate;
+}
+
+/** An image of a skill, and what the operator allows servers of skills. */
+export interface ContainerTemplate extends Partial<
+  Pick<CageEntry, "network" | "memory" | "cpus" | "pids" | "timeout">
+> {
+  readonly image: string;
+  readonly port?: number;
 }
 
 /** An MCP server that a skill needs. */
@@ -90,7 +101,7 @@ export interface RequiredServer {
   /** Absent where only a name is given that nobody knows. */
   readonly template?: ServerTemplate;
   readonly parameters: readonly ServerParameter[];
-  /** Kept and shown; run by a version with containers. */
+  /** An image of it, which is used where containers can be run. */
   readonly docker?: { readonly image: string; readonly port?: number };
   /** The template comes from the table of well-known servers. */
   readonly wellKnown?: true;

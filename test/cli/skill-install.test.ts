@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { loadConfig } from "../../src/config/load-config.ts";
 import { isAlive } from "../../src/files/is-alive.ts";
 import { filesServer, memoryServer, put, treeOf, writeSkill } from "../hub/install/skills.ts";
 import { SKILL_TEXT, tgzOf, zipOf } from "../skills/fetch/archives.ts";
@@ -170,6 +171,27 @@ describe("with --with-mcp", () => {
 
     const list = await run(place, ["list", "--json"]);
     expect(list.stdout).toContain('"skill-notes"');
+  });
+
+  it("[cage-01a] servers of skills are in the cage for skills, from the first start on and after it was changed", async () => {
+    const place = furnished();
+    writeSkill(place.dir, "notes", [filesServer()]);
+    const file = join(place.toolcribHome, "toolcrib.json");
+    const args = ["install", "notes", ...withMcp, "--client", "cursor", "--json"];
+    put(file, JSON.stringify({ sandbox: "none", skills: { sandbox: "bubblewrap" } }));
+    // No bubblewrap is on this PATH.
+    const refused = await run(place, args);
+    expect(refused.json<Failure>().error.message).toContain("bubblewrap is not installed");
+    expect(JSON.parse(readFileSync(file, "utf8"))).not.toHaveProperty("mcpServers");
+
+    put(file, JSON.stringify({ sandbox: "none" }));
+    expect((await run(place, args)).code).toBe(0);
+    const config = JSON.parse(readFileSync(file, "utf8"));
+    expect(config.mcpServers.files).toMatchObject({ skill: "skill-notes" });
+    expect(config.mcpServers.files).not.toHaveProperty("sandbox");
+    const changed = { ...config, skills: { sandbox: { pids: 30 } } };
+    const { servers } = await loadConfig({ config: changed, env: {}, cwd: place.dir, home: place.toolcribHome });
+    expect(servers).toMatchObject([{ id: "files", sandbox: { pids: 30 }, sandboxFrom: "skills" }]);
   });
 
   it("[skill-11b] takes the server's name before a value, warns of a secret in the arguments, and uses the keychain", async () => {

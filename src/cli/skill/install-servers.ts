@@ -30,8 +30,14 @@ export async function approveServers(
 }
 
 function serverText({ id, entry }: Pick<CheckedEntry, "id" | "entry">): string {
-  const { env = {}, headers = {}, cwd, url } = entry;
-  const first = entry.command === undefined ? `is reached at ${url ?? ""}` : `is started with: ${startedText(entry)}`;
+  const { env = {}, headers = {}, cwd, url, command, sandbox } = entry;
+  const image = typeof sandbox === "object" ? sandbox.image : undefined;
+  const first =
+    command !== undefined
+      ? `is started with: ${startedText(entry)}`
+      : url === undefined && image !== undefined
+        ? `runs in a container of the image ${image}`
+        : `is reached at ${url ?? ""}`;
   const lines = [
     `The server ${id} ${first}`,
     ...(cwd === undefined ? [] : [`  in the folder ${cwd}`]),

@@ -43,16 +43,16 @@ function writtenFor(client: AgentClient, spec: ServerSpec, configFile: string, e
   return gatewayCommand({ server: spec.id, configFile, env });
 }
 
-/** undefined for what only Toolcrib can do: resolve references, log in, find a folder from the place of the config. */
+/** undefined for what only Toolcrib can do: resolve references, log in, make a cage, find a folder from the place of the config. */
 function directly(spec: ServerSpec): WrittenServer | undefined {
-  const { command, args = [], env, cwd, url, headers, transport, auth } = spec;
+  const { command, args = [], env, cwd, url, headers, transport, auth, sandbox = "none" } = spec;
   if (auth !== undefined || specStrings(spec).some(({ text }) => holdsReference(text) || text.includes("$${"))) {
     return undefined;
   }
   if (url !== undefined) {
     return { url, transport: transport === "sse" ? "sse" : "http", ...(headers === undefined ? {} : { headers }) };
   }
-  if (command === undefined || cwd !== undefined) return undefined;
+  if (command === undefined || cwd !== undefined || sandbox !== "none") return undefined;
   return { command, args, ...(env === undefined ? {} : { env }) };
 }
 

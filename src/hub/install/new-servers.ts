@@ -1,5 +1,7 @@
 /** From the servers that are missing and their values to entries of the config, each server once. */
 import type { ServerEntryInput, ServerSpec } from "../../model/server-spec.ts";
+import type { Skill } from "../../model/skill.ts";
+import { skillId } from "../../skills/registry/skill-id.ts";
 import { entryOf, sameServer } from "../../skills/servers/resolve.ts";
 import { type InstallPlace, variablesFor } from "./install-place.ts";
 import type { Installed } from "./installed-file.ts";
@@ -35,7 +37,7 @@ export function resolveServers(
       continue;
     }
     const home = skillHome(place.home, planned.skill);
-    const entry = entryOf(planned.server, valuesOf(planned), variablesFor(place, home));
+    const entry = ofSkill(entryOf(planned.server, valuesOf(planned), variablesFor(place, home)), planned.skill);
     // Two skills may ask for the same thing in other words.
     const same =
       place.config.servers.find((spec) => sameServer(entryOfSpec(spec), entry))?.id ??
@@ -47,8 +49,13 @@ export function resolveServers(
   return { added, ids };
 }
 
-function entryOfSpec({ command, args, env, cwd, url, headers, auth }: ServerSpec): ServerEntryInput {
-  return { command, args, env, cwd, url, headers, auth };
+/** Written down in the entry itself, because it decides about the cage from the first start on, and in every copy. */
+function ofSkill(entry: ServerEntryInput, { name, dialect }: Skill): ServerEntryInput {
+  return entry.url === undefined ? { ...entry, skill: skillId(name, dialect) } : entry;
+}
+
+function entryOfSpec({ command, args, env, cwd, url, headers, auth, sandbox }: ServerSpec): ServerEntryInput {
+  return { command, args, env, cwd, url, headers, auth, sandbox };
 }
 
 /** As it stands inside a JSON string: backslashes are doubled there. */

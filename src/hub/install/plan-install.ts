@@ -7,6 +7,7 @@ import { isMet, missingNeeds } from "../../skills/needs/check-needs.ts";
 import { thisMachine } from "../../skills/needs/this-machine.ts";
 import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import { scanSkill, worst } from "../../skills/scan/scan-skill.ts";
+import { containerChoice } from "../skills/container-choice.ts";
 import type { InstallPlace } from "./install-place.ts";
 import { type ReadOptions, type ReadSource, readSource, type WantedSource } from "./read-source.ts";
 import { type PlannedServer, requiredServers } from "./required-servers.ts";
@@ -71,14 +72,24 @@ export async function planInstall(
     assertInside(dirname(options.lockFile), options.lockFile);
     if (!options.force) await assertAsLocked(looked, options.lockFile);
     const skills = await withIds(looked, place.registry, options.force);
+    const choose = await containerChoice(
+      skills.flatMap(({ skill }) => skill.servers),
+      place.config,
+      place.env,
+    );
     const servers = requiredServers(
       skills.map(({ skill }) => skill),
       place.config.servers,
+      (server) => choose(server).server,
     );
+    const chosen = servers
+      .filter(({ configured }) => configured === undefined)
+      .map(({ server }) => choose(server).notice);
     const warnings = [
       ...read.flatMap((each) => each.warnings),
       ...skills.flatMap(warningsOf),
       ...serverWarnings(servers),
+      ...chosen.filter((notice) => notice !== undefined),
     ];
     return { skills, servers, warnings, lockFile: options.lockFile, dispose };
   } catch (error) {

@@ -17,12 +17,17 @@ export interface PlannedServer {
   readonly configured?: ServerSpec;
 }
 
-export function requiredServers(skills: readonly Skill[], configured: readonly ServerSpec[]): PlannedServer[] {
+/** @param choose How a server is run that can be run in several ways. */
+export function requiredServers(
+  skills: readonly Skill[],
+  configured: readonly ServerSpec[],
+  choose: (server: RequiredServer) => RequiredServer = (server) => server,
+): PlannedServer[] {
   const planned: { -readonly [Key in keyof PlannedServer]: PlannedServer[Key] }[] = [];
   const taken = new Set(configured.map(({ id }) => id));
   for (const skill of skills) {
     for (const declared of skill.servers) {
-      const server = demandingLess(declared);
+      const server = demandingLess(choose(declared));
       const spec = satisfiedBy(server, configured);
       const known = planned.find((each) =>
         spec === undefined ? each.configured === undefined && isSame(each.server, server) : each.configured === spec,

@@ -74,7 +74,7 @@ function shownEntry(template: ServerTemplate, values: Readonly<Record<string, st
         return value === undefined ? [] : [[name, value]];
       }),
     );
-  const { command, args, env, cwd, url, headers, transport } = template;
+  const { command, args, env, cwd, url, headers, transport, container } = template;
   return {
     ...(command === undefined ? {} : { command: fill(command) }),
     ...(args === undefined ? {} : { args: args.map(fill).filter((arg) => arg !== undefined) }),
@@ -83,6 +83,7 @@ function shownEntry(template: ServerTemplate, values: Readonly<Record<string, st
     ...(url === undefined ? {} : { url: fill(url) }),
     ...(headers === undefined ? {} : { headers: all(headers) }),
     ...(transport === "http" || transport === "sse" ? { transport } : {}),
+    ...(container === undefined ? {} : { sandbox: { kind: "container", ...container } }),
   };
 }
 

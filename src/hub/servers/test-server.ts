@@ -5,7 +5,9 @@ import { Session } from "../../sessions/session.ts";
 import { Connection } from "../../upstream/connection.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { InMemoryEras } from "../../upstream/era-memory.ts";
+import { openWire } from "../../upstream/open-wire.ts";
 import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import type { Wire } from "../../upstream/wire.ts";
 
 export type TestedServer = OutputOf<"testServer">;
 
@@ -17,7 +19,8 @@ export async function testServer(
 ): Promise<TestedServer> {
   const stderr = new StderrLog();
   const session = new Session({ door: "test" });
-  const { clock, env, pids, redactor, secrets, oauth, clientVersion } = deps;
+  const { clock, env, pids, redactor, secrets, oauth, clientVersion, cages } = deps;
+  const limit = new ConnectLimit(clock, spec.timeout);
   const connection = new Connection(
     { ...spec, enabled: true, restart: false },
     {
@@ -33,10 +36,12 @@ export async function testServer(
       graceMs: 0,
       ...(secrets === undefined ? {} : { secrets }),
       ...(oauth === undefined ? {} : { oauth }),
+      ...(cages === undefined ? {} : { cages }),
+      openWire: (...request) => limit.startWhenReady((deps.openWire ?? openWire)(...request)),
     },
   );
   try {
-    const end = await firstOf(connection.connect(), spec.timeout, clock, signal);
+    const end = await firstOf(connection.connect(), limit.over, signal);
     const info = connection.info();
     const ok = end === "connected" && info.status === "connected";
     const tools = connection.definitions().tools.flatMap(({ name }) => (typeof name === "string" ? [name] : []));
@@ -49,6 +54,7 @@ export async function testServer(
       stderr: stderr.lines(spec.id).map(redactor.mask),
     };
   } finally {
+    limit.stop();
     await connection.close();
     session.close();
   }
@@ -56,25 +62,58 @@ export async function testServer(
 
 type End = "connected" | "timeout" | "cancelled";
 
+/** The time that connecting may take, without that for what is made once, such as an image: see Wire.makeReady. */
+class ConnectLimit {
+  readonly #clock: ConnectionDeps["clock"];
+  readonly #timeoutMs: number;
+  readonly #over = Promise.withResolvers<"timeout">();
+  #stop: () => void = () => {};
+
+  constructor(clock: ConnectionDeps["clock"], timeoutMs: number) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+    this.#start();
+  }
+
+  get over(): Promise<"timeout"> {
+    return this.#over.promise;
+  }
+
+  startWhenReady(wire: Wire): Wire {
+    const makeReady = wire.makeReady?.bind(wire);
+    if (makeReady === undefined) return wire;
+    wire.makeReady = async (signal) => {
+      this.stop();
+      await makeReady(signal);
+      this.#start();
+    };
+    return wire;
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+
+  #start(): void {
+    this.#stop();
+    this.#stop = this.#clock.after(this.#timeoutMs, () => this.#over.resolve("timeout"));
+  }
+}
+
 async function firstOf(
   connecting: Promise<void>,
-  timeoutMs: number,
-  clock: ConnectionDeps["clock"],
+  late: Promise<"timeout">,
   signal: AbortSignal | undefined,
 ): Promise<End> {
   let release = (): void => {};
-  const over = new Promise<End>((resolve) => {
-    const stop = clock.after(timeoutMs, () => resolve("timeout"));
+  const given = new Promise<End>((resolve) => {
     const cancel = (): void => resolve("cancelled");
     if (signal?.aborted === true) cancel();
     signal?.addEventListener("abort", cancel, { once: true });
-    release = () => {
-      stop();
-      signal?.removeEventListener("abort", cancel);
-    };
+    release = () => signal?.removeEventListener("abort", cancel);
   });
   try {
-    return await Promise.race([connecting.then((): End => "connected"), over]);
+    return await Promise.race([connecting.then((): End => "connected"), late, given]);
   } finally {
     release();
   }

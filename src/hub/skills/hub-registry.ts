@@ -13,6 +13,7 @@ export interface HubRegistryOptions {
   readonly store: Store | undefined;
   /** Whether a hub without a store may look into the home's. */
   readonly readsHome: boolean;
+  readonly warn: (message: string) => void;
 }
 
 export class HubRegistry {
@@ -31,7 +32,8 @@ export class HubRegistry {
 
   /** Whether anything was ever imported: most hubs have nothing, and then nothing is loaded for it. */
   mayHaveSkills(): boolean {
-    return existsSync(join(this.#options.home, "skills"));
+    // With a database for several machines, another one may have imported them.
+    return this.#options.store?.kind === "postgres" || existsSync(join(this.#options.home, "skills"));
   }
 
   get(): Promise<SkillRegistry> {
@@ -51,7 +53,7 @@ export class HubRegistry {
 
   async #make(): Promise<SkillRegistry> {
     const { SkillRegistry } = await import("../../skills/registry/registry.ts");
-    const { home, clock, store } = this.#options;
-    return new SkillRegistry(home, store === undefined ? this.#homeStore.open : async () => store, clock);
+    const { home, clock, store, warn } = this.#options;
+    return new SkillRegistry(home, store === undefined ? this.#homeStore.open : async () => store, clock, warn);
   }
 }

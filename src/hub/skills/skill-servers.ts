@@ -4,6 +4,7 @@
  */
 import { resolve } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
+import { withCage } from "../../config/effective-cage.ts";
 import { userHome } from "../../config/find-config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
@@ -21,10 +22,17 @@ export async function withSkillServers(
   skills: readonly OfferedSkill[],
   { env, warn }: SkillServersOptions,
 ): Promise<LoadedConfig> {
-  const [{ defaultOf, entryOf, sameServer, satisfiedBy }, { entryFindings }] = await Promise.all([
+  const [{ defaultOf, entryOf, sameServer, satisfiedBy }, { entryFindings }, { containerChoice }] = await Promise.all([
     import("../../skills/servers/resolve.ts"),
     import("../install/entry-findings.ts"),
+    import("./container-choice.ts"),
   ]);
+  const imported = skills.filter(({ manifest }) => manifest !== undefined);
+  const choose = await containerChoice(
+    imported.flatMap(({ facts }) => facts.servers),
+    config,
+    env,
+  );
   const workspace = config.config.workspaceDir;
   const added: ServerSpec[] = [];
 
@@ -56,12 +64,21 @@ export async function withSkillServers(
     const refusals = entryFindings(id, resolved).filter(({ severity }) => severity === "refuse");
     if (refusals.length > 0) throw new ToolcribError("blocked", refusals.map(({ message }) => message).join("; "));
     const entry = ServerEntrySchema.parse(resolved);
-    return { ...entry, id, origin: { file: `${baseDir}/SKILL.md`, dialect: "skill" }, baseDir };
+    const spec = {
+      ...entry,
+      id,
+      origin: { file: `${baseDir}/SKILL.md`, dialect: "skill" },
+      baseDir,
+      ownFolder: skill.dir ?? null,
+    };
+    return withCage(spec, config);
   };
 
-  for (const skill of skills.filter(({ manifest }) => manifest !== undefined)) {
-    for (const server of skill.facts.servers) {
+  for (const skill of imported) {
+    for (const declared of skill.facts.servers) {
+      const { server, notice } = choose(declared);
       if (satisfiedBy(server, config.servers) !== undefined) continue;
+      if (notice !== undefined) warn(notice);
       try {
         if (server.template === undefined) throw new ToolcribError("invalid_config", "nobody knows how it is started");
         if (config.servers.length + added.length >= config.config.limits.servers) {

@@ -138,7 +138,7 @@ export const ServerSchema = z.looseObject({
   docker: z
     .union([z.string(), z.looseObject({ image: z.string(), port: z.int().min(1).max(65_535).optional() })])
     .optional()
-    .describe("A container image of it. Kept and shown, not run yet."),
+    .describe("A container image of it. Used where containers can be run."),
   stdio: TemplateSchema.optional().describe("How it is started without a container."),
 });
 

@@ -1,16 +1,18 @@
 /** Which configured server does the job of one that a skill needs, and which entries are one server. */
 import { canonicalJson } from "../../model/canonical-json.ts";
+import { cageImageOf } from "../../model/sandbox.ts";
 import type { ServerEntryInput, ServerSpec } from "../../model/server-spec.ts";
 import type { RequiredServer, ServerTemplate } from "../../model/skill.ts";
 import { launchedPackage, type PackageReference, parsePackage, samePackage } from "./package-reference.ts";
 import { isVariable, parsePlaceholders } from "./placeholders.ts";
 
-/** The same id, else the same package in any version, else the same command or address. */
+/** The same id, else the same package in any version, else the same command or address, else the same image. */
 export function satisfiedBy(server: RequiredServer, configured: readonly ServerSpec[]): ServerSpec | undefined {
   return (
     configured.find((spec) => spec.id === server.name) ??
     configured.find((spec) => startsPackage(spec, packageOf(server))) ??
-    configured.find((spec) => server.template !== undefined && fitsTemplate(spec, server.template))
+    configured.find((spec) => server.template !== undefined && fitsTemplate(spec, server.template)) ??
+    configured.find((spec) => server.docker !== undefined && cageImageOf(spec.sandbox) === server.docker.image)
   );
 }
 
@@ -20,8 +22,10 @@ export function sameServer(a: ServerEntryInput, b: ServerEntryInput): boolean {
 }
 
 function identity(entry: ServerEntryInput): string {
-  const { command, args = [], env = {}, cwd, url, headers = {}, auth } = entry;
-  return canonicalJson(url === undefined ? { command, args, env, cwd } : { url: withoutSlash(url), headers, auth });
+  const { command, args = [], env = {}, cwd, url, headers = {}, auth, sandbox } = entry;
+  if (url !== undefined) return canonicalJson({ url: withoutSlash(url), headers, auth });
+  const image = command === undefined && typeof sandbox === "object" ? sandbox.image : undefined;
+  return canonicalJson({ command, image, args, env, cwd });
 }
 
 function packageOf({ package: text, template }: RequiredServer): PackageReference | undefined {

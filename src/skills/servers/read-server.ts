@@ -154,7 +154,7 @@ function tellUnused(template: ServerTemplate, declared: readonly ServerParameter
 function tellUnknown(name: string, hasImage: boolean, path: FieldPath, warn: Warn): void {
   const what = JSON.stringify(name);
   const message = hasImage
-    ? `The server ${what} comes as a container image only, which this version does not run.`
+    ? `The server ${what} comes as a container image only: podman or docker is needed to run it.`
     : `The server ${what} is not well known, and the skill does not say how it is started.`;
   warn(hasImage ? "CONTAINER_ONLY" : "UNKNOWN_SERVER", message, path);
 }

@@ -51,9 +51,10 @@ export function entryOf(
   const pieces = piecesOf(server, values, variables);
   for (const [name, path] of Object.entries(variables)) pieces.set(name, { plain: path });
   const fill = (text: string): string | undefined => filled(text, pieces, server.name);
-  const entry = { ...stdioPart(template, fill), ...remotePart(template, fill) };
+  const entry = { ...stdioPart(template, fill), ...remotePart(template, fill), ...containerPart(template) };
   const parsed = ServerEntrySchema.safeParse(entry);
-  const isWhole = (entry.command === undefined) !== (entry.url === undefined) && isAddress(entry.url);
+  const ways = [entry.command, entry.url, entry.sandbox].filter((way) => way !== undefined);
+  const isWhole = ways.length === 1 && isAddress(entry.url);
   if (!parsed.success || !isWhole) {
     throw new ToolcribError(
       "invalid_config",
@@ -172,6 +173,12 @@ function stdioPart(template: ServerTemplate, fill: Fill): ServerEntryInput {
     ...(env === undefined ? {} : { env }),
     ...(cwd === undefined ? {} : { cwd }),
   };
+}
+
+/** A port is published by a container with a network only. */
+function containerPart({ container }: ServerTemplate): Pick<ServerEntryInput, "sandbox"> {
+  if (container === undefined) return {};
+  return { sandbox: { kind: "container", network: container.port === undefined ? "none" : "host", ...container } };
 }
 
 function remotePart(template: ServerTemplate, fill: Fill): ServerEntryInput {

@@ -99,6 +99,11 @@ export function completeTemplate(
 /** A skill's author has no say in which secrets of the machine a server gets. */
 export function isAcceptable(template: ServerTemplate, path: FieldPath, warn: Warn): boolean {
   const texts = templateStrings(template).map(({ text }) => text);
+  const names = Object.keys({ ...template.env, ...template.headers });
+  if ([...texts, ...names].some((text) => text.includes("\0"))) {
+    warn("INVALID_TEMPLATE", "A text of the template holds a NUL character; the template is left out.", path);
+    return false;
+  }
   if (texts.some((text) => /secret:\/\//i.test(text))) {
     const message = "The template names a secret of this machine and is left out; a ${PARAMETER} belongs there.";
     warn("REFERENCE_IN_TEMPLATE", message, path);

@@ -1,4 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { testServer } from "../../../src/hub/servers/test-server.ts";
+import type { ConnectionDeps } from "../../../src/upstream/connection-deps.ts";
+import { depsOf, specOf } from "../../support/connection-bench.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { FakeWire, legacyHandlers } from "../../support/fake-wire.ts";
 import { misbehaving } from "../../support/servers.ts";
 import { isAlive } from "../../support/processes.ts";
 import { ids, Place, sound } from "./place.ts";
@@ -48,6 +53,21 @@ describe("[oper-09b] a server that is tried before it is saved", () => {
     const cancelled = await hub.testServer(undefined, { ...silent, timeout: 60_000 }, controller.signal);
     expect(cancelled).toMatchObject({ ok: false, error: "the test was given up" });
     expect(isAlive(pidIn(cancelled.stderr))).toBe(false);
+  });
+});
+
+describe("[oper-09b] the time that a server has to connect", () => {
+  it("begins when what is made for it once, such as an image, is ready", async () => {
+    const clock = new FakeClock();
+    const openWire: ConnectionDeps["openWire"] = (kind) =>
+      Object.assign(new FakeWire(kind, legacyHandlers()), { makeReady: () => clock.advance(3_600_000) });
+    const tested = await testServer(specOf({ command: "server" }), depsOf(clock, { openWire }), undefined);
+    expect(tested).toMatchObject({ ok: true, error: null });
+    const silent: ConnectionDeps["openWire"] = (kind) =>
+      Object.assign(new FakeWire(kind), { makeReady: () => clock.advance(1), open: () => clock.advance(3_600_000) });
+    const late = await testServer(specOf({ command: "server" }), depsOf(clock, { openWire: silent }), undefined);
+    expect(late).toMatchObject({ ok: false });
+    expect(clock.pending).toBe(0);
   });
 });
 

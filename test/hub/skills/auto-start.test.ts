@@ -71,6 +71,21 @@ describe("[skill-13b] skills.autoStart", () => {
     expect((await started.call(started.session, { name: "skill__notes" })).ok).toBe(true);
   });
 
+  it("[cage-02a] a working folder of a skill's choice is let into no cage, unless it is the skill's own", async () => {
+    for (const [name, folder] of [
+      ["own", "${SKILL_DIR}"],
+      ["other", "${HOME}"],
+    ] as const) {
+      writeSkill(skills, name, { more: [...needsFiles(place, name), `      cwd: ${JSON.stringify(folder)}`] });
+    }
+    // Found to be no place for a cage before it is known that there is no image for it.
+    const started = await start({ skills: { sandbox: "container" } }, { HOME: place }, { connect: "none" });
+    await Promise.all(["own", "other"].map((id) => started.connect(id).catch(() => undefined)));
+    const errors = new Map(started.servers().map(({ id, lastError }) => [id, lastError]));
+    expect(errors.get("other")).toContain("`cwd`");
+    expect(errors.get("own")).not.toContain("`cwd`");
+  });
+
   it("[skill-13a] starts once what several skills or the config have", async () => {
     writeSkill(skills, "one", { more: needsFiles(place) });
     writeSkill(skills, "two", { more: needsFiles(place) });

@@ -138,6 +138,15 @@ describe("[skill-03d] what a template may not hold", () => {
     expect(JSON.stringify([servers, told])).not.toContain("sk-very");
   });
 
+  it("[cage-02a] a NUL drops the template, wherever it stands", () => {
+    const nul = "a\0--bind";
+    for (const entry of [{ env: { A: nul } }, { env: { [nul]: "x" } }, { args: [nul] }, { cwd: nul }]) {
+      const { servers, codes } = parse([{ name: "t", command: "t", ...entry }]);
+      expect(codes).toContain("INVALID_TEMPLATE");
+      expect(servers[0]).not.toHaveProperty("template");
+    }
+  });
+
   it("a secret of this machine drops the template", () => {
     for (const text of ["secret://keychain/github/me", "${secret://env/GITHUB_TOKEN}", "Secret://env/X"]) {
       const { servers, codes } = parse([{ name: "t", command: "t", env: { HARMLESS: text } }]);

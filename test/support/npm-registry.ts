@@ -1,0 +1,63 @@
+/** A registry of one small package, so that npm can be run without the network: its files under one exact version. */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+
+export interface NpmRegistry {
+  readonly url: string;
+  /** The `authorization` headers that it was sent. */
+  readonly tokens: string[];
+  /** How often the package itself was fetched. */
+  readonly downloads: () => number;
+  stop(): void;
+}
+
+/** @param program The package's only program. */
+export async function startRegistry(name: string, version: string, program: string): Promise<NpmRegistry> {
+  const dir = mkdtempSync(join(tmpdir(), "toolcrib-registry-"));
+  const bin = { [name]: basename(program) };
+  mkdirSync(join(dir, "package"));
+  // The script would leave a mark in the image.
+  const scripts = { postinstall: "node -e \"require('fs').writeFileSync('ran', '')\"" };
+  writeFileSync(join(dir, "package/package.json"), JSON.stringify({ name, version, type: "module", bin, scripts }));
+  cpSync(program, join(dir, "package", basename(program)));
+  execFileSync("tar", ["-C", dir, "-czf", join(dir, "package.tgz"), "package"]);
+  const archive = readFileSync(join(dir, "package.tgz"));
+  rmSync(dir, { recursive: true });
+
+  const tokens: string[] = [];
+  let downloads = 0;
+  const server = createServer((request, response) => {
+    tokens.push(request.headers.authorization ?? "");
+    if (request.url?.endsWith(".tgz") === true) {
+      downloads++;
+      response.end(archive);
+      return;
+    }
+    if (request.url !== `/${name}`) {
+      response.writeHead(404).end("{}");
+      return;
+    }
+    const integrity = `sha512-${createHash("sha512").update(archive).digest("base64")}`;
+    const dist = { tarball: `${url}${name}/-/${name}-${version}.tgz`, integrity };
+    const versions = { [version]: { name, version, bin, scripts, hasInstallScript: true, dist } };
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ name, "dist-tags": { latest: version }, versions }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // A TCP server's address.
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return {
+    url,
+    tokens,
+    downloads: () => downloads,
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
