@@ -52,16 +52,19 @@ const processRoom = new ResultRoom(MOST);
 
 export class KeptResults {
   readonly #room: ResultRoom;
+  readonly #nameOf: (id: string) => string;
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
 
-  constructor(room: ResultRoom = processRoom) {
+  /** @param nameOf What a result is called in its URI. */
+  constructor(room: ResultRoom = processRoom, nameOf: (id: string) => string = (id) => id) {
     this.#room = room;
+    this.#nameOf = nameOf;
   }
 
   /** Keeps a text and returns the URI under which this session can read it. Oldest texts make room for new ones. */
   keep(id: string, text: string, as: KeptAs = {}): string {
-    const uri = `${PREFIX}${id}`;
+    const uri = `${PREFIX}${this.#nameOf(id)}`;
     this.#forget(uri);
     const kept: Kept = { ...as, text, bytes: Buffer.byteLength(text), forget: () => this.#forget(uri) };
     this.#kept.set(uri, kept);
@@ -95,5 +98,10 @@ export class KeptResults {
 
   static owns(uri: string): boolean {
     return uri.startsWith(PREFIX);
+  }
+
+  /** Undefined for the URI of something else. */
+  static idOf(uri: string): string | undefined {
+    return KeptResults.owns(uri) ? uri.slice(PREFIX.length) : undefined;
   }
 }

@@ -44,8 +44,12 @@ export interface SessionOptions {
    * this command in its hint, and the same call goes through once somebody has approved it.
    */
   readonly approveCommand?: (approvalId: string) => string;
+  /** The same for sessions at other hubs of a cluster that stand for the same caller: what one may do, all may. */
+  readonly sharedKey?: string;
   /** Those of another session of the same client: what one was given links to, both can read. */
   readonly links?: ResourceLinks;
+  /** What a kept result is called in its URI, by the id of its call; that id if absent. */
+  readonly resultName?: (callId: string) => string;
   /** Servers that only this session has, as entries of any dialect. Opening is a promise then, which waits for them. */
   readonly servers?: SessionServers;
   /** In-process tools that only this session has. */
@@ -72,6 +76,7 @@ export class Session implements SessionContext {
   readonly mayRunCommands: boolean;
   declare readonly role?: string;
   declare readonly user?: string;
+  declare readonly sharedKey?: string;
   declare readonly workspaceDir?: string;
   declare readonly onSample?: SamplingCallback;
   declare readonly onElicit?: ElicitationCallback;
@@ -79,7 +84,7 @@ export class Session implements SessionContext {
   declare readonly approveCommand?: (approvalId: string) => string;
   readonly roots: readonly Root[];
   readonly client: ClientSide;
-  readonly results = new KeptResults();
+  readonly results: KeptResults;
   /** Links that it was given to resources that nobody lists. */
   readonly links: ResourceLinks = new ResourceLinks();
   /** What was answered with "session": the list that asked, and the very definition that was shown. */
@@ -88,7 +93,10 @@ export class Session implements SessionContext {
   readonly running = new TurnoverSet<AbortController>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
   readonly ownEvents = new Emitter<OwnEvents>();
+  /** Tells other hubs of a cluster. */
+  onTainted: ((taint: Taint) => void) | undefined;
   #taint: Taint | null = null;
+  #telling: Promise<void> | undefined;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
   readonly #host: OwnHost | undefined;
@@ -108,6 +116,7 @@ export class Session implements SessionContext {
       mayRunCommands = owner,
       limits = {},
       rules,
+      resultName,
       servers: _servers,
       tools: _tools,
       ...given
@@ -118,6 +127,7 @@ export class Session implements SessionContext {
     this.mayRunCommands = mayRunCommands;
     this.#limits = limits;
     this.#host = host;
+    this.results = new KeptResults(undefined, resultName);
     this.narrow("", rules);
     // Only what was given becomes a property: callers tell absent from undefined.
     Object.assign(this, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
@@ -177,7 +187,25 @@ export class Session implements SessionContext {
   }
 
   markTainted(taint: Taint): void {
+    if (this.#taint !== null) return;
+    this.#taint = taint;
+    this.onTainted?.(taint);
+  }
+
+  /** The same caller's session at another hub has become tainted. */
+  taintedElsewhere(taint: Taint): void {
     this.#taint ??= taint;
+  }
+
+  /** Results of its calls wait until this is over, because other hubs have to know of what they brought. Never rejects. */
+  tell(telling: Promise<void>): void {
+    const all = (this.#telling = Promise.all([this.#telling, telling]).then(() => {
+      if (this.#telling === all) this.#telling = undefined;
+    }));
+  }
+
+  get telling(): Promise<void> | undefined {
+    return this.#telling;
   }
 
   close(): void {

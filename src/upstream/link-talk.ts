@@ -30,6 +30,6 @@ export function hearLink({ spec, deps, notices, peer, onLost, warn }: Hearing): 
   };
 }
 
-function idleClient(server: string, { idleClient: choose, user, hubSession }: ConnectionDeps): ClientSide {
-  return choose?.(server, user) ?? hubSession.client;
+function idleClient(server: string, { idleClient: choose, user, session, hubSession }: ConnectionDeps): ClientSide {
+  return choose?.(server, user, session) ?? hubSession.client;
 }

@@ -1,4 +1,4 @@
-/** What the hub knows of a server, whether one connection serves all sessions or each user has one. */
+/** What the hub knows of a server, whether one connection serves all sessions, or each user or session has one. */
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { SessionContext } from "../model/session.ts";
@@ -7,38 +7,42 @@ import { Connection } from "./connection.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { ConnectionEvents } from "./connection-events.ts";
 import type { SkillOffer } from "./skill-offer.ts";
-import { UserConnections } from "./user-connections.ts";
+import { SeatedConnections } from "./seated-connections.ts";
 
 export interface ServerConnection extends Source {
   /** The latest that `respec` took over. */
   readonly spec: ServerSpec;
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void;
   info(): ServerInfo;
-  /** The server's advice on how to use it, once it is connected: to this user, where each has a connection. */
-  instructions(user?: string): string | null;
+  /** The server's advice on how to use it, once it is connected: to this user or session, where each has a connection. */
+  instructions(user?: string, session?: string): string | null;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
+  /** In a cluster: what an operator wants, on all nodes. Never rejects. */
+  wish?(connected: boolean): Promise<void>;
   close(): Promise<void>;
   /** Takes no new calls, lets those under way finish, for as long as a call may take, and closes. Never rejects. */
   retire(): Promise<void>;
   /** Takes over a spec that differs in nothing that concerns the open link. False: it does, and nothing was done. */
   respec(spec: ServerSpec): boolean;
+  /** Where `respec` takes over also what concerns the link: resolves when it has. */
+  settled?(): Promise<void>;
   refresh(): Promise<void>;
   /** Asks for log messages from this level on, now and after every reconnect. Never rejects. */
   setLogLevel(level: string): Promise<void>;
   /** Tells a legacy server that roots changed; a modern one asks each time. Never rejects. */
   rootsChanged(): Promise<void>;
-  /** Told of a session of a user before its first call. */
+  /** Told of a session before its first call. */
   startSession?(session: SessionContext): void;
   endSession(sessionId: string): void;
   /** The session goes on following these resources, as it did on a connection before this one. */
   resume(session: SessionContext, uris: readonly string[]): void;
-  /** The skills that the server offers now; not where each user has a connection. */
+  /** The skills that the server offers now; not where users or sessions have connections. */
   skillOffer?(): SkillOffer | undefined;
   /** Only where each user has a connection: connects this user's. */
   connectUser?(user: string): Promise<ServerInfo>;
 }
 
 export function serverConnection(spec: ServerSpec, deps: ConnectionDeps): ServerConnection {
-  return spec.isolation === "user" ? new UserConnections(spec, deps) : new Connection(spec, deps);
+  return spec.isolation === "shared" ? new Connection(spec, deps) : new SeatedConnections(spec, deps);
 }

@@ -8,7 +8,7 @@ import { userSecretFile } from "../../src/secrets/providers/user.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import type { ConnectionDeps, OpenWire } from "../../src/upstream/connection-deps.ts";
-import { UserConnections } from "../../src/upstream/user-connections.ts";
+import { SeatedConnections } from "../../src/upstream/seated-connections.ts";
 import { oauthBench, type OAuthBench } from "../secrets/oauth/bench.ts";
 import { contextOf, depsOf, sessionOf, specOf } from "../support/connection-bench.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
@@ -155,7 +155,7 @@ describe("[guard-11f] isolation: user", () => {
       );
     const spec = specOf({ command: "fake", isolation: "user", env: { TOKEN: "secret://user/TOKEN" }, restart: false });
     const secrets = new Secrets({ env: {}, home, clock });
-    const connections = new UserConnections(spec, depsOf(clock, { openWire, secrets }));
+    const connections = new SeatedConnections(spec, depsOf(clock, { openWire, secrets }));
     onTestFinished(() => connections.close());
     await connections.connect();
     expect(connections.info()).toMatchObject({
@@ -175,7 +175,7 @@ describe("[guard-11f] isolation: user", () => {
 });
 
 describe("[guard-11f] the life of a user's connection", () => {
-  function users(): { clock: FakeClock; connections: UserConnections; open: () => number } {
+  function users(): { clock: FakeClock; connections: SeatedConnections; open: () => number } {
     const clock = new FakeClock();
     const wires: FakeWire[] = [];
     const openWire: OpenWire = () => {
@@ -186,7 +186,7 @@ describe("[guard-11f] the life of a user's connection", () => {
       wires.push(wire);
       return wire;
     };
-    const connections = new UserConnections(
+    const connections = new SeatedConnections(
       specOf({ command: "fake", isolation: "user" }),
       depsOf(clock, { openWire }),
     );
@@ -250,7 +250,7 @@ describe("[guard-11f] what a server says to a user", () => {
       depsOf(clock, { openWire, hubSession: sessionOf("hub") }),
       Object.getOwnPropertyDescriptors(more),
     );
-    const connections = new UserConnections(specOf({ command: "fake", isolation: "user", restart: false }), deps);
+    const connections = new SeatedConnections(specOf({ command: "fake", isolation: "user", restart: false }), deps);
     onTestFinished(() => connections.close());
     return { clock, connections, wires };
   }
@@ -262,7 +262,7 @@ describe("[guard-11f] what a server says to a user", () => {
     connections.on("notice", ({ user, method }) => heard.push([user, method]));
     connections.on("resource-updated", ({ user, uri }) => heard.push([user, uri]));
     await connections.connect();
-    await connections.connectUser("ann");
+    await connections.connectUser?.("ann");
     for (const wire of wires) {
       wire.notify("notifications/message", { level: "info", data: "hi" });
       wire.notify("notifications/x-news");
@@ -304,10 +304,10 @@ describe("[guard-11f] what a server says to a user", () => {
         return new FakeWire("stdio", legacyHandlers({ tools: [echo], capabilities, handlers }));
       },
     });
-    await connections.connectUser("ann");
+    await connections.connectUser?.("ann");
     await connections.setLogLevel("error");
     graceMs = 5000;
-    await connections.connectUser("bob");
+    await connections.connectUser?.("bob");
     expect([graces, levels]).toEqual([
       [1000, 5000],
       [undefined, "error"],

@@ -1,5 +1,6 @@
 /** What stands behind the parts that a session brings: the hub's side, and the session's. */
 import type { Catalog } from "../../catalog/catalog.ts";
+import type { CageDefaults } from "../../config/effective-cage.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { Emitter } from "../../model/emitter.ts";
 import type { SessionContext } from "../../model/session.ts";
@@ -18,7 +19,12 @@ export interface OwnHost {
   readonly sources: OwnSources;
   /** Of these a session's connections take what is not somebody else's. */
   readonly deps: ConnectionDeps & { readonly secrets: Secrets; readonly stderr: StderrLog };
-  settings(): SessionsConfig & { readonly servers: number; readonly tools: number };
+  settings(): SessionsConfig & {
+    readonly servers: number;
+    readonly tools: number;
+    /** A client's programs are in the hub's cage, whatever the client says. */
+    readonly cages: CageDefaults;
+  };
   /** What in a definition reads like an attack, if anything. */
   suspicion(capability: Capability): string | undefined;
   /** A server is connected, for the first time or again. */

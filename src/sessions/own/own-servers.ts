@@ -104,6 +104,7 @@ export class OwnServers {
       workspaceDir: context.workspaceDir,
       mayRunCommands,
       mayLookUp: mayRunCommands && context.owner,
+      cages: this.#options.host.settings().cages,
       tell,
       onLeftOut: (entry) => leftOut.push(entry),
     });
@@ -166,7 +167,7 @@ export class OwnServers {
 
   #deps({ name, looksUp, wire }: BroughtServer): ConnectionDeps {
     const { host, bringer, redactor, tell } = this.#options;
-    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs } = host.deps;
+    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, cages } = host.deps;
     const warned = new Set<string>();
     return {
       clock,
@@ -190,6 +191,7 @@ export class OwnServers {
       }),
       ...(logLevel === undefined ? {} : { logLevel }),
       ...(graceMs === undefined ? {} : { graceMs }),
+      ...(cages === undefined ? {} : { cages }),
       ...(wire === undefined ? {} : { openWire: wire }),
     };
   }

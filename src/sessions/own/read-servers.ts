@@ -1,5 +1,6 @@
 /** The servers that a client brings, from whatever it sent. What cannot be used is left out, and told of. */
 import { homedir } from "node:os";
+import { type CageDefaults, withCage } from "../../config/effective-cage.ts";
 import { readServerEntry } from "../../config/read-entry.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
 import { asToolcribError } from "../../model/errors.ts";
@@ -27,6 +28,8 @@ export interface ServerReading {
   readonly mayRunCommands: boolean;
   /** Whether references may be looked up: they read the environment and the secrets of whoever runs the hub. */
   readonly mayLookUp: boolean;
+  /** The hub's: a client chooses no cage for its programs. */
+  readonly cages: CageDefaults;
   readonly tell: (notice: SessionNotice) => void;
   /** Told of entries that the client wants used and that are not. */
   readonly onLeftOut?: (entry: LeftOutServer) => void;
@@ -37,7 +40,17 @@ const NO_ID = "entry";
 const LONGEST_NAME = 80;
 const LONGEST_ID = 48;
 /** Keys of an entry by which the operator grants something, or arranges servers. */
-const OPERATORS = ["isolation", "replicas", "roles", "sandbox", "tags", "toolPrefix", "trust"] as const;
+const OPERATORS = [
+  "allowHttp",
+  "isolation",
+  "replicas",
+  "roles",
+  "sandbox",
+  "skill",
+  "tags",
+  "toolPrefix",
+  "trust",
+] as const;
 
 export function readServers(given: SessionServers, reading: ServerReading): BroughtServer[] {
   const names = new Set<string>();
@@ -111,6 +124,9 @@ function readOne(name: string, raw: unknown, reading: ServerReading): BroughtSer
       hint,
     );
   }
+  if (spec.command === undefined && spec.url === undefined) {
+    return leaveOut("its entry cannot be used", "it names neither a command nor a url.");
+  }
   const looksUp = mayLookUp && holdsReferences(spec);
   if (!mayLookUp && holdsReferences(spec)) {
     const message = `The entry of the server "${name}" holds a reference such as \${VAR}; it is used as it stands.`;
@@ -121,7 +137,7 @@ function readOne(name: string, raw: unknown, reading: ServerReading): BroughtSer
     const message = `Nobody logs in for the server "${name}": logins are for servers of the config.`;
     tell({ level: "warning", server: name, message, hint: "Send a token in `headers`." });
   }
-  const own = ownSpec(spec, name, workspaceDir);
+  const own = withCage(ownSpec(spec, name, workspaceDir), reading.cages);
   return { name, spec: own, key: fingerprint(own), looksUp };
 }
 
@@ -132,7 +148,9 @@ function ownSpec(spec: ServerSpec, name: string, workspaceDir: string | undefine
     roles: _roles,
     tags: _tags,
     toolPrefix: _prefix,
+    allowHttp: _allowHttp,
     sandbox: _sandbox,
+    skill: _skill,
     replicas: _replicas,
     ...rest
   } = spec;
@@ -143,6 +161,7 @@ function ownSpec(spec: ServerSpec, name: string, workspaceDir: string | undefine
     name,
     trust: "untrusted",
     isolation: "shared",
+    ownFolder: workspaceDir ?? null,
     ...(cwd === undefined ? {} : { cwd }),
     ...(isProgram ? { transport: "stdio" } : {}),
   };

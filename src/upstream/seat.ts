@@ -1,18 +1,21 @@
-/** One user's connection, and when it is no longer worth keeping. */
+/** A connection that belongs to one user or to one session, and when it is no longer worth keeping. */
 import type { Clock } from "../model/clock.ts";
 import type { Result } from "../model/protocol.ts";
 import type { SessionContext } from "../model/session.ts";
 import type { Use, UseContext } from "../model/source.ts";
 import type { Connection } from "./connection.ts";
 
-/** Nothing was called for so long. */
-const IDLE_MS = 30 * 60_000;
-/** The user's last session has ended; another one often follows at once. */
-const GRACE_MS = 60_000;
+export interface SeatTerms {
+  /** It ends when nothing was called for so long; undefined: it is kept, because it holds what its session has done. */
+  readonly idleMs: number | undefined;
+  /** How long it waits for another session after the last one; 0: it ends with it, whatever is under way. */
+  readonly graceMs: number;
+}
 
-export class UserSeat {
+export class Seat {
   readonly connection: Connection;
   readonly #clock: Clock;
+  readonly #terms: SeatTerms;
   readonly #onUnused: () => void;
   readonly #sessions = new Set<string>();
   /** Session and URI of each subscription: who waits for news is not idle. */
@@ -22,8 +25,9 @@ export class UserSeat {
   #stopTimer: () => void = () => {};
 
   /** @param onUnused Called once nobody needs the connection; it is then to be closed. */
-  constructor(connection: Connection, clock: Clock, onUnused: () => void) {
+  constructor(connection: Connection, terms: SeatTerms, clock: Clock, onUnused: () => void) {
     this.connection = connection;
+    this.#terms = terms;
     this.#clock = clock;
     this.#onUnused = onUnused;
     this.#wait();
@@ -62,7 +66,8 @@ export class UserSeat {
     if (!this.#sessions.delete(sessionId)) return;
     for (const each of this.#subscribed) if (each.startsWith(`${sessionId} `)) this.#subscribed.delete(each);
     this.connection.endSession(sessionId);
-    this.#wait();
+    if (this.#sessions.size === 0 && this.#terms.graceMs === 0) this.#onUnused();
+    else this.#wait();
   }
 
   async close(): Promise<void> {
@@ -74,7 +79,9 @@ export class UserSeat {
   #wait(): void {
     this.#stopTimer();
     if (this.#closed || this.#running > 0 || this.#subscribed.size > 0) return;
-    this.#stopTimer = this.#clock.after(this.#sessions.size === 0 ? GRACE_MS : IDLE_MS, this.#onUnused);
+    const { idleMs, graceMs } = this.#terms;
+    const wait = this.#sessions.size === 0 ? graceMs : idleMs;
+    if (wait !== undefined && wait > 0) this.#stopTimer = this.#clock.after(wait, this.#onUnused);
   }
 }
 

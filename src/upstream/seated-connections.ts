@@ -1,6 +1,6 @@
 /**
- * UserConnections: a server with `isolation: "user"`. Every user has a Connection of their own, with their own tokens and
- * `secret://user/…` values, and a call runs on the connection of the session's user or not at all.
+ * SeatedConnections: a server with `isolation: "user"` or `"session"`. Every user, or every session, has a Connection of its
+ * own, and a call runs on that of its session or not at all.
  */
 import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -14,17 +14,21 @@ import { Connection } from "./connection.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { ConnectionEvents } from "./connection-events.ts";
 import { sameLink } from "./same-link.ts";
-import { UserSeat } from "./user-seat.ts";
+import { Seat } from "./seat.ts";
+import { bySession, byUser, type Holder, type Mark, type Seating, userHolder } from "./seating.ts";
 
-export class UserConnections implements Source {
+export class SeatedConnections implements Source {
   readonly kind = "server";
   readonly id: string;
   #spec: ServerSpec;
   readonly #deps: ConnectionDeps;
   readonly #events = new Emitter<ConnectionEvents>();
+  readonly #seating: Seating;
   /** Of the user who runs the hub; only the hub's own session uses it. */
   readonly #own: Connection;
-  readonly #seats = new Map<string, UserSeat>();
+  readonly #seats = new Map<string, Seat>();
+  /** Only where each user has a seat. */
+  readonly connectUser?: (user: string) => Promise<ServerInfo>;
   readonly #closing = new Set<Promise<void>>();
   #shown: Connection | undefined;
   #definitions: Definitions = NO_DEFINITIONS;
@@ -37,8 +41,10 @@ export class UserConnections implements Source {
     this.id = spec.id;
     this.#spec = spec;
     this.#deps = deps;
-    this.#own = this.#listened(new Connection(spec, deps));
+    this.#seating = spec.isolation === "session" ? bySession : byUser;
+    this.#own = this.#listened(new Connection(spec, deps), this.#seating.ownMark(deps.hubSession));
     this.#state = this.#own.state;
+    if (this.#seating === byUser) this.connectUser = (user) => this.#connectUser(user);
   }
 
   get spec(): ServerSpec {
@@ -54,8 +60,8 @@ export class UserConnections implements Source {
   }
 
   /**
-   * One list for all users: that of the hub owner's own connection if it is up, else of the first user's that is. The last
-   * one stays while nobody is connected, because a user connects by calling something that is listed.
+   * One list for all: that of the hub owner's own connection if it is up, else of the first seat's that is. The last one
+   * stays while nobody is connected, because one connects by calling something that is listed.
    */
   definitions(): Definitions {
     return this.#definitions;
@@ -63,7 +69,7 @@ export class UserConnections implements Source {
 
   info(): ServerInfo {
     const seats = [...this.#seats.values()];
-    const users = { connections: seats.length, connected: seats.filter(({ connection }) => isUp(connection)).length };
+    const taken = { connections: seats.length, connected: seats.filter(({ connection }) => isUp(connection)).length };
     // A user's login is not shown to everybody who may see the server.
     const { auth: _auth, ...info } = (this.#up() ?? this.#own).info();
     const ownAuth = this.#own.info().auth;
@@ -71,19 +77,13 @@ export class UserConnections implements Source {
       ...info,
       toolCount: this.#definitions.tools.length,
       ...(ownAuth === undefined ? {} : { auth: ownAuth }),
-      users,
+      ...(this.#seating.by === "user" ? { users: taken } : { sessions: taken }),
     };
   }
 
-  /** Connects the hub owner's own; users' are connected when they are first used. */
+  /** Connects the hub owner's own; the others are connected when they are first used. */
   async connect(): Promise<void> {
     await this.#own.connect();
-  }
-
-  async connectUser(user: string): Promise<ServerInfo> {
-    const { connection } = this.#seat(user);
-    await connection.connect();
-    return connection.info();
   }
 
   async disconnect(): Promise<void> {
@@ -123,39 +123,40 @@ export class UserConnections implements Source {
     await Promise.all(this.#all().map((each) => each.rootsChanged()));
   }
 
-  /** What the server tells this user; while the user has no connection, what it tells the hub's owner. */
-  instructions(user?: string): string | null {
-    const seat = user === undefined ? undefined : this.#seats.get(user);
+  /** What the server tells whoever has the seat; while there is none, what it tells the hub's owner. */
+  instructions(user?: string, session?: string): string | null {
+    const key = this.#seating.by === "user" ? user : session;
+    const seat = key === undefined ? undefined : this.#seats.get(key);
     return seat?.connection.instructions() ?? this.#own.instructions();
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
-    const { session } = context;
+    const { session, signal } = context;
     if (this.#retiring !== undefined) throw removed(this.id);
-    if (session.user === undefined || session.user === "") {
-      if (session.id === this.#deps.hubSession.id) return this.#own.run(use, context);
-      throw new ToolcribError(
-        "unauthorized",
-        `Server ${JSON.stringify(this.id)} is used with each user's own account, and this session has no user.`,
-        { hint: "Open the session with `user`.", details: { server: this.id, sent: false } },
-      );
-    }
-    return this.#seat(session.user).run(use, context);
+    if (this.#isOwn(session)) return this.#own.run(use, context);
+    const holder = this.#seating.holderOf(session);
+    if (holder === undefined) throw this.#seating.refusal(this.id);
+    // The session may have ended in the meantime: nobody would end a seat that is taken for it now.
+    if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled.", { details: { sent: false } });
+    return this.#seat(holder).run(use, context);
   }
 
-  /** Where nothing is listed yet there is nothing to call: the first user's connection then brings the list. */
+  /** Where nothing is listed yet there is nothing to call: the first connection then brings the list. */
   startSession(session: SessionContext): void {
-    if (session.user === undefined || session.user === "") return;
+    const holder = this.#seating.holderOf(session);
+    if (holder === undefined || this.#isOwn(session)) return;
     const isNeeded = this.#definitions === NO_DEFINITIONS && this.#spec.enabled && this.#spec.autoConnect;
-    const seat = isNeeded ? this.#seat(session.user) : this.#seats.get(session.user);
+    const isFree = this.#seats.has(holder.key) || this.#hasRoom();
+    const seat = isNeeded && isFree ? this.#seat(holder) : this.#seats.get(holder.key);
     seat?.join(session.id);
     if (isNeeded) void seat?.connection.connect();
   }
 
   resume(session: SessionContext, uris: readonly string[]): void {
-    if (session.id === this.#deps.hubSession.id) return this.#own.resume(session, uris);
-    if (session.user === undefined || session.user === "" || this.#state.kind === "closed") return;
-    this.#seat(session.user).resume(session, uris);
+    if (this.#isOwn(session)) return this.#own.resume(session, uris);
+    const holder = this.#seating.holderOf(session);
+    if (holder === undefined || this.#state.kind === "closed") return;
+    if (this.#seats.has(holder.key) || this.#hasRoom()) this.#seat(holder).resume(session, uris);
   }
 
   endSession(sessionId: string): void {
@@ -167,31 +168,60 @@ export class UserConnections implements Source {
     return [this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)];
   }
 
-  #seat(user: string): UserSeat {
-    const known = this.#seats.get(user);
+  async #connectUser(user: string): Promise<ServerInfo> {
+    const { connection } = this.#seat(userHolder(user));
+    await connection.connect();
+    return connection.info();
+  }
+
+  /** A user of the hub's own session is one like any other. */
+  #isOwn({ id, user }: SessionContext): boolean {
+    if (id !== this.#deps.hubSession.id) return false;
+    return this.#seating.by === "session" || user === undefined || user === "";
+  }
+
+  #hasRoom(): boolean {
+    return this.#seating.by === "user" || this.#seats.size < (this.#deps.mostSeats?.() ?? Infinity);
+  }
+
+  #seat(holder: Holder): Seat {
+    const { key, called, mark } = holder;
+    const known = this.#seats.get(key);
     if (known !== undefined) return known;
-    if (this.#state.kind === "closed") throw new ToolcribError("server_unavailable", `Server "${this.id}" is closed.`);
-    // What a server asks on its own while a user's connection is up is no business of the hub owner's session.
-    const id = `user:${user}`;
-    const hubSession: SessionContext = { id, door: "hub", owner: false, user, client: { key: id, capabilities: {} } };
+    if (this.#state.kind === "closed") {
+      const details = { server: this.id, sent: false };
+      throw new ToolcribError("server_unavailable", `Server "${this.id}" is closed.`, { details });
+    }
+    if (!this.#hasRoom()) {
+      throw new ToolcribError(
+        "server_unavailable",
+        `${this.#seats.size} sessions have a connection of their own to server "${this.id}", and more are not allowed.`,
+        {
+          hint: "Wait until a session ends, or raise limits.sessionConnections.",
+          details: { server: this.id, sent: false },
+        },
+      );
+    }
     const level = this.#logLevel === undefined ? {} : { logLevel: this.#logLevel };
-    const deps: ConnectionDeps = { ...this.#deps, ...level, hubSession, user };
-    const connection = this.#listened(new Connection(this.#spec, deps), user);
-    const seat = new UserSeat(connection, this.#deps.clock, () => this.#leave(user, seat));
-    this.#seats.set(user, seat);
+    const connection = new Connection(this.#spec, { ...this.#deps, ...level, ...holder.deps });
+    const { terms } = this.#seating;
+    const seat = new Seat(this.#listened(connection, mark, called), terms, this.#deps.clock, () =>
+      this.#leave(key, seat),
+    );
+    this.#seats.set(key, seat);
     return seat;
   }
 
-  #leave(user: string, seat: UserSeat): void {
-    if (this.#seats.get(user) !== seat) return;
-    this.#seats.delete(user);
+  #leave(key: string, seat: Seat): void {
+    if (this.#seats.get(key) !== seat) return;
+    this.#seats.delete(key);
     const closing = seat.close().then(() => void this.#closing.delete(closing));
     this.#closing.add(closing);
     this.#changed();
   }
 
   #empty(): void {
-    for (const [user, seat] of [...this.#seats]) this.#leave(user, seat);
+    for (const [key, seat] of [...this.#seats]) this.#leave(key, seat);
   }
 
   /** Nobody is meant to use the server any more. */
@@ -202,15 +232,14 @@ export class UserConnections implements Source {
     this.#events.emit("changed", undefined);
   }
 
-  #listened(connection: Connection, user?: string): Connection {
-    const whose = { user: user ?? null };
+  #listened(connection: Connection, mark: Mark, called?: string): Connection {
     connection.on("state", () => this.#changed());
     connection.on("changed", () => this.#show());
-    connection.on("log", (event) => this.#events.emit("log", { ...event, ...whose }));
-    connection.on("notice", (event) => this.#events.emit("notice", { ...event, ...whose }));
-    connection.on("resource-updated", (event) => this.#events.emit("resource-updated", { ...event, ...whose }));
+    connection.on("log", (event) => this.#events.emit("log", { ...event, ...mark }));
+    connection.on("notice", (event) => this.#events.emit("notice", { ...event, ...mark }));
+    connection.on("resource-updated", (event) => this.#events.emit("resource-updated", { ...event, ...mark }));
     connection.on("warning", (text) =>
-      this.#events.emit("warning", user === undefined ? text : `for the user ${user}: ${text}`),
+      this.#events.emit("warning", called === undefined ? text : `for ${called}: ${text}`),
     );
     return connection;
   }
