@@ -1,0 +1,339 @@
+/**
+ * One JetStream key-value bucket, kept open whatever happens to NATS: made again if NATS has forgotten it, watched again
+ * after each loss of the connection. Keys may be any text.
+ */
+import type { KV, KvEntry, KvStatus, KvWatchEntry } from "@nats-io/kv";
+import { ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Clock } from "../model/clock.ts";
+import { addressWord, textOfWord } from "./address-word.ts";
+import type { NatsLink } from "./nats-link.ts";
+
+export interface BucketOptions {
+  readonly name: string;
+  /** Entries that were not written for so long disappear. */
+  readonly ttlMs: number | undefined;
+  /** `create` makes nothing before the bucket is so old. */
+  readonly ripeMs?: number;
+  /** On how many servers NATS keeps it, if it is made here. */
+  readonly copies: number;
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  warn(message: string): void;
+}
+
+export interface BucketListener {
+  onEntry(key: string, value: JsonObject, revision: number): void;
+  onRemoved(key: string, revision: number): void;
+  /** After each new watch: keys that are not there count as removed. */
+  onKeys(keys: ReadonlySet<string>): void;
+}
+
+const RETRY_MS = 250;
+const PATIENCE_MS = 1000;
+const OPEN_ATTEMPTS = 3;
+/** By then every node that is there has heard of a removal. */
+const MARKER_MS = 60_000;
+
+export class Bucket {
+  readonly #options: BucketOptions;
+  readonly #listener: BucketListener;
+  readonly #offLink: (() => void)[];
+  #kv: KV | undefined;
+  #era = 0;
+  /** By the clock of this process that nobody sets. */
+  #ripeAt = Infinity;
+  #watch: (AsyncIterable<KvWatchEntry> & { stop(): void }) | undefined;
+  #healing = false;
+  /** The link was lost since it was opened. */
+  #stale = false;
+  #closed = false;
+  /** Keys heard since the present watch began. */
+  #heard = new Set<string>();
+  #onHeard: (() => void) | undefined;
+  #onOpened: (() => void)[] = [];
+
+  constructor(options: BucketOptions, listener: BucketListener) {
+    this.#options = options;
+    this.#listener = listener;
+    const { events } = options.link;
+    this.#offLink = [
+      // What comes back may be another bucket of the same name.
+      events.on("down", () => (this.#kv = undefined)),
+      events.on("up", () => this.heal()),
+    ];
+  }
+
+  /**
+   * Revisions begin at 1 again when NATS has lost the bucket. Added to a revision, this gives a number that still grows: the
+   * microseconds at which the bucket was made. It would take a million writes a second to catch up with it.
+   */
+  get era(): number {
+    return this.#era;
+  }
+
+  /** Resolves when everything that is in it has been heard. */
+  async open(): Promise<void> {
+    const { TimeoutError } = this.#options.link.packages.transport;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#open();
+      } catch (error) {
+        // Several NATS servers first agree on who leads a new bucket.
+        if (attempt === OPEN_ATTEMPTS || !(error instanceof TimeoutError || isJustMade(error))) throw error;
+        await this.#after(RETRY_MS);
+      }
+    }
+  }
+
+  async put(key: string, value: JsonObject): Promise<number> {
+    return await this.#ask((kv) => kv.put(addressWord(key), JSON.stringify(value)));
+  }
+
+  /**
+   * Undefined if it is there already, or the bucket is too young. That is said when it is old enough: so all nodes try again
+   * from the same moment on, in whatever order they have agreed on.
+   */
+  async create(key: string, value: JsonObject): Promise<number | undefined> {
+    return await this.#unlessChanged(async (kv) => {
+      // Asked here, because the bucket may be another one since the call began.
+      const youngMs = this.#ripeAt - performance.now();
+      if (youngMs > 0) return await this.#after(youngMs);
+      return await kv.create(addressWord(key), JSON.stringify(value));
+    });
+  }
+
+  /** Undefined if it is not at that revision. */
+  async update(key: string, value: JsonObject, revision: number, timeoutMs?: number): Promise<number | undefined> {
+    return await this.#unlessChanged((kv) => kv.update(addressWord(key), JSON.stringify(value), revision, timeoutMs));
+  }
+
+  /** Undefined if it is not at that revision. */
+  async remove(key: string, revision: number): Promise<true | undefined> {
+    return await this.#unlessChanged(async (kv) => {
+      await kv.delete(addressWord(key), { previousSeq: revision });
+      return true as const;
+    });
+  }
+
+  async get(key: string): Promise<{ readonly value: JsonObject; readonly revision: number } | undefined> {
+    const entry = await this.#ask((kv) => kv.get(addressWord(key)));
+    const value = entry === null ? undefined : valueOf(entry);
+    return entry === null || value === undefined ? undefined : { value, revision: entry.revision };
+  }
+
+  /** Opens it again, and goes on trying until that works or the link is down. */
+  heal(): void {
+    this.#stale = true;
+    if (!this.#healing) void this.#tryUntilOpen();
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const off of this.#offLink) off();
+    this.#watch?.stop();
+  }
+
+  async #tryUntilOpen(): Promise<void> {
+    const { link } = this.#options;
+    this.#healing = true;
+    while (this.#stale && !this.#closed && link.isUp) {
+      this.#stale = false;
+      try {
+        await this.#open();
+      } catch {
+        this.#stale = true;
+        await this.#after(RETRY_MS);
+      }
+    }
+    this.#healing = false;
+  }
+
+  async #open(): Promise<void> {
+    const { link, name, ttlMs, copies } = this.#options;
+    const old = this.#watch;
+    // Whoever follows it would take its end for a loss, and open again.
+    this.#watch = undefined;
+    old?.stop();
+    const kv = await link.kvm.create(name, {
+      ...(ttlMs === undefined ? {} : { ttl: ttlMs }),
+      replicas: copies,
+      // Read from the server that takes the writes: another copy may be behind.
+      allow_direct: false,
+    });
+    const status = await kv.status();
+    await this.#keepTtl(status);
+    this.#enter(status);
+    this.#kv = kv;
+    for (const opened of this.#onOpened.splice(0)) opened();
+    this.#heard = new Set();
+    const watch = await kv.watch();
+    this.#watch = watch;
+    void this.#follow(watch);
+    const keys = await this.#keys(kv);
+    await this.#allHeard(keys);
+    if (this.#watch === watch) this.#listener.onKeys(new Set([...keys, ...this.#heard]));
+  }
+
+  async #keys(kv: KV): Promise<Set<string>> {
+    const keys = new Set<string>();
+    const words = await kv.keys();
+    // Without it the list waits for seconds if its last entry runs out while it is made.
+    const cancel = this.#options.clock.after(PATIENCE_MS, () => words.stop());
+    for await (const word of words) keys.add(textOfWord(word));
+    cancel();
+    return keys;
+  }
+
+  /** It may be another bucket than before. How old it is is known by times of the NATS server alone, and not exactly. */
+  #enter({ replicas, streamInfo: { config, created, state, ts } }: KvStatus): void {
+    const madeAt = Date.parse(created);
+    if (this.#era === madeAt * 1000) return;
+    const { copies, warn } = this.#options;
+    // Not changed from here: a bucket that is given more copies answers nobody for a while, and leases would be lost.
+    if (replicas < copies) warn(`NATS has ${replicas} of ${copies} copies of ${config.name}: see nats stream edit.`);
+    this.#era = madeAt * 1000;
+    // Some servers do not say what time it is: then it is at least that of the last write.
+    const oldMs = Math.max(0, ...[state.last_ts, ts ?? created].map((time) => (Date.parse(time) || 0) - madeAt));
+    this.#ripeAt = performance.now() + (this.#options.ripeMs ?? 0) - oldMs;
+  }
+
+  /** A bucket that is there keeps its own TTL, and leases would be safe for another time than the nodes believe. */
+  async #keepTtl({ ttl, streamInfo }: KvStatus): Promise<void> {
+    const { link, name, ttlMs = 0, warn } = this.#options;
+    if (ttl === ttlMs) return;
+    warn(`The bucket ${name} kept entries for ${ttl} ms; now for ${ttlMs} ms.`);
+    const nanoseconds = ttlMs * 1_000_000;
+    const twoMinutes = 120_000_000_000;
+    await link.streams.update(streamInfo.config.name, {
+      max_age: nanoseconds,
+      duplicate_window: nanoseconds === 0 ? twoMinutes : Math.min(nanoseconds, twoMinutes),
+    });
+  }
+
+  async #follow(watch: AsyncIterable<KvWatchEntry>): Promise<void> {
+    try {
+      for await (const entry of watch) {
+        if (this.#watch !== watch) return;
+        this.#hear(entry);
+      }
+    } catch (error) {
+      this.#options.warn(`The watch of ${this.#options.name} ended: ${String(error)}`);
+    }
+    if (this.#watch === watch && !this.#closed) this.heal();
+  }
+
+  #hear(entry: KvWatchEntry): void {
+    const key = textOfWord(entry.key);
+    const value = valueOf(entry);
+    this.#heard.add(key);
+    if (value === undefined) {
+      this.#listener.onRemoved(key, entry.revision);
+      this.#clearAway(entry.revision);
+    } else this.#listener.onEntry(key, value, entry.revision);
+    this.#onHeard?.();
+  }
+
+  /** NATS keeps a mark of each key that was removed, for as long as its entries live: for ever, where they do not run out. */
+  #clearAway(revision: number): void {
+    const { link, name, clock, ttlMs } = this.#options;
+    if (ttlMs !== undefined) return;
+    const era = this.#era;
+    clock.after(MARKER_MS, () => {
+      // In another bucket the number may be that of an entry. Most often a node was faster, or the key is there again.
+      if (this.#era === era && link.isUp && !this.#closed)
+        link.streams.deleteMessage(`KV_${name}`, revision, false).catch(() => {});
+    });
+  }
+
+  /** An entry can run out before it is heard, so this does not wait for ever. */
+  async #allHeard(keys: ReadonlySet<string>): Promise<void> {
+    const isThere = (): boolean => [...keys].every((key) => this.#heard.has(key));
+    if (isThere()) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#options.clock.after(PATIENCE_MS, resolve);
+      this.#onHeard = () => {
+        if (!isThere()) return;
+        cancel();
+        resolve();
+      };
+    });
+    this.#onHeard = undefined;
+  }
+
+  async #unlessChanged<Result>(act: (kv: KV) => Promise<Result>): Promise<Result | undefined> {
+    const { JetStreamApiError, JetStreamApiCodes } = this.#options.link.packages.jetstream;
+    return await this.#ask(async (kv) => {
+      try {
+        return await act(kv);
+      } catch (error) {
+        const wrong =
+          error instanceof JetStreamApiError &&
+          (error.code === JetStreamApiCodes.StreamWrongLastSequence ||
+            error.code === JetStreamApiCodes.StreamWrongLastSequenceUnknown);
+        if (wrong) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  async #ask<Result>(act: (kv: KV) => Promise<Result>): Promise<Result> {
+    const { link, name } = this.#options;
+    if (link.isUp && !this.#closed && this.#kv === undefined) await this.#opened();
+    const kv = this.#kv;
+    if (!link.isUp || kv === undefined || this.#closed) throw unavailable(name, undefined);
+    try {
+      return await act(kv);
+    } catch (error) {
+      // Among others when NATS was wiped: then nobody answers for the bucket until somebody makes it again.
+      if (link.isUp && !this.#closed) void this.#healIfMissing();
+      throw unavailable(name, error);
+    }
+  }
+
+  async #after(ms: number): Promise<undefined> {
+    await new Promise<void>((resolve) => this.#options.clock.after(ms, resolve));
+  }
+
+  /** NATS has just come back: soon it is open again, or not. */
+  async #opened(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#options.clock.after(PATIENCE_MS, resolve);
+      this.#onOpened.push(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  async #healIfMissing(): Promise<void> {
+    try {
+      await this.#options.link.streams.info(`KV_${this.#options.name}`);
+    } catch (error) {
+      const { JetStreamApiError, JetStreamApiCodes } = this.#options.link.packages.jetstream;
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) this.heal();
+    }
+  }
+}
+
+function valueOf(entry: KvEntry): JsonObject | undefined {
+  if (entry.operation !== "PUT") return undefined;
+  try {
+    const value: unknown = entry.json();
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unavailable(name: string, cause: unknown): ToolcribError {
+  return new ToolcribError("server_unavailable", `NATS does not answer for ${name}.`, {
+    hint: "It is tried again as soon as NATS is back.",
+    cause,
+  });
+}
+
+/** Two nodes made the bucket at the same moment; NATS tells the second that the name or its subjects are taken. */
+function isJustMade(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === 10_058 || error.code === 10_065);
+}

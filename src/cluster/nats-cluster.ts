@@ -1,0 +1,188 @@
+/** A node's view of its cluster, put together. */
+import type { Clock } from "../model/clock.ts";
+import { Emitter } from "../model/emitter.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { addressWord } from "./address-word.ts";
+import { IncomingCalls } from "./calls/incoming-calls.ts";
+import { OutgoingCalls } from "./calls/outgoing-calls.ts";
+import { decodeMessage, encodeMessage } from "./calls/packets.ts";
+import { type Subjects, subjectsOf } from "./calls/subjects.ts";
+import type {
+  CallHandler,
+  CallReply,
+  CallRequest,
+  Cluster,
+  ClusterEvents,
+  ClusterNode,
+  SharedMap,
+  SharedMapOptions,
+} from "./cluster.ts";
+import type { BucketLeases } from "./leases.ts";
+import type { NatsLink } from "./nats-link.ts";
+import type { NodeList } from "./node-list.ts";
+import { BucketMap } from "./shared-map.ts";
+
+interface NatsClusterParts {
+  readonly name: string;
+  readonly link: NatsLink;
+  readonly nodes: NodeList;
+  readonly leases: BucketLeases;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  readonly copies: number;
+  warn(message: string): void;
+}
+
+export class NatsCluster implements Cluster {
+  readonly name: string;
+  readonly leases: BucketLeases;
+  readonly #parts: NatsClusterParts;
+  readonly #events = new Emitter<ClusterEvents>();
+  readonly #subjects: Subjects;
+  readonly #outgoing: OutgoingCalls;
+  readonly #incoming: IncomingCalls;
+  readonly #maps = new Map<string, Promise<BucketMap>>();
+  #isUp = true;
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: NatsClusterParts) {
+    this.name = parts.name;
+    this.leases = parts.leases;
+    this.#parts = parts;
+    this.#subjects = subjectsOf(parts.name);
+    const { link, nodes } = parts;
+    const shared = { ...parts, subjects: this.#subjects, nodeId: nodes.self.id };
+    this.#incoming = new IncomingCalls(shared);
+    this.#outgoing = new OutgoingCalls(shared);
+    link.events.on("down", ({ reason }) => this.#down(reason));
+    link.events.on("up", () => {
+      // First of all, so that no call of the new connection is taken for one of the old.
+      this.#incoming.linkUp();
+      nodes.linkUp();
+    });
+    link.events.on("warning", (message) => this.#warn(message));
+    nodes.events.on("written", () => this.#up());
+    nodes.events.on("unwritten", () => this.#down("NATS answers, but keeps nothing"));
+    nodes.events.on("nodes", () => this.#events.emit("nodes", undefined));
+    nodes.events.on("gone", ({ node }) => {
+      this.#outgoing.nodeGone(node);
+      this.#incoming.nodeGone(node);
+      this.#events.emit("gone", { node });
+    });
+  }
+
+  get node(): ClusterNode {
+    return this.#parts.nodes.self;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  on<Name extends keyof ClusterEvents>(name: Name, listener: (event: ClusterEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  nodes(): readonly ClusterNode[] {
+    return this.#parts.nodes.all();
+  }
+
+  setFacts(facts: JsonObject): void {
+    this.#parts.nodes.setFacts(facts);
+  }
+
+  publish(topic: string, message: JsonObject): void {
+    const { link } = this.#parts;
+    const bytes = encodeMessage({ from: this.node.id, value: message });
+    if (bytes.length > link.maxPayload)
+      return this.#warn(`News about ${topic} is too large for NATS and was not sent.`);
+    link.publish(this.#subjects.topic(topic), bytes);
+  }
+
+  subscribe(topic: string, listener: (message: JsonObject, from: string) => void): () => void {
+    const subscription = this.#parts.link.subscribe(this.#subjects.topic(topic), ({ data }) => {
+      const { head } = decodeMessage(data);
+      const { from, value } = head;
+      if (from !== this.node.id && isJsonObject(value)) listener(value, String(from));
+    });
+    return () => subscription.unsubscribe();
+  }
+
+  serve(address: string, handler: CallHandler): () => void {
+    return this.#incoming.serve(address, handler);
+  }
+
+  async call(address: string, request: CallRequest): Promise<CallReply> {
+    return await this.#outgoing.call(address, request);
+  }
+
+  async map(name: string, options: SharedMapOptions = {}): Promise<SharedMap> {
+    let made = this.#maps.get(name);
+    if (made === undefined) {
+      made = this.#openMap(name, options);
+      this.#maps.set(name, made);
+      made.catch(() => this.#maps.delete(name));
+    }
+    return await made;
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#leave();
+    await this.#closed;
+  }
+
+  async #openMap(name: string, options: SharedMapOptions): Promise<BucketMap> {
+    const { link, clock, copies } = this.#parts;
+    const bucketName = `toolcrib_${this.name}_map_${addressWord(name)}`;
+    const warn = (message: string): void => this.#warn(message);
+    const map = new BucketMap({ link, clock, copies, warn, bucketName, ttlMs: options.ttlMs });
+    try {
+      await map.open();
+    } catch (error) {
+      map.close();
+      throw new ToolcribError("server_unavailable", `NATS does not answer for the shared map ${name}.`, {
+        cause: error,
+      });
+    }
+    return map;
+  }
+
+  async #leave(): Promise<void> {
+    const { link, nodes, leases } = this.#parts;
+    try {
+      await leases.close();
+      this.#outgoing.close();
+      await this.#incoming.close();
+      for (const map of this.#maps.values()) (await map.catch(() => undefined))?.close();
+      await nodes.leave();
+      await link.flush();
+    } catch (error) {
+      this.#warn(`The node did not leave the cluster in order: ${String(error)}`);
+    }
+    await link.close().catch(() => {});
+    this.#events.clear();
+  }
+
+  #down(reason: string): void {
+    if (!this.#parts.link.isUp) {
+      this.#outgoing.linkDown();
+      this.#incoming.linkDown();
+    }
+    if (!this.#isUp) return;
+    this.#isUp = false;
+    this.#events.emit("down", { reason });
+  }
+
+  /** Only when the own entry was written: a NATS that has just started takes calls before it keeps anything. */
+  #up(): void {
+    if (this.#isUp || !this.#parts.link.isUp) return;
+    this.#isUp = true;
+    this.#events.emit("up", undefined);
+  }
+
+  #warn(message: string): void {
+    this.#parts.warn(message);
+    this.#events.emit("warning", message);
+  }
+}

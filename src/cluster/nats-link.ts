@@ -1,0 +1,129 @@
+/**
+ * The one connection of a node to NATS.
+ *
+ * Nothing is ever sent late. The client keeps what is published while it dials and sends it when it is connected, so a
+ * request could run long after its caller gave up. Therefore this refuses to publish from the moment it hears of the loss
+ * until the moment it hears of the new connection; what was published in the few microtasks before it heard is thrown away
+ * by the client itself at the next dial. What lies in a socket that NATS has not read yet can still arrive; `epoch` is
+ * there for that: it grows with each loss, requests carry it, and a node tells the others which of its epochs are over.
+ */
+import type { JetStreamManager } from "@nats-io/jetstream";
+import type { Kvm } from "@nats-io/kv";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { Emitter } from "../model/emitter.ts";
+import type { NatsPackages } from "./load-nats.ts";
+
+export interface LinkEvents {
+  up: undefined;
+  down: { readonly reason: string };
+  warning: string;
+}
+
+export interface Listening {
+  /** Nothing more is delivered. */
+  unsubscribe(): void;
+  /** NATS sends nothing more, and what it sent before is still delivered. */
+  drain(): Promise<void>;
+}
+
+const DEAF: Listening = { unsubscribe() {}, drain: () => Promise.resolve() };
+
+export class NatsLink {
+  readonly events = new Emitter<LinkEvents>();
+  readonly kvm: Kvm;
+  readonly streams: JetStreamManager["streams"];
+  readonly packages: NatsPackages;
+  readonly #connection: NatsConnection;
+  #isUp = true;
+  #epoch = 0;
+  #closing = false;
+  #lastWarning = "";
+
+  constructor(connection: NatsConnection, kvm: Kvm, streams: JetStreamManager["streams"], packages: NatsPackages) {
+    this.#connection = connection;
+    this.kvm = kvm;
+    this.streams = streams;
+    this.packages = packages;
+    void this.#follow();
+  }
+
+  get isUp(): boolean {
+    return this.#isUp && !this.#connection.isClosed();
+  }
+
+  /** Grows each time the connection is lost. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  get maxPayload(): number {
+    return this.#connection.info?.max_payload ?? 1024 * 1024;
+  }
+
+  /** False if nothing was sent, and nothing will be. */
+  publish(subject: string, payload: Uint8Array, reply?: string): boolean {
+    if (!this.isUp) return false;
+    this.#connection.publish(subject, payload, reply === undefined ? {} : { reply });
+    return true;
+  }
+
+  subscribe(subject: string, take: (message: Msg) => void, queue?: string): Listening {
+    if (this.#connection.isClosed()) return DEAF;
+    return this.#connection.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
+      callback: (error, message) => {
+        if (error !== null) {
+          this.events.emit("warning", `NATS refuses the subscription to ${subject}: ${error.message}`);
+          return;
+        }
+        try {
+          take(message);
+        } catch (thrown) {
+          // It must not end the connection of everybody else.
+          this.events.emit("warning", `A message to ${subject} could not be read: ${String(thrown)}`);
+        }
+      },
+    });
+  }
+
+  /** Resolves when NATS has taken all that was published before. */
+  async flush(): Promise<void> {
+    if (this.isUp) await this.#connection.flush();
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.#connection.close();
+  }
+
+  async #follow(): Promise<void> {
+    for await (const status of this.#connection.status()) {
+      if (this.#closing) continue;
+      if (status.type === "disconnect") this.#lost("the connection to NATS was lost");
+      else if (status.type === "staleConnection") this.#lost("NATS does not answer");
+      else if (status.type === "reconnect") this.#back();
+      else if (status.type === "error") this.#warnOnce(status.error.message);
+    }
+    if (!this.#closing) this.#lost("the connection to NATS was closed");
+  }
+
+  /** While it tries again and again, NATS says the same again and again. */
+  #warnOnce(message: string): void {
+    if (message === this.#lastWarning) return;
+    this.#lastWarning = message;
+    this.events.emit("warning", `NATS: ${message}`);
+  }
+
+  #lost(reason: string): void {
+    if (!this.#isUp) return;
+    this.#isUp = false;
+    this.#epoch += 1;
+    this.events.emit("down", { reason });
+  }
+
+  #back(): void {
+    if (this.#isUp) return;
+    this.#isUp = true;
+    this.events.emit("up", undefined);
+  }
+}
