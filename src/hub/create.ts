@@ -1,30 +1,29 @@
 /** Wires a Hub from a config: the only place that knows how the parts are put together. */
 import { join, resolve } from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import { VERSION } from "../model/version.ts";
 import { Limits } from "../policy/limits.ts";
-import { OAuth } from "../secrets/oauth/oauth.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import type { OwnHost } from "../sessions/own/own-host.ts";
 import { OwnSources } from "../sessions/own/own-sources.ts";
 import { thisMachine } from "../skills/needs/this-machine.ts";
-import type { AuditLog } from "../telemetry/audit/log.ts";
-import type { AuditSink } from "../telemetry/call-record.ts";
 import { Tracing } from "../telemetry/tracing/tracing.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
-import { ALL_OFFERS } from "../upstream/client-offer.ts";
-import { FileEraMemory } from "../upstream/era-memory.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import { StderrLog } from "../upstream/stdio/stderr-log.ts";
 import { Activity } from "./activity/activity.ts";
+import { auditSink } from "./audit/audit-sink.ts";
 import { openAudit } from "./audit/open-audit.ts";
+import { closeOnAbort } from "./close-on-abort.ts";
+import { clusteredServers, openHubCluster } from "./cluster/hub-cluster.ts";
+import { openSharedState, type SharedState } from "./cluster/shared-state.ts";
 import { type ConfigPlace, type ConfigSource, loadFrom } from "./config-source.ts";
 import { isChosen, waitAtMost } from "./connect-at-start.ts";
 import { DefinitionWatch } from "./definition-watch.ts";
@@ -33,6 +32,7 @@ import { FollowedResources } from "./followed-resources.ts";
 import type { IdleClient } from "./idle-client.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
+import { hubConnectionDeps } from "./hub-connection-deps.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { hubSession } from "./hub-session.ts";
 import { keepWarnings } from "./kept-warnings.ts";
@@ -40,6 +40,7 @@ import { makeApprovals } from "./make-approvals.ts";
 import { MaskedEvents } from "./masked-events.ts";
 import { type HubHome, openHome } from "./open-home.ts";
 import { HubPins } from "./pins/hub-pins.ts";
+import { reapOrphans } from "./reap-orphans.ts";
 import { relayCatalog } from "./relay.ts";
 import { type Present, Reloader } from "./reload.ts";
 import { ServerSet } from "./server-set.ts";
@@ -70,7 +71,7 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const env = options.env ?? process.env;
   const clock = options.clock ?? systemClock;
   const home = resolve(options.home ?? toolcribHome(env));
-  const place = { env, cwd: process.cwd(), home };
+  const place = { env, cwd: process.cwd(), home, texts: new Map<string, string>() };
   const loaded = await loadFrom(source, place);
 
   const redactor = options.redactor ?? new Redactor();
@@ -79,9 +80,18 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const warn = (message: string): void => events.emit("warning", { message });
   const held = { config: (): LoadedConfig => loaded };
   const opened = await openHome(() => held.config(), options.store, { env, home, clock, redactor, warn });
+  const ground = { env, clock, home, redactor, events, warnings, warn, held, opened, place };
+  let cluster: Cluster | undefined;
+  let shared: SharedState | undefined;
   try {
-    return await assemble(loaded, options, { env, clock, home, redactor, events, warnings, warn, held, opened, place });
+    const joins = options.cluster === true;
+    cluster = await openHubCluster(loaded, { ...opened, joins, redactor, clock, warn });
+    shared = await openSharedState({ cluster, store: opened.store, place, clock, redactor, events, warn });
+    const config = (await shared?.begin(loaded)) ?? loaded;
+    return await assemble(config, options, { ...ground, cluster, shared });
   } catch (error) {
+    await shared?.close();
+    await cluster?.close();
     await opened.close();
     throw error;
   }
@@ -99,16 +109,19 @@ interface Ground {
   /** The config that holds, once there is one. */
   readonly held: { config: () => LoadedConfig };
   readonly opened: HubHome;
+  /** Undefined for a hub that is no node of one. */
+  readonly cluster: Cluster | undefined;
+  readonly shared: SharedState | undefined;
   readonly place: ConfigPlace;
 }
 
 async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Ground): Promise<Hub> {
-  const { env, clock, home, redactor, events, warnings, warn, held, opened, place } = ground;
+  const { env, clock, home, redactor, events, warnings, warn, held, opened, cluster, shared, place } = ground;
   const { store, secrets, sealed } = opened;
   const kept = new ServerSecrets({ mode: () => held.config().config.secrets.keep, sealed, env, redactor });
   const takesIn = options.store !== "existing";
   const added = new AddedServers({ store, clock, home, env, takesIn, kept, warn });
-  const imported = new HubRegistry({ home, clock, store, readsHome: options.store !== false });
+  const imported = new HubRegistry({ home, clock, store, readsHome: options.store !== false, warn });
   const liveSkills = new LiveSkills({
     registry: imported,
     clock,
@@ -138,16 +151,13 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   const session = hubSession(config, options, host);
   const idle: { client: IdleClient | undefined } = { client: undefined };
   const pids = new PidRecords(join(home, "run"));
-  for (const orphan of await pids.reapOrphans()) {
-    warn(
-      `A process of "${orphan.serverId}" was left over from a hub that died; it ${orphan.gone ? "was ended" : "could not be ended"}.`,
-    );
-  }
+  await reapOrphans(pids, { home, env, warn });
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const { log: audit, audit: hubAudit } = openAudit({
     home,
     config: config.config.audit,
     store,
+    node: cluster?.node.name,
     clock,
     redact: (text) => redactor.mask(text),
     warn,
@@ -174,29 +184,15 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   });
   const logLevel = { value: options.logLevel ?? "info" };
   const stderr = new StderrLog();
-  const deps: OwnHost["deps"] = {
-    clock,
-    env,
-    eras: new FileEraMemory(join(home, "cache", "eras.json")),
-    pids,
-    redactor,
-    stderr,
-    secrets,
-    oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
-    hubSession: session,
-    idleClient: (server, user) => idle.client?.(server, user),
-    offers: options.offers === "all" ? ALL_OFFERS : session.client.capabilities,
-    clientVersion: VERSION,
-    // Connections that are made later take what holds then.
-    get logLevel() {
-      return logLevel.value;
-    },
-    get graceMs() {
-      return present.wiring.config.config.limits.graceMs;
-    },
-  };
+  const deps = hubConnectionDeps({
+    ...{ clock, env, home, redactor, secrets, pids, stderr, session, offers: options.offers },
+    idleClient: (server, user, ofSession) => idle.client?.(server, user, ofSession),
+    config: () => held.config(),
+    logLevel: () => logLevel.value,
+  });
   const servers = new ServerSet({
     deps,
+    clustered: clusteredServers(cluster, config, clock),
     catalog,
     events,
     sessions: () => hub.sessions(),
@@ -226,6 +222,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   await tracing.ready();
   const parts: LastingParts = {
     clock,
+    cluster,
     redactor,
     registry,
     catalog,
@@ -238,7 +235,9 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
       () => events.emit("skills", {}),
     ),
     definitions,
-    approvals: makeApprovals(() => held.config(), { clock, events, audit, onAsk: options.onAsk, isBrought }),
+    approvals: makeApprovals(() => held.config(), {
+      ...{ clock, events, audit, onAsk: options.onAsk, isBrought, shared: shared?.principals },
+    }),
     limits: new Limits(clock, config.config.limits),
     hooks: new HookChain(),
     audit: auditSink(audit, events),
@@ -286,6 +285,8 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     store: options.store === "existing" ? undefined : store,
     home,
     hub: () => hub,
+    others: () => shared?.approvals,
+    told: () => parts.approvals.told,
   });
   const hub = new Hub({
     parts,
@@ -339,6 +340,8 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
       history.stop();
       reloader.unloadPlugins();
       opened.endSoon();
+      await shared?.close();
+      await cluster?.close();
       await definitions.close();
       await hubAudit.close();
       pids.close();
@@ -348,7 +351,15 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     },
   });
   activity.begin();
+  shared?.attach({
+    limits: parts.limits,
+    asked: () => parts.approvals.pending(),
+    activity,
+    reload: () => reloader.reloadIfChanged(),
+    hasServer: (id) => servers.get(id) !== undefined,
+  });
   const stops = [
+    cluster?.on("warning", warn) ?? (() => {}),
     events.on("server", ({ info }) => serverSkills.follow(info)),
     events.on("reload", ({ report }) => report.removed.forEach((id) => serverSkills.drop(id))),
     // What was not followed again because it was hidden may be seen now.
@@ -363,31 +374,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   return hub;
 }
 
-function sessionSettings({ config }: LoadedConfig): ReturnType<OwnHost["settings"]> {
-  return { ...config.sessions, servers: config.limits.sessionServers, tools: config.limits.sessionTools };
-}
-
-function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {
-  return {
-    begin(record, sent) {
-      events.emit("call-start", record);
-      return audit.begin(record, sent);
-    },
-    withhold: (callId) => audit.withhold(callId),
-    write(record, sent) {
-      events.emit("call", record);
-      audit.write(record, sent);
-    },
-    get lost() {
-      return audit.lost;
-    },
-  };
-}
-
-function closeOnAbort(hub: Hub, signal: AbortSignal | undefined): () => void {
-  if (signal === undefined) return () => {};
-  const close = (): void => void hub.close();
-  if (signal.aborted) close();
-  else signal.addEventListener("abort", close, { once: true });
-  return () => signal.removeEventListener("abort", close);
+function sessionSettings({ config, baseDir }: LoadedConfig): ReturnType<OwnHost["settings"]> {
+  const { sessionServers: servers, sessionTools: tools } = config.limits;
+  return { ...config.sessions, servers, tools, cages: { config, baseDir } };
 }

@@ -43,6 +43,8 @@ export interface HubOptions {
    * given is not closed with the hub.
    */
   readonly store?: Store | "existing" | false;
+  /** Makes it a node of the cluster that the config names; without it the hub works by itself, and says so. */
+  readonly cluster?: boolean;
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
   /** Learns the hub's secrets, for a program that masks its own output too. */

@@ -1,5 +1,6 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
 import type { Quarantined } from "../catalog/quarantine.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { ServerDetail } from "../contract/server.ts";
 import type { AskAnswer, AskRequest } from "../model/ask.ts";
@@ -122,6 +123,11 @@ export class Hub {
     return this.#wiring.config;
   }
 
+  /** Undefined for a hub that is no node of one. */
+  get cluster(): Cluster | undefined {
+    return this.#parts.cluster;
+  }
+
   on<Name extends keyof HubEvents>(name: Name, listener: (event: HubEvents[Name]) => void): () => void {
     return this.#own.events.on(name, listener);
   }
@@ -238,7 +244,7 @@ export class Hub {
     return absent.explain(session, use) ?? notFound(use, visibleNames(session, "tool"));
   }
 
-  /** Calls that wait for a yes. */
+  /** Calls that wait for a yes here; `activity` has those of all nodes of a cluster. */
   asked(): AskRequest[] {
     return this.#parts.approvals.pending();
   }

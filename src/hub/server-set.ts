@@ -4,12 +4,16 @@ import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { Session } from "../sessions/session.ts";
 import type { ConnectionDeps } from "../upstream/connection-deps.ts";
+import { ClusteredConnection } from "../upstream/clustered/clustered-connection.ts";
+import type { ClusteredServers } from "../upstream/clustered/clustered-servers.ts";
 import { serverConnection, type ServerConnection } from "../upstream/server-connection.ts";
 import type { HubEvents } from "./events.ts";
 import { relayLife, relayWords } from "./relay.ts";
 
 export interface ServerSetOptions {
   readonly deps: ConnectionDeps;
+  /** Of a node: where programs run is the cluster's to say. */
+  readonly clustered: ClusteredServers | undefined;
   readonly catalog: Catalog;
   readonly events: Emitter<HubEvents>;
   readonly sessions: () => readonly Session[];
@@ -63,7 +67,7 @@ export class ServerSet {
 
   /** Its tools join the catalog when it is connected. */
   add(spec: ServerSpec): ServerConnection {
-    const connection = serverConnection(spec, this.#options.deps);
+    const connection = this.#make(spec);
     this.#serve(connection, this.#listenTo(connection));
     this.#options.catalog.addSource(connection);
     return connection;
@@ -96,6 +100,9 @@ export class ServerSet {
     return async () => {
       // Only if that is what changed: whoever disconnected it by hand meant it.
       if (wantsConnection && !autoConnect) await this.connect(present);
+      if (present.settled === undefined) return;
+      await present.settled();
+      if (this.get(spec.id) === present) this.#options.onReplaced(present);
     };
   }
 
@@ -119,10 +126,18 @@ export class ServerSet {
     const all = this.all();
     this.#successors.clear();
     await Promise.all(all.map((connection) => connection.close()));
+    this.#options.clustered?.close();
+  }
+
+  #make(spec: ServerSpec): ServerConnection {
+    const { deps, clustered } = this.#options;
+    // What has an address is reached from every node.
+    const runsAnywhere = clustered === undefined || spec.url !== undefined;
+    return runsAnywhere ? serverConnection(spec, deps) : new ClusteredConnection(spec, deps, clustered);
   }
 
   async #replace(present: ServerConnection, spec: ServerSpec, wantsConnection: boolean): Promise<void> {
-    const connection = serverConnection(spec, this.#options.deps);
+    const connection = this.#make(spec);
     const successor: Successor = { connection, stopWords: this.#listenTo(connection) };
     this.#successors.set(spec.id, successor);
     // Somebody may have connected by hand what does not connect by itself.

@@ -1,6 +1,7 @@
 /** The parts of a hub that follow from its config. They are made together, and made anew when the config changes. */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { CatalogReader } from "../catalog/catalog-reader.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Clock } from "../model/clock.ts";
 import { isSessionLocal } from "../model/local-source.ts";
@@ -34,6 +35,8 @@ import { type View, Views } from "./view.ts";
 /** What lives as long as the hub, whatever the config says. */
 export interface LastingParts {
   readonly clock: Clock;
+  /** Undefined for a hub that is no node of one. */
+  readonly cluster: Cluster | undefined;
   readonly redactor: Redactor;
   readonly registry: ToolRegistry;
   readonly catalog: Catalog;

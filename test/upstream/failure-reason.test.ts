@@ -75,6 +75,11 @@ describe("remote addresses", () => {
     expect(() => checkRemoteAddress(url)).toThrow(ToolcribError);
   });
 
+  it("allow plain http where the operator said so of the very server", () => {
+    expect(checkRemoteAddress("http://mcp-files:8080/mcp", undefined, true).host).toBe("mcp-files:8080");
+    expect(() => checkRemoteAddress("ftp://mcp-files", undefined, true)).toThrow(ToolcribError);
+  });
+
   it("see through other spellings of loopback", () => {
     expect(isLoopback(new URL("http://0x7f000001/").hostname)).toBe(true);
     expect(isLoopback(new URL("http://2130706433/").hostname)).toBe(true);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
 import type { ConnectionDeps } from "../../src/upstream/connection.ts";
-import { UserConnections } from "../../src/upstream/user-connections.ts";
+import { SeatedConnections } from "../../src/upstream/seated-connections.ts";
 import { bench, contextOf, depsOf, sessionOf, specOf } from "../support/connection-bench.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { FakeWire, legacyHandlers, modernHandlers } from "../support/fake-wire.ts";
@@ -211,7 +211,7 @@ describe("a server that is retired", () => {
       wires.push(slow());
       return wires.at(-1) ?? slow();
     };
-    const server = new UserConnections(specOf({ command: "x", isolation: "user" }), depsOf(clock, { openWire }));
+    const server = new SeatedConnections(specOf({ command: "x", isolation: "user" }), depsOf(clock, { openWire }));
     const ann = contextOf({ session: sessionOf("a", { user: "ann" }) });
     const running = server.run(echo, ann);
     await settle();
@@ -281,7 +281,7 @@ describe("another spec", () => {
 
   it("[gate-07c] is taken over for every user", () => {
     const entry = { command: "x", isolation: "user" } as const;
-    const server = new UserConnections(specOf(entry), depsOf(new FakeClock(), { openWire: () => good() }));
+    const server = new SeatedConnections(specOf(entry), depsOf(new FakeClock(), { openWire: () => good() }));
     expect(server.respec(specOf({ ...entry, name: "Another" }))).toBe(true);
     expect(server.respec(specOf({ ...entry, command: "y" }))).toBe(false);
     expect(server.info().name).toBe("Another");
@@ -300,13 +300,13 @@ describe("the advice of a server with a connection for each user", () => {
           instructions: `For ${deps.user ?? "the owner"}.`,
         }),
       });
-    const server = new UserConnections(
+    const server = new SeatedConnections(
       specOf({ command: "x", isolation: "user" }),
       depsOf(new FakeClock(), { openWire }),
     );
     expect(server.instructions("ann")).toBeNull();
     await server.connect();
-    await server.connectUser("ann");
+    await server.connectUser?.("ann");
     expect(server.instructions()).toBe("For the owner.");
     expect(server.instructions("ann")).toBe("For ann.");
     expect(server.instructions("bob")).toBe("For the owner.");
@@ -323,10 +323,10 @@ describe("the advice of a server with a connection for each user", () => {
     };
     const offers = { roots: { listChanged: true } };
     const spec = specOf({ command: "x", isolation: "user" });
-    const server = new UserConnections(spec, depsOf(new FakeClock(), { openWire, offers }));
-    await server.connectUser("ann");
+    const server = new SeatedConnections(spec, depsOf(new FakeClock(), { openWire, offers }));
+    await server.connectUser?.("ann");
     await server.setLogLevel("error");
-    await server.connectUser("bob");
+    await server.connectUser?.("bob");
     await server.rootsChanged();
     expect(wires.map((wire) => wire.params("logging/setLevel"))).toEqual([{ level: "error" }, { level: "error" }]);
     for (const wire of wires) expect(wire.methods()).toContain("notifications/roots/list_changed");

@@ -1,0 +1,96 @@
+/** The cluster that a hub belongs to, opened from its config. A hub without one loads nothing of it. */
+import { isAbsolute, join } from "node:path";
+import type { Cluster } from "../../cluster/cluster.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { Clock } from "../../model/clock.ts";
+import { type ClusterConfig, clusterOf } from "../../model/cluster-config.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { VERSION } from "../../model/version.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
+import type { Secrets } from "../../secrets/secrets.ts";
+import type { Store } from "../../store/store.ts";
+import { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
+
+export interface HubClusterParts {
+  /** Whether this hub is a node; one that is there for a command works by itself. */
+  readonly joins: boolean;
+  readonly store: Store | undefined;
+  readonly secrets: Secrets;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
+}
+
+/** Undefined where the config names no cluster, or the hub does not join it. */
+export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterParts): Promise<Cluster | undefined> {
+  const entry = clusterOf(loaded.config.cluster);
+  if (entry === undefined) return undefined;
+  const { clock, warn } = parts;
+  if (!parts.joins) {
+    warn(
+      "The config names a cluster, and this hub does not join it: it works by itself. `toolcrib serve` makes a node.",
+    );
+    return undefined;
+  }
+  if (parts.store?.kind !== "postgres") {
+    throw new ToolcribError(
+      "invalid_config",
+      "`cluster` needs a `store` that all nodes share: a PostgreSQL database.",
+      {
+        hint: 'Set `store` to "postgres://user@host/database", the same on all nodes, with the password by reference.',
+      },
+    );
+  }
+  const config = await resolveCluster(entry, loaded.baseDir, parts);
+  // Loaded here: a hub without a cluster must not pay for it.
+  const { openCluster } = await import("../../cluster/open-cluster.ts");
+  const facts = { version: VERSION, started: new Date(clock.now()).toISOString() };
+  return openCluster({ config, clock, facts, warn });
+}
+
+/** What the servers of a node need to be one of a cluster; undefined for a hub that is no node. */
+export function clusteredServers(
+  cluster: Cluster | undefined,
+  { config }: LoadedConfig,
+  clock: Clock,
+): ClusteredServers | undefined {
+  const entry = clusterOf(config.cluster);
+  if (cluster === undefined || entry === undefined) return undefined;
+  return new ClusteredServers({ cluster, clock, leaseMs: entry.leaseMs, shutdownMs: config.http.limits.shutdownMs });
+}
+
+/** With what its references stand for. Credentials go to the redactor before anybody can quote them. */
+export async function resolveCluster(
+  config: ClusterConfig,
+  baseDir: string,
+  { secrets, redactor }: Pick<HubClusterParts, "secrets" | "redactor">,
+): Promise<ClusterConfig> {
+  const resolve = async (text: string): Promise<string> => (await secrets.resolve(text, { baseDir })).value;
+  const urls = await Promise.all([config.url].flat().map(resolve));
+  for (const url of urls) for (const credential of credentialsOf(url)) redactor.addCredential(credential);
+  if (config.credentials === undefined) return { ...config, url: urls };
+  const text = await resolve(config.credentials);
+  const credentials = text.includes("-----BEGIN") || isAbsolute(text) ? text : join(baseDir, text);
+  for (const line of credentials.split("\n")) if (isSecretLine(line)) redactor.addCredential(line.trim());
+  return { ...config, url: urls, credentials };
+}
+
+/** Password or token, as they stand in the address and as they are meant. */
+function credentialsOf(address: string): string[] {
+  const [, written = ""] = /^[a-z]+:\/\/([^/?#]*)@/i.exec(address) ?? [];
+  if (written === "") return [];
+  const [user = "", ...rest] = written.split(":");
+  const password = rest.join(":");
+  // An address with nothing but a user has a token in its place.
+  const secret = password === "" ? user : password;
+  let meant = secret;
+  try {
+    meant = decodeURIComponent(secret);
+  } catch {}
+  return [...new Set([secret, meant])];
+}
+
+/** Of a credentials file: the token and the seed, between lines of dashes. */
+function isSecretLine(line: string): boolean {
+  return /^\s*[A-Za-z0-9_.-]{20,}\s*$/.test(line) && !line.includes("-----");
+}

@@ -1,0 +1,233 @@
+/** What the clustered servers of a node share: the wishes of operators, who failed to run what, and the balance. */
+import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
+import type { Clock } from "../../model/clock.ts";
+import { Emitter } from "../../model/emitter.ts";
+import { type JsonObject } from "../../model/json.ts";
+import { lighterNodes, loads } from "./placement.ts";
+import { SessionRoll } from "./session-roll.ts";
+import { WillingNodes } from "./willing-nodes.ts";
+
+export interface ClusteredServersOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  /** Of the cluster. */
+  readonly leaseMs: number;
+  /** How long calls under way may take when a node stops. */
+  readonly shutdownMs: number;
+}
+
+const READY_MS = 3000;
+/** A wish is written again by every node that lives, and outlives the last one by so long. */
+const WISH_MS = 60 * 60_000;
+/** Names of nodes that are no longer there are shown until their servers are elsewhere. */
+const NAMES_KEPT = 256;
+
+/** Why a node gave a server up. */
+export interface NotedFailure {
+  readonly node: string;
+  readonly digest: string;
+  readonly reason: string;
+  readonly hint?: string;
+}
+
+/** What it may move to another node. */
+export interface Movable {
+  /** Gives its slot back if nobody uses it now and one of these nodes may take it; whether it did. */
+  moveTo(nodes: readonly string[]): Promise<boolean>;
+}
+
+export class ClusteredServers {
+  readonly cluster: Cluster;
+  readonly leaseMs: number;
+  readonly shutdownMs: number;
+  readonly willing: WillingNodes;
+  readonly roll: SessionRoll;
+  readonly #clock: Clock;
+  readonly #names = new Map<string, string>();
+  readonly #events = new Emitter<Record<string, undefined>>();
+  readonly #movable = new Set<Movable>();
+  readonly #stops: (() => void)[];
+  #map: SharedMap | undefined;
+  #wishes: SharedMap | undefined;
+  #stopRenewing: () => void = () => {};
+  #opening: Promise<void> | undefined;
+  #stopTimer: (() => void) | undefined;
+  #closed = false;
+
+  constructor({ cluster, clock, leaseMs, shutdownMs }: ClusteredServersOptions) {
+    this.cluster = cluster;
+    this.leaseMs = leaseMs;
+    this.shutdownMs = shutdownMs;
+    this.#clock = clock;
+    this.willing = new WillingNodes(cluster);
+    this.roll = new SessionRoll(cluster);
+    this.#stops = [
+      cluster.on("up", () => void this.#open()),
+      cluster.on("nodes", () => {
+        this.#noteNames();
+        this.#balanceLater();
+      }),
+      cluster.on("gone", ({ node }) => this.#forgetNode(node)),
+      cluster.leases.onChange(() => this.#balanceLater()),
+    ];
+    this.#noteNames();
+    this.#renewWishes();
+    void this.#open();
+  }
+
+  /** What is known of a server has changed. */
+  on(word: string, listener: () => void): () => void {
+    return this.#events.on(word, listener);
+  }
+
+  /** Resolves when wishes are known, or cannot be had in time. */
+  async ready(): Promise<void> {
+    if (this.#map !== undefined) return;
+    let stop = (): void => {};
+    const late = new Promise<void>((resolve) => {
+      stop = this.#clock.after(READY_MS, resolve);
+    });
+    await Promise.race([this.#open(), late]);
+    stop();
+  }
+
+  /** Of a node, also for a while after it has gone. */
+  nameOf(node: string): string {
+    return this.#names.get(node) ?? node;
+  }
+
+  /** Whether operators want it disconnected, whatever its entry says. Another spec is another matter. */
+  isUnwanted(word: string, digest: string): boolean {
+    return this.#wishes?.get(`wish.${word}`)?.["unwanted"] === digest;
+  }
+
+  /** Holds on all nodes. Where NATS is away it cannot, and rejects. */
+  async wish(word: string, digest: string, connected: boolean): Promise<void> {
+    if (connected) return this.forgetWish(word);
+    const wishes = await this.#openedWishes();
+    await wishes.put(`wish.${word}`, { unwanted: digest });
+    this.#events.emit(word, undefined);
+  }
+
+  async forgetWish(word: string): Promise<void> {
+    const wishes = await this.#openedWishes();
+    if (wishes.get(`wish.${word}`) === undefined) return;
+    await wishes.take(`wish.${word}`);
+    this.#events.emit(word, undefined);
+  }
+
+  /** Those of nodes that live, with this spec. */
+  failures(word: string, digest: string): NotedFailure[] {
+    const living = new Set(this.cluster.nodes().map(({ id }) => id));
+    return [...(this.#map?.entries() ?? [])].flatMap(([key, value]) => {
+      const failure = key.startsWith(`failed.${word}.`) ? readFailure(value) : undefined;
+      return failure !== undefined && failure.digest === digest && living.has(failure.node) ? [failure] : [];
+    });
+  }
+
+  async noteFailure(word: string, failure: Omit<NotedFailure, "node">): Promise<void> {
+    const { id } = this.cluster.node;
+    const map = await this.#opened();
+    await map.put(`failed.${word}.${id}`, { ...failure, node: id });
+    this.#events.emit(word, undefined);
+  }
+
+  /** All nodes may try again. */
+  async forgetFailures(word: string): Promise<void> {
+    const map = await this.#opened();
+    const keys = [...map.entries().keys()].filter((key) => key.startsWith(`failed.${word}.`));
+    await Promise.all(keys.map((key) => map.take(key)));
+    this.#events.emit(word, undefined);
+  }
+
+  /** The returned function takes it out. */
+  add(movable: Movable): () => void {
+    this.#movable.add(movable);
+    return () => this.#movable.delete(movable);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopTimer?.();
+    this.#stopRenewing();
+    this.roll.close();
+    for (const stop of this.#stops) stop();
+  }
+
+  #noteNames(): void {
+    for (const { id, name } of this.cluster.nodes()) this.#names.set(id, name);
+    for (const oldest of this.#names.keys()) if (this.#names.size > NAMES_KEPT) this.#names.delete(oldest);
+  }
+
+  #renewWishes(): void {
+    this.#stopRenewing = this.#clock.after(WISH_MS / 4, () => {
+      for (const [key, value] of this.#wishes?.entries() ?? []) this.#wishes?.renew(key, value).catch(() => {});
+      this.#renewWishes();
+    });
+  }
+
+  /** Its id never comes back. */
+  #forgetNode(node: string): void {
+    const map = this.#map;
+    if (map === undefined) return;
+    const keys = [...map.entries().keys()].filter((key) => key.startsWith("failed.") && key.endsWith(`.${node}`));
+    for (const key of keys) map.take(key).catch(() => {});
+  }
+
+  async #opened(): Promise<SharedMap> {
+    await this.#open();
+    return this.#map ?? this.cluster.map("servers");
+  }
+
+  async #openedWishes(): Promise<SharedMap> {
+    await this.#open();
+    return this.#wishes ?? this.#openWishes();
+  }
+
+  #open(): Promise<void> {
+    this.#opening ??= Promise.all([this.cluster.map("servers"), this.#openWishes()]).then(
+      ([map, wishes]) => {
+        this.#map = map;
+        this.#wishes = wishes;
+        for (const each of [map, wishes]) {
+          this.#stops.push(each.onChange((key) => this.#events.emit(key.split(".")[1] ?? "", undefined)));
+          for (const key of each.entries().keys()) this.#events.emit(key.split(".")[1] ?? "", undefined);
+        }
+      },
+      // Tried again when NATS answers.
+      () => void (this.#opening = undefined),
+    );
+    return this.#opening;
+  }
+
+  #openWishes(): Promise<SharedMap> {
+    return this.cluster.map("wishes", { ttlMs: WISH_MS });
+  }
+
+  /** Not at once: who has just come may be about to go, and what has just lost its node is placed anew anyway. */
+  #balanceLater(): void {
+    if (this.#stopTimer !== undefined || this.#closed || lighterNodes(...this.#loads()).length === 0) return;
+    const wait = this.leaseMs * (2 + Math.random());
+    this.#stopTimer = this.#clock.after(wait, () => {
+      this.#stopTimer = undefined;
+      void this.#balance().then(() => this.#balanceLater());
+    });
+  }
+
+  /** One at a time. */
+  async #balance(): Promise<void> {
+    const nodes = lighterNodes(...this.#loads());
+    if (nodes.length === 0 || !this.cluster.isUp) return;
+    for (const movable of this.#movable) if (await movable.moveTo(nodes)) return;
+  }
+
+  #loads(): [string, Map<string, number>] {
+    const nodes = this.cluster.nodes().map(({ id }) => id);
+    return [this.cluster.node.id, loads(nodes, this.cluster.leases.all().values())];
+  }
+}
+
+function readFailure({ node, digest, reason, hint }: JsonObject): NotedFailure | undefined {
+  if (typeof node !== "string" || typeof digest !== "string") return undefined;
+  return { node, digest, reason: String(reason), ...(typeof hint === "string" ? { hint } : {}) };
+}

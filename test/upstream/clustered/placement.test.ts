@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import type { LeaseState } from "../../../src/cluster/cluster.ts";
+import { lighterNodes, loads, ranked, turnOf } from "../../../src/upstream/clustered/placement.ts";
+
+const lease = (key: string, holder: string): LeaseState => ({ key, holder, term: 1, value: {} });
+const NODES = ["a", "b", "c"];
+
+describe("[scale-06a] placement", () => {
+  it("counts the servers of each living node, and nothing else", () => {
+    const leases = [
+      lease("server.x.0", "a"),
+      lease("server.y.0", "a"),
+      lease("other.z", "b"),
+      lease("server.z.0", "gone"),
+    ];
+    expect(loads(NODES, leases)).toEqual(
+      new Map([
+        ["a", 2],
+        ["b", 0],
+        ["c", 0],
+      ]),
+    );
+  });
+
+  it("ranks who has the least to do first", () => {
+    expect(
+      ranked(
+        new Map([
+          ["a", 2],
+          ["b", 0],
+          ["c", 1],
+        ]),
+        "x",
+      ),
+    ).toEqual(["b", "c", "a"]);
+  });
+
+  it("spreads servers over nodes that are equal, and each node comes to the same order", () => {
+    const idle = loads(NODES, []);
+    const firsts = Array.from({ length: 90 }, (_, n) => ranked(idle, `server${n}`)[0]);
+    for (const node of NODES) expect(firsts.filter((first) => first === node).length).toBeGreaterThan(15);
+    const other = loads(NODES.toReversed(), []);
+    for (let n = 0; n < 20; n++) expect(ranked(other, `server${n}`)).toEqual(ranked(idle, `server${n}`));
+  });
+
+  it("gives each node its turn", () => {
+    expect(turnOf("b", ["b", "c", "a"], [0])).toEqual({ slot: 0, after: 0 });
+    expect(turnOf("a", ["b", "c", "a"], [0])).toEqual({ slot: 0, after: 2 });
+    expect(turnOf("x", ["b", "c", "a"], [0])).toBeUndefined();
+    expect(turnOf("b", ["b"], [])).toBeUndefined();
+  });
+
+  it("[scale-06c] gives replicas to different nodes at once", () => {
+    const order = ["b", "c", "a"];
+    expect(order.map((node) => turnOf(node, order, [0, 2]))).toEqual([
+      { slot: 0, after: 0 },
+      { slot: 2, after: 0 },
+      { slot: 0, after: 1 },
+    ]);
+  });
+
+  it("moves a server only where that makes a difference", () => {
+    const load = new Map([
+      ["a", 3],
+      ["b", 1],
+      ["c", 2],
+    ]);
+    expect(lighterNodes("a", load)).toEqual(["b"]);
+    expect(lighterNodes("c", load)).toEqual([]);
+    expect(
+      lighterNodes(
+        "a",
+        new Map([
+          ["a", 5],
+          ["b", 2],
+          ["c", 1],
+        ]),
+      ),
+    ).toEqual(["c", "b"]);
+    expect(lighterNodes("a", new Map([["a", 5]]))).toEqual([]);
+  });
+});
