@@ -17,7 +17,7 @@ export const SessionInfoSchema = z
     lastCallAt: z.string().nullable(),
     calls: z.int().min(0),
     running: z.int().min(0).describe("Calls under way."),
-    toolCount: z.int().min(0).describe("Tools that it sees."),
+    toolCount: z.int().min(0).nullable().describe("Tools that it sees; null while another hub or node has it."),
     taint: z.object({ callId: z.string(), name: z.string(), at: z.string() }).nullable(),
   })
   .meta({ id: "Session" });
@@ -126,6 +126,12 @@ const Incident = z.object({
 export const OverviewSchema = z
   .object({
     version: z.string(),
+    node: z
+      .string()
+      .optional()
+      .describe(
+        "In a cluster: who answered. Sessions, minutes, denials, findings and warnings are those of this node.",
+      ),
     startedAt: z.string(),
     store: z.enum(["sqlite", "postgres", "none"]),
     servers: z.record(z.string(), z.int()).describe("How many are in each state."),

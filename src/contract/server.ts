@@ -41,6 +41,8 @@ export const ServerInfoSchema = z
       })
       .optional(),
     users: z.object({ connections: z.int(), connected: z.int() }).optional(),
+    sessions: z.object({ connections: z.int(), connected: z.int() }).optional(),
+    node: z.string().optional().describe("In a cluster: the node that runs its program, by name."),
     restart: z.object({ attempt: z.int(), nextAt: z.string() }).optional(),
   })
   .meta({ id: "Server" });

@@ -1,6 +1,7 @@
 /** What stands between a located capability and its run: the decision, the answer of a person, the limits. */
 import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { Taken } from "../policy/limits.ts";
 import { argumentsOf, type CallInProgress, type CallPath, publicNameOf } from "./call-path.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./frozen-copy.ts";
@@ -86,10 +87,18 @@ function wordsOf({ list, pattern, where }: Rule): string {
 
 const NO_SLOT = { release: (): void => {} };
 
-export function takeSlot(path: CallPath, { id, session }: CallInProgress, target: Target): { release(): void } {
+export function takeSlot(
+  path: CallPath,
+  call: CallInProgress,
+  target: Target,
+): { release(): void } | Promise<{ release(): void }> {
   // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
   if (isSearchTool(target.capability)) return NO_SLOT;
-  const taken = path.limits.take(target.source.id, session.id);
+  const taken = path.limits.takeOfAll(target.source.id, call.session.id, call.session.sharedKey);
+  return taken instanceof Promise ? taken.then((answer) => slotOf(path, call, answer)) : slotOf(path, call, taken);
+}
+
+function slotOf(path: CallPath, { id }: CallInProgress, taken: Taken): { release(): void } {
   if (taken.ok) return taken;
   path.approvals.giveBack(id);
   const seconds = Math.ceil(taken.retryAfterMs / 1000);

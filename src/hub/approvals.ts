@@ -5,6 +5,7 @@ import { canonicalJson } from "../model/canonical-json.ts";
 import type { Clock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Session } from "../sessions/session.ts";
+import type { SharedPrincipals } from "./cluster/shared-principals.ts";
 import { HeldCalls } from "./held-calls.ts";
 
 export interface ApprovalsOptions {
@@ -16,6 +17,8 @@ export interface ApprovalsOptions {
   readonly remember: (request: AskRequest) => Promise<boolean>;
   /** Whether a source is one that a session brought. */
   readonly isBrought?: (source: string) => boolean;
+  /** In a cluster: what callers were allowed, at whichever node. */
+  readonly shared?: SharedPrincipals | undefined;
   readonly onAsked: (request: AskRequest) => void;
   /** What is no answer at all counts as no; after `timeout` and `withdrawn` the call does not run either. */
   readonly onAnswered: (request: AskRequest, answer: AskOutcome, by?: Answerer) => void;
@@ -51,6 +54,7 @@ export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #waiting = new Map<string, Waiting>();
   readonly #held: HeldCalls;
+  #told: Promise<void> | undefined;
   /** Names answered with "always", and whether the config file says so too; it counts when it is next read. */
   readonly #always = new Map<string, { written: boolean }>();
 
@@ -61,7 +65,13 @@ export class Approvals {
       // Read when it is needed: the config can change.
       timeoutMs: () => options.timeoutMs,
       onDropped: options.onAnswered,
+      shared: options.shared,
     });
+  }
+
+  /** Resolves when the other nodes of a cluster know of the last answer. */
+  get told(): Promise<void> | undefined {
+    return this.#told;
   }
 
   /** What is waiting or held, oldest first. */
@@ -86,6 +96,7 @@ export class Approvals {
     if (known === "once") this.#held.allow(session, key);
     // Nobody waits for it to be written down; if it cannot be, the hub warns.
     else if (known !== "no") void this.#keep(session, grant, request, known === "always" && this.#canLast(request));
+    this.#told = session.telling;
     return true;
   }
 
@@ -102,7 +113,8 @@ export class Approvals {
     const callback = onAsk ?? session.onAsk ?? this.#options.onAsk;
     if (callback === undefined) refuseTooLarge(session, question);
     const key = keyOf(question, grant);
-    if (this.#held.passes(session, key, question.callId)) return;
+    const passes = this.#held.passes(session, key, question.callId);
+    if (passes === true || (passes !== false && (await passes))) return;
     if (callback === undefined) throw this.#hold(session, question, grant, key);
 
     const request = this.#request(session, question, false);
@@ -147,6 +159,7 @@ export class Approvals {
   async #keep(session: Session, grant: string, request: AskRequest, forEverybody: boolean): Promise<void> {
     if (!forEverybody) {
       session.granted.add(grant);
+      if (this.#options.shared !== undefined) session.tell(this.#options.shared.grant(session, grant));
       return;
     }
     const entry = { written: false };

@@ -44,7 +44,9 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     checkOrigin(found, options.origin);
     call.decision = path.gate.decide(session, found.capability, publicNameOf(use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await admit(path, call, found));
-    const slot = takeSlot(path, call, target);
+    const taken = takeSlot(path, call, target);
+    // A hub on its own decides at once, and its calls go on in the same turn.
+    const slot = taken instanceof Promise ? await taken : taken;
     try {
       const seen = path.hooks.empty ? undefined : describeCall(call, target);
       const narrowed = seen === undefined ? target.use : await narrowUse(path, seen, target.use, call.notes);
@@ -62,6 +64,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   } finally {
     link.dispose();
   }
+  if (session.telling !== undefined) await session.telling;
   endSpan(span, call, outcome);
 
   const record = path.hooks.persist(recordOf(call, outcome, path.clock.now()));

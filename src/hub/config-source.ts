@@ -10,6 +10,8 @@ export interface ConfigPlace {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly home: string;
+  /** By path: what counts instead of a config file that cannot be written to. */
+  readonly texts?: ReadonlyMap<string, string>;
 }
 
 /** Without a source it is looked for as the command line does. */

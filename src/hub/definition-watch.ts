@@ -67,6 +67,7 @@ export class DefinitionWatch {
     this.#isTrusted = options.isTrusted;
     this.#pins = pins;
     this.#scanned = new ScannedDefinitions({
+      clock: options.clock,
       mode: () => this.#config.config.guard.definitions,
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
@@ -158,6 +159,7 @@ export class DefinitionWatch {
   }
 
   async close(): Promise<void> {
+    this.#scanned.close();
     await Promise.all([this.#writing, this.#prepared?.close(), this.#pins.close()]);
   }
 

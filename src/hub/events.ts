@@ -15,13 +15,14 @@ export interface HubEvents {
   /** What sessions may see can be other than before although the catalog did not change: rules or pins did. */
   visibility: Readonly<Record<string, never>>;
   /**
-   * A server's own log message. `user`: on whose connection, where each user has one, null for the hub owner's own; show
-   * it to nobody else. `callId`: it belongs to that call, and the caller has got it.
+   * A server's own log message. `user`: on whose connection, where each user has one, null for the hub owner's own;
+   * `session`: the same where each session has one; show it to nobody else. `callId`: it belongs to that call, and the caller has got it.
    */
   log: {
     readonly server: string;
     readonly message: LogMessage;
     readonly user?: string | null;
+    readonly session?: string;
     readonly callId?: string;
   };
   /** Any other notification of a server that belongs to no call. */
@@ -30,6 +31,7 @@ export interface HubEvents {
     readonly method: string;
     readonly params: JsonObject;
     readonly user?: string | null;
+    readonly session?: string;
   };
   /** The config was loaded again and holds from now on; `hub.config` is the new one. */
   reload: { readonly report: ReloadReport };
@@ -62,5 +64,6 @@ export interface HubEvents {
     readonly originUri: string;
     readonly params?: JsonObject;
     readonly user?: string | null;
+    readonly session?: string;
   };
 }

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { systemClock } from "../model/clock.ts";
 import { asToolcribError } from "../model/errors.ts";
 import { watchConfig, type WatchOptions } from "./config-watch.ts";
+import { retried } from "./retried.ts";
 
 interface Followed {
   readonly config: () => LoadedConfig;
@@ -21,40 +23,41 @@ interface Followed {
 export function followConfig(hub: Followed, options: WatchOptions = {}): () => void {
   let watched: readonly string[] = [];
   let stopWatching = (): void => {};
-  const attempt = (): void => {
-    hub.reloadIfChanged().catch((thrown: unknown) => {
-      const { message, hint } = asToolcribError(thrown);
-      const more = hint === undefined ? "" : ` ${hint}`;
-      hub.warn(`The changed config is not taken over, the one before holds on: ${message}${more}`);
-    });
-  };
+  const { clock = systemClock } = options;
+  // The store may be away, which is part of every config.
+  const reload = retried(clock, hub.reloadIfChanged, (thrown) => {
+    const { message, hint } = asToolcribError(thrown);
+    const more = hint === undefined ? "" : ` ${hint}`;
+    hub.warn(`The changed config is not taken over, the one before holds on: ${message}${more}`);
+  });
   const watchFiles = (): void => {
     const { files, inCode } = hub.config();
     const wanted = inCode ? [] : files;
     if (isDeepStrictEqual(wanted, watched)) return;
     stopWatching();
     watched = wanted;
-    stopWatching = watchConfig(wanted, attempt, options);
+    stopWatching = watchConfig(wanted, reload.begin, options);
     // What changed after the files were read, and before they were watched.
-    attempt();
+    reload.begin();
   };
   let watchedDirs: readonly string[] = [];
   let stopSkills = (): void => {};
-  const refreshSkills = (): void => {
-    hub.refreshSkills().catch((thrown: unknown) => {
-      hub.warn(`The changed skills are not taken over: ${asToolcribError(thrown).message}`);
-    });
-  };
+  const skills = retried(clock, hub.refreshSkills, (thrown) => {
+    hub.warn(`The changed skills are not taken over: ${asToolcribError(thrown).message}`);
+  });
   const watchSkills = (): void => {
     const { dirs } = hub.config().config.skills;
     if (watchedDirs === dirs) return;
     stopSkills();
     watchedDirs = dirs;
-    stopSkills = hub.watchSkills(refreshSkills);
+    stopSkills = hub.watchSkills(skills.begin);
   };
   const stopListening = hub.onReload(() => {
     watchFiles();
     watchSkills();
+  });
+  const servers = retried(clock, hub.refreshServers, (thrown) => {
+    hub.warn(`The changed servers of the store are not taken over: ${asToolcribError(thrown).message}`);
   });
   let refreshing = false;
   const stopStore = hub.followStore(({ topic }) => {
@@ -63,9 +66,7 @@ export function followConfig(hub: Followed, options: WatchOptions = {}): () => v
     // Changes come in batches, and each look at the store sees all of them.
     setImmediate(() => {
       refreshing = false;
-      hub.refreshServers().catch((thrown: unknown) => {
-        hub.warn(`The changed servers of the store are not taken over: ${asToolcribError(thrown).message}`);
-      });
+      servers.begin();
     });
   });
   watchFiles();
@@ -75,5 +76,6 @@ export function followConfig(hub: Followed, options: WatchOptions = {}): () => v
     stopStore?.();
     stopWatching();
     stopSkills();
+    for (const each of [reload, skills, servers]) each.stop();
   };
 }

@@ -2,6 +2,7 @@
 import type { AskRequest } from "../model/ask.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Session } from "../sessions/session.ts";
+import type { SharedPrincipals } from "./cluster/shared-principals.ts";
 
 /** Above this the oldest of the caller go first. */
 const MOST_OF_CALLER = 20;
@@ -27,6 +28,8 @@ export interface HeldCallsOptions {
   readonly timeoutMs: () => number;
   /** The question went unanswered: its time or its place was up, or its session ended. */
   readonly onDropped: (request: AskRequest, why: "timeout" | "withdrawn") => void;
+  /** Where yeses wait for callers that may come to another hub of the cluster. */
+  readonly shared?: SharedPrincipals | undefined;
 }
 
 /** For one call, in however many rounds it is made. */
@@ -106,6 +109,8 @@ export class HeldCalls {
   /** The next call with this key passes. */
   allow(session: Session, key: string, yes: Yes = this.#freshYes()): void {
     if (session.closed) return;
+    const { shared } = this.#options;
+    if (shared !== undefined && session.sharedKey !== undefined) return session.tell(shared.allow(session, key, yes));
     const { allowed } = this.#of(session);
     allowed.delete(key);
     const [oldest] = allowed.size >= MOST_ALLOWED ? allowed.keys() : [];
@@ -113,8 +118,15 @@ export class HeldCalls {
     allowed.set(key, yes);
   }
 
-  /** Whether a yes waits for this call; it is used up by it. */
-  passes(session: Session, key: string, callId: string): boolean {
+  /** Whether a yes waits for this call; it is used up by it. A promise only for callers of several hubs. */
+  passes(session: Session, key: string, callId: string): boolean | Promise<boolean> {
+    const { shared } = this.#options;
+    if (shared !== undefined && session.sharedKey !== undefined) {
+      return shared.take(session, key).then((found) => {
+        if (found !== undefined) this.passed(session, key, callId, found);
+        return found !== undefined;
+      });
+    }
     const allowed = this.#sessions.get(session)?.allowed;
     const yes = allowed?.get(key);
     allowed?.delete(key);

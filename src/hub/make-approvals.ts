@@ -6,6 +6,7 @@ import { asToolcribError } from "../model/errors.ts";
 import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { DecisionRecord } from "../telemetry/audit/record.ts";
 import { Approvals } from "./approvals.ts";
+import type { SharedPrincipals } from "./cluster/shared-principals.ts";
 import type { HubEvents } from "./events.ts";
 import { rememberAnswer } from "./rules.ts";
 
@@ -15,6 +16,7 @@ interface Parts {
   readonly audit: AuditLog;
   readonly onAsk: AskCallback | undefined;
   readonly isBrought: (source: string) => boolean;
+  readonly shared?: SharedPrincipals | undefined;
 }
 
 /**
@@ -22,7 +24,7 @@ interface Parts {
  * @param config The one that holds now: it may change while questions are open.
  */
 export function makeApprovals(config: () => LoadedConfig, parts: Parts): Approvals {
-  const { clock, events, audit, onAsk, isBrought } = parts;
+  const { clock, events, audit, onAsk, isBrought, shared } = parts;
   return new Approvals({
     clock,
     get timeoutMs() {
@@ -30,6 +32,7 @@ export function makeApprovals(config: () => LoadedConfig, parts: Parts): Approva
     },
     onAsk,
     isBrought,
+    shared,
     remember: async (request) => {
       try {
         await rememberAnswer(config(), request);

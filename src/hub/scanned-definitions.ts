@@ -3,11 +3,18 @@ import { type DefinitionFinding, scanDefinition } from "../guard/definitions/sca
 import { type ListedTool, listedTool } from "../guard/definitions/listed-tool.ts";
 import { findShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
 import type { Capability, ToolCapability } from "../model/capability.ts";
+import type { Clock } from "../model/clock.ts";
 import type { GuardRules } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
 import { isAtLeast } from "../model/finding.ts";
 
+/** Looking for shadowing takes all tools together. While many servers come up it may take this part of the time. */
+const SHARE = 1 / 20;
+/** Up to so many it is done at once. */
+const FEW_TOOLS = 1000;
+
 interface ScannedDefinitionsOptions {
+  readonly clock: Clock;
   /** Asked each time: the config may change. */
   readonly mode: () => GuardRules["definitions"];
   readonly isTrusted: (source: string) => boolean;
@@ -22,6 +29,9 @@ export class ScannedDefinitions {
   readonly #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
   readonly #tools = new WeakMap<object, ListedTool>();
   readonly #told = new Set<string>();
+  #latest: readonly ToolCapability[] = [];
+  #lastTookMs = 0;
+  #stopTimer: (() => void) | undefined;
 
   constructor(options: ScannedDefinitionsOptions) {
     this.#options = options;
@@ -37,15 +47,29 @@ export class ScannedDefinitions {
           this.#options.onSuspicious(capability, findings),
         );
     }
-    const tools = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
+    this.#latest = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
+    if (this.#latest.length <= FEW_TOOLS || this.#lastTookMs === 0) this.#checkTogether();
+    // It withholds nothing and only tells, so that it can wait.
+    else this.#stopTimer ??= this.#options.clock.after(this.#lastTookMs / SHARE, () => this.#checkTogether());
+  }
+
+  close(): void {
+    this.#stopTimer?.();
+  }
+
+  #checkTogether(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    const begun = performance.now();
     const news: Shadowing[] = [];
-    for (const shadowing of findShadowing(tools.map((tool) => this.#listed(tool)))) {
+    for (const shadowing of findShadowing(this.#latest.map((tool) => this.#listed(tool)))) {
       const { kind, severity, tool, target } = shadowing;
       // A trusted server may speak of whatever it likes. Of two names either may be the false one.
       if (this.#options.isTrusted(tool.server) && (kind === "mention" || this.#options.isTrusted(target.server)))
         continue;
       this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));
     }
+    this.#lastTookMs = performance.now() - begun;
     if (news.length > 0) this.#options.onShadowing(news);
   }
 

@@ -31,7 +31,7 @@ export function serverInstructions(
     const { id, spec } = connection;
     // Where each user has a connection, what was said to the hub's owner is not for a session without a user.
     const isTheirs = spec.isolation !== "user" || session.user !== undefined || isOwn;
-    const text = seen.has(id) && isTheirs ? connection.instructions(session.user) : null;
+    const text = seen.has(id) && isTheirs ? connection.instructions(session.user, session.id) : null;
     if (text === null || text === "" || withholds(id, text)) return [];
     return [{ server: id, name: spec.name ?? id, text }];
   });

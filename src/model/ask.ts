@@ -31,6 +31,8 @@ export interface AskRequest {
   readonly reason: string;
   /** ISO time after which the answer is no. */
   readonly expiresAt: string;
+  /** In a cluster: the name of the other node at which it waits; absent for what waits here. */
+  readonly node?: string;
 }
 
 /** What it throws counts as no. `signal` aborts when the question is moot. */

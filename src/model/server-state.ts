@@ -77,6 +77,10 @@ export interface ServerInfo {
   readonly auth?: AuthInfo;
   /** Only with `isolation: "user"`: how many users have a connection of their own, and for how many it is up. */
   readonly users?: { readonly connections: number; readonly connected: number };
+  /** Only with `isolation: "session"`: the same for sessions. */
+  readonly sessions?: { readonly connections: number; readonly connected: number };
+  /** In a cluster, of a server with a program: the name of the node that runs it, or of several. */
+  readonly node?: string;
   /** In state `restarting`: which attempt, and when it starts. */
   readonly restart?: { readonly attempt: number; readonly nextAt: string };
 }

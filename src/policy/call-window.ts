@@ -22,6 +22,15 @@ export class CallWindow {
     return Math.max(0, oldest + WINDOW_MS - now);
   }
 
+  /** The same under a smaller limit. */
+  waitWithin(limit: number, now: number): number {
+    const { length } = this.#times;
+    if (length < limit) return 0;
+    // Before it is full the ring begins at 0, so that the newest stands before `oldest` in either case.
+    const time = this.#times[(this.#oldest + length - limit) % length] ?? Number.NEGATIVE_INFINITY;
+    return Math.max(0, time + WINDOW_MS - now);
+  }
+
   record(now: number): void {
     this.#newest = now;
     if (this.#times.length < this.#limit) {

@@ -2,6 +2,7 @@
 import type { Clock } from "../model/clock.ts";
 import { TurnoverMap } from "../model/turnover.ts";
 import { CallWindow, WINDOW_MS } from "./call-window.ts";
+import type { SharedWindows } from "./shared-windows.ts";
 
 export interface LimitsOptions {
   /** For each server and for each session: at most this many in any 60 seconds. */
@@ -10,11 +11,34 @@ export interface LimitsOptions {
   readonly concurrency: number;
 }
 
+/** Where several hubs are one, limits hold for all of them together. */
+export interface LimitSharing {
+  readonly windows: SharedWindows;
+  /** Whether other hubs reach the same server. */
+  readonly isShared: (server: string) => boolean;
+  /** How many hubs are alive. */
+  readonly nodes: () => number;
+}
+
 export type Taken =
   /** `release` must be called when the call has ended; calling it again does nothing. */
   | { readonly ok: true; release(): void }
   /** `what` names the limit for a person. For concurrency the wait is a guess: nobody knows when a call ends. */
   | { readonly ok: false; readonly retryAfterMs: number; readonly what: string };
+
+interface SharedCall {
+  readonly server: string;
+  readonly caller: string;
+  readonly isShared: boolean;
+  readonly isPrincipal: boolean;
+}
+
+/** `wait` as the windows say it. */
+interface SharedToken {
+  readonly wait: number | undefined;
+  /** When it was taken. */
+  readonly span: number;
+}
 
 const CONCURRENCY_RETRY_MS = 1000;
 /** Above this many remembered servers and sessions, those quiet for a minute are dropped. */
@@ -25,6 +49,7 @@ export class Limits {
   #options: LimitsOptions;
   readonly #servers = new Map<string, CallWindow>();
   readonly #sessions = new Map<string, CallWindow>();
+  #sharing: LimitSharing | undefined;
   readonly #underWay = new TurnoverMap<string, number>();
   #sweepAbove = SWEEP_ABOVE;
   #lastSeen = Number.NEGATIVE_INFINITY;
@@ -45,25 +70,105 @@ export class Limits {
     }
   }
 
+  /** From now on what is shared is counted together with others. */
+  share(sharing: LimitSharing): void {
+    this.#sharing = sharing;
+  }
+
   /** Counts a call against its server and its session, or refuses it; a refused call counts against nothing. */
   take(server: string, session: string): Taken {
+    return this.#refusal(server, session, 1) ?? this.#admit(server, session);
+  }
+
+  /**
+   * The same together with all hubs that limits are shared with. A promise only if there are any and nothing is in hand.
+   * @param principal What the session has in common with sessions at other hubs, whose calls count together.
+   */
+  takeOfAll(server: string, session: string, principal: string | undefined): Taken | Promise<Taken> {
+    const sharing = this.#sharing;
+    if (sharing === undefined) return this.take(server, session);
+    const isShared = sharing.isShared(server);
+    const caller = principal ?? session;
+    const refusal = this.#refusal(server, caller, isShared ? sharing.nodes() : 1);
+    if (refusal !== undefined) return refusal;
+    if (!isShared && principal === undefined) return this.#admit(server, caller);
+    return this.#takeShared(sharing, { server, caller, isShared, isPrincipal: principal !== undefined });
+  }
+
+  /** What this hub knows without asking anybody. */
+  #refusal(server: string, session: string, nodes: number): Taken | undefined {
     const now = this.#now();
     const underWay = this.#underWay.get(server) ?? 0;
-    const { concurrency, callsPerMinute } = this.#options;
-    if (underWay >= concurrency) {
-      const what = `server ${server} already has ${underWay} calls under way (limits.concurrency is ${concurrency})`;
+    const { concurrency } = this.#options;
+    if (underWay >= partOf(concurrency, nodes)) {
+      const among = nodes > 1 ? ` for ${nodes} nodes` : "";
+      const what = `server ${server} already has ${underWay} calls under way (limits.concurrency is ${concurrency}${among})`;
       return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
     }
     const serverWait = this.#servers.get(server)?.wait(now) ?? 0;
     const sessionWait = this.#sessions.get(session)?.wait(now) ?? 0;
-    if (serverWait > 0 || sessionWait > 0) {
-      const who = sessionWait > serverWait ? "this session" : `server ${server}`;
-      const what = `${who} has used up its calls (limits.callsPerMinute is ${callsPerMinute})`;
-      return { ok: false, retryAfterMs: Math.max(serverWait, sessionWait), what };
-    }
+    return serverWait > 0 || sessionWait > 0 ? this.#usedUp(server, serverWait, sessionWait) : undefined;
+  }
+
+  #takeShared(sharing: LimitSharing, call: SharedCall): Taken | Promise<Taken> {
+    const { server, caller, isShared, isPrincipal } = call;
+    const { callsPerMinute } = this.#options;
+    // Counted from here on, so that calls that wait for their portion do not all find room.
+    const slot = this.#enter(server);
+    const { windows } = sharing;
+    const takeOf = (key: string | undefined): SharedToken | Promise<SharedToken> => {
+      const token = (wait: number | undefined): SharedToken => ({ wait, span: windows.span });
+      const answer = key === undefined ? 0 : windows.take(key, callsPerMinute);
+      return answer instanceof Promise ? answer.then(token) : token(answer);
+    };
+    const serverKey = isShared ? `server ${server}` : undefined;
+    const callerKey = isPrincipal ? `session ${caller}` : undefined;
+    const finish = (ofServer: SharedToken, ofCaller: SharedToken): Taken => {
+      const nodes = sharing.nodes();
+      const waits = [
+        ofServer.wait ?? this.#waitAlone(this.#servers.get(server), nodes),
+        ofCaller.wait ?? this.#waitAlone(this.#sessions.get(caller), nodes),
+      ] as const;
+      if (waits[0] > 0 || waits[1] > 0) {
+        slot.release();
+        if (ofServer.wait === 0 && serverKey !== undefined) windows.putBack(serverKey, ofServer.span);
+        if (ofCaller.wait === 0 && callerKey !== undefined) windows.putBack(callerKey, ofCaller.span);
+        return this.#usedUp(server, ...waits);
+      }
+      if (ofServer.wait === undefined && serverKey !== undefined) windows.owe(serverKey);
+      if (ofCaller.wait === undefined && callerKey !== undefined) windows.owe(callerKey);
+      this.#count(server, caller);
+      return slot;
+    };
+    const [ofServer, ofCaller] = [takeOf(serverKey), takeOf(callerKey)];
+    if (!(ofServer instanceof Promise) && !(ofCaller instanceof Promise)) return finish(ofServer, ofCaller);
+    return Promise.all([ofServer, ofCaller]).then((answers) => finish(...answers));
+  }
+
+  /** Where the others cannot be heard of, each keeps to its part. */
+  #waitAlone(window: CallWindow | undefined, nodes: number): number {
+    return window?.waitWithin(partOf(this.#options.callsPerMinute, nodes), this.#now()) ?? 0;
+  }
+
+  #usedUp(server: string, serverWait: number, sessionWait: number): Taken {
+    const who = sessionWait > serverWait ? "this session" : `server ${server}`;
+    const what = `${who} has used up its calls (limits.callsPerMinute is ${this.#options.callsPerMinute})`;
+    return { ok: false, retryAfterMs: Math.max(serverWait, sessionWait), what };
+  }
+
+  #admit(server: string, session: string): Taken {
+    this.#count(server, session);
+    return this.#enter(server);
+  }
+
+  #count(server: string, session: string): void {
+    const now = this.#now();
     this.#record(this.#servers, server, now);
     this.#record(this.#sessions, session, now);
-    this.#underWay.set(server, underWay + 1);
+  }
+
+  #enter(server: string): Extract<Taken, { ok: true }> {
+    this.#underWay.set(server, (this.#underWay.get(server) ?? 0) + 1);
     let released = false;
     return {
       ok: true,
@@ -117,4 +222,9 @@ export class Limits {
     this.#lastSeen = raw;
     return raw + this.#setBack;
   }
+}
+
+/** Rounded up, so that nobody is left with nothing. */
+function partOf(limit: number, nodes: number): number {
+  return nodes <= 1 ? limit : Math.ceil(limit / nodes);
 }

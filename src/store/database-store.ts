@@ -7,11 +7,13 @@ import { Ledger } from "./ledger.ts";
 import { storedApprovals } from "./parts/approvals.ts";
 import { storedAudit } from "./parts/audit.ts";
 import { storedConversations } from "./parts/conversations.ts";
+import { storedLimits } from "./parts/limits.ts";
 import { storedPins } from "./parts/pins.ts";
 import { sealedValues } from "./parts/sealed-values.ts";
 import { storedServers } from "./parts/servers.ts";
 import { storedSessions } from "./parts/sessions.ts";
 import { storedSettings } from "./parts/settings.ts";
+import { storedSkillFiles } from "./parts/skill-files.ts";
 import { storedSkills } from "./parts/skills.ts";
 import type { Store } from "./store.ts";
 
@@ -48,8 +50,12 @@ export async function databaseStore(engine: Engine, { clock, warn }: DatabaseSto
     kind,
     id,
     place,
+    get trouble() {
+      return engine.trouble;
+    },
     servers: storedServers(engine, ledger),
     skills: storedSkills(engine, ledger),
+    skillFiles: storedSkillFiles(engine, () => ledger.now()),
     pins: storedPins(engine, ledger),
     approvals: storedApprovals(engine, ledger),
     sessions: storedSessions(engine),
@@ -57,6 +63,7 @@ export async function databaseStore(engine: Engine, { clock, warn }: DatabaseSto
     sealed: sealedValues(engine),
     conversations: storedConversations(engine, () => ledger.now()),
     settings: storedSettings(engine, ledger),
+    limits: storedLimits(engine),
     follow: (listener) => followers.add(listener),
     backup: (file) => engine.copyTo(file),
     endSoon,

@@ -10,10 +10,14 @@ export interface Engine {
   readonly kind: "sqlite" | "postgres";
   /** A path or an address without its password, for messages. */
   readonly place: string;
+  /** Why it cannot be reached, by the last that was heard of it. Absent where that cannot be. */
+  readonly trouble?: string | undefined;
   readonly db: Kysely<Tables>;
   readonly types: ColumnTypes;
   /** Holds off other processes that migrate, until the transaction ends. */
   lockMigrations(trx: Transaction<Tables>): Promise<void>;
+  /** Holds off other transactions that lock the same name, in whichever process, until this one ends. */
+  lock(trx: Transaction<Tables>, name: string): Promise<void>;
   /** After a migration, inside its transaction. */
   markVersion(trx: Transaction<Tables>, version: number): Promise<void>;
   /** Whether the text matches a pattern in which `*` stands for anything; case counts. */

@@ -40,6 +40,14 @@ export interface StoredSkills {
   change(put: readonly StoredSkill[], remove: readonly string[]): Promise<void>;
 }
 
+/** The files of imported skills, for hubs whose home does not have them; each home has those that it uses. */
+export interface StoredSkillFiles {
+  put(digest: string, bytes: Uint8Array): Promise<void>;
+  get(digest: string): Promise<Uint8Array | undefined>;
+  /** Forgets what is not in `kept` and was put before that ISO time. */
+  prune(kept: ReadonlySet<string>, before: string): Promise<void>;
+}
+
 /**
  * A pinned definition. `scope` is the absolute path of the lock file that it belongs to, whether that exists or not; for one of
  * the home it is `locks/<id>`.
@@ -260,8 +268,35 @@ export interface Settings {
   set(key: string, value: string): Promise<void>;
   /** Sets it unless it is there; resolves with what is there then. */
   setOnce(key: string, value: string): Promise<string>;
+  /** Sets it if `before` is what is there, undefined for nothing. False if something else is. */
+  exchange(key: string, before: string | undefined, after: string): Promise<boolean>;
   /** False if it was not there. */
   remove(key: string): Promise<boolean>;
+}
+
+/** What counts against one limit, over all processes: so much in each of the last spans of time. */
+export interface StoredLimits {
+  /** Takes as much of `want` as the limit leaves in the spans from `since` on, in one step. */
+  take(want: WantedTokens): Promise<GivenTokens>;
+  /** What was taken in that span and not used. */
+  giveBack(key: string, span: number, tokens: number): Promise<void>;
+  /** Forgets spans before this one. */
+  prune(before: number): Promise<void>;
+}
+
+export interface WantedTokens {
+  readonly key: string;
+  /** A number of the present span, the same for every process whose clock agrees. */
+  readonly span: number;
+  readonly since: number;
+  readonly limit: number;
+  readonly want: number;
+}
+
+export interface GivenTokens {
+  readonly given: number;
+  /** The first span in which anything was taken. */
+  readonly oldest: number;
 }
 
 export type ChangedTopic = "servers" | "skills" | "pins" | "approvals" | "settings";
@@ -282,8 +317,11 @@ export interface Store {
   readonly id: string;
   /** A path or an address without its password, for messages. */
   readonly place: string;
+  /** Why the database cannot be reached, by the last that was heard of it; undefined if it can. */
+  readonly trouble?: string | undefined;
   readonly servers: StoredServers;
   readonly skills: StoredSkills;
+  readonly skillFiles: StoredSkillFiles;
   readonly pins: StoredPins;
   readonly approvals: StoredApprovals;
   readonly sessions: StoredSessions;
@@ -291,6 +329,7 @@ export interface Store {
   readonly sealed: SealedValues;
   readonly conversations: StoredConversations;
   readonly settings: Settings;
+  readonly limits: StoredLimits;
   /**
    * Changes that other processes make, in order of revision, soon after they are made; from the opening of the store on, if
    * nobody listened before. Changes of this object are not told: whoever made them knows.

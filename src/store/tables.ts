@@ -82,6 +82,10 @@ export interface Tables {
   /** `seq` counts from 0 in each conversation, without gaps. */
   conversationMessages: { conversation: string; seq: number; message: string };
   settings: { key: string; value: string };
+  /** What was taken of a limit in one span of time, and what the last who took got. */
+  limitSpans: { key: string; span: number; used: number; given: number };
+  /** Files of imported skills by the digest of their content, as base64. */
+  skillFiles: { digest: string; content: string; addedAt: string };
   outbox: { revision: number; topic: ChangedTopic; subject: string; writer: string; writtenAt: string };
   /** The revision of the last change of skills, and of each scope of pins; outlives the outbox. */
   stamps: { topic: ChangedTopic; subject: string; revision: number };
@@ -90,7 +94,7 @@ export interface Tables {
   migrations: { version: number; name: string; appliedAt: string };
 }
 
-/** Every table but `migrations`, in the order in which a copy is written. */
+/** Every table but `migrations`, what holds for a minute only and what is in the homes too, in the order in which a copy is written. */
 export const COPIED_TABLES = [
   "servers",
   "skills",

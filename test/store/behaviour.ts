@@ -272,6 +272,50 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
   });
 
   describe("settings and sealed values", () => {
+    it("[scale-08a] of those who exchange a setting at once one succeeds, and others hear of it", async () => {
+      const other = await open();
+      const told: string[] = [];
+      other.follow(({ subject }) => told.push(subject));
+      const raced = await Promise.all([
+        store.settings.exchange("doc", undefined, "a"),
+        other.settings.exchange("doc", undefined, "b"),
+      ]);
+      expect(raced.toSorted()).toEqual([false, true]);
+      const now = (await store.settings.get("doc")) ?? "";
+      expect(now).toBe(raced[0] ? "a" : "b");
+      expect(await store.settings.exchange("doc", "else", "c")).toBe(false);
+      expect(await store.settings.exchange("doc", now, "c")).toBe(true);
+      expect(await other.settings.get("doc")).toBe("c");
+      while (!told.includes("doc")) await delay(5);
+    });
+
+    it("[scale-08b] takers at the same time get no more than the limit together", async () => {
+      const other = await open();
+      const want = { key: "k", span: 100, since: 88, limit: 50, want: 7 };
+      const given = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => (index % 2 === 0 ? store : other).limits.take(want)),
+      );
+      expect(given.reduce((sum, each) => sum + each.given, 0)).toBe(50);
+      expect(await store.limits.take({ ...want, span: 101, since: 89 })).toEqual({ given: 0, oldest: 100 });
+      await other.limits.giveBack("k", 100, 3);
+      expect(await store.limits.take({ ...want, span: 101, since: 89 })).toEqual({ given: 3, oldest: 100 });
+      expect(await store.limits.take({ ...want, span: 113, since: 101 })).toEqual({ given: 7, oldest: 101 });
+      await store.limits.prune(113);
+      expect(await store.limits.take({ ...want, span: 113, since: 101, want: 50 })).toEqual({ given: 43, oldest: 113 });
+    });
+
+    it("[scale-08b] takers whose clocks differ get no more than the limit together", async () => {
+      const other = await open();
+      const want = { key: "k", since: 88, limit: 100, want: 30 };
+      const given = await Promise.all(
+        [100, 101, 99, 103, 100, 102].map((span, index) =>
+          (index % 2 === 0 ? store : other).limits.take({ ...want, span }),
+        ),
+      );
+      expect(given.reduce((sum, each) => sum + each.given, 0)).toBe(100);
+      expect(await other.limits.take({ ...want, span: 98 })).toMatchObject({ given: 0 });
+    });
+
     it("[oper-01a] settings are set, set once, and removed", async () => {
       const other = await open();
       const raced = await Promise.all([store.settings.setOnce("id", "a"), other.settings.setOnce("id", "b")]);

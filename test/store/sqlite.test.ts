@@ -22,7 +22,9 @@ describe("the store on SQLite", () => {
     await before?.settings.set("kept", "yes");
     await before?.close();
     const db = new Sqlite(join(home, "toolcrib.db"));
-    db.exec("drop table conversations; drop table conversation_messages; delete from migrations where version > 1");
+    db.exec(
+      "drop table conversations; drop table conversation_messages; drop table limit_spans; drop table skill_files; delete from migrations where version > 1",
+    );
     db.pragma("user_version = 1");
     db.close();
     const after = await openStore({ home });

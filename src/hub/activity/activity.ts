@@ -25,6 +25,7 @@ import { sessionInfo, SessionRecords } from "./session-records.ts";
 export interface ActiveHub {
   readonly session: Session;
   readonly store: Pick<Store, "kind"> | undefined;
+  readonly cluster?: { readonly node: { readonly name: string } } | undefined;
   readonly skills: {
     list(): readonly unknown[];
     active(session: Session): Promise<readonly { readonly name: string }[]>;
@@ -47,6 +48,15 @@ export interface ActivityOptions {
   readonly store: Store | undefined;
   readonly home: string;
   readonly hub: () => ActiveHub;
+  /** In a cluster: what waits at other nodes. */
+  readonly others?: () => OtherApprovals | undefined;
+  /** In a cluster: resolves when other nodes know of the last answer. */
+  readonly told?: () => Promise<void> | undefined;
+}
+
+interface OtherApprovals {
+  pending(): AskRequest[];
+  answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean>;
 }
 
 export class Activity {
@@ -70,7 +80,7 @@ export class Activity {
     const onProblem = (error: unknown): void => this.#warn(error);
     this.#storedSessions = store?.sessions ?? memorySessions();
     this.#sessions = new SessionRecords({ stored: this.#storedSessions, hub, clock, onProblem });
-    const asked = (): AskRequest[] => options.hub().asked();
+    const asked = (): AskRequest[] => this.#asked();
     const storedApprovals = store?.approvals ?? memoryApprovals();
     const { keepArguments = false } = options;
     const own = { stored: storedApprovals, hub, clock, asked, mask, keepArguments, onProblem };
@@ -85,8 +95,13 @@ export class Activity {
         this.#recent.add(record, clock.now());
         this.#sessions.called(record.session);
       }),
-      events.on("ask", (request) => this.#approvals.asked(request)),
-      events.on("answer", ({ request, answer }) => this.#approvals.answered(request, answer)),
+      // What waits at another node is written down there.
+      events.on("ask", (request) => {
+        if (request.node === undefined) this.#approvals.asked(request);
+      }),
+      events.on("answer", ({ request, answer }) => {
+        if (request.node === undefined) this.#approvals.answered(request, answer);
+      }),
     ];
   }
 
@@ -171,7 +186,11 @@ export class Activity {
   ): Promise<OutputOf<"answerApproval">> {
     const hub = this.#options.hub();
     const give = (): boolean => hub.answer(id, answer, { user: by, door });
-    if (await this.#approvals.answering(id, by, give)) return { id, answer };
+    if (await this.#approvals.answering(id, by, give)) {
+      await this.#options.told?.();
+      return { id, answer };
+    }
+    if (await this.#options.others?.()?.answer(id, answer, { user: by, door })) return { id, answer };
     const other = await this.#approvals.waitsAt(id);
     if (other !== undefined) throw await this.#elsewhere("The call waits at", other, "Answer it there.");
     throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {
@@ -186,13 +205,14 @@ export class Activity {
     for (const { state } of hub.servers()) servers[state] = (servers[state] ?? 0) + 1;
     return mask({
       version: VERSION,
+      ...(hub.cluster === undefined ? {} : { node: hub.cluster.node.name }),
       startedAt: this.#startedAt,
       store: hub.store?.kind ?? "none",
       servers,
       tools: hub.view(hub.session).tools.length,
       skills: hub.skills.list().length,
       sessions: hub.sessions().length,
-      pendingApprovals: hub.asked().length,
+      pendingApprovals: this.#asked().length,
       minutes: this.#recent.minutes(clock.now()),
       denials: this.#recent.denials(),
       findings: this.#recent.findings(),
@@ -213,6 +233,10 @@ export class Activity {
     } catch (error) {
       this.#warn(error);
     }
+  }
+
+  #asked(): AskRequest[] {
+    return [...this.#options.hub().asked(), ...(this.#options.others?.()?.pending() ?? [])];
   }
 
   #info(stored: Parameters<typeof sessionInfo>[0]): SessionInfo {

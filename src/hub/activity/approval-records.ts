@@ -3,6 +3,7 @@ import { type Approval, ApprovalSchema } from "../../contract/activity.ts";
 import type { AskOutcome, AskRequest } from "../../model/ask.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { RecentMap } from "../../model/recent-map.ts";
 import type { ApprovalStatus, Page, PageOptions, StoredApproval, StoredApprovals } from "../../store/store.ts";
 import { withoutCredentials, withoutValues } from "./kept-arguments.ts";
 import { listedApproval } from "./listed-approval.ts";
@@ -10,6 +11,9 @@ import { type Dated, pageOf } from "./pages.ts";
 
 /** Characters of JSON; larger requests are stored as the list shows them. */
 const MOST_STORED = 64 * 1024;
+
+/** How long an answer waits until it is written down. */
+const WRITTEN_MS = 2000;
 
 interface ApprovalRecordsOptions {
   readonly stored: StoredApprovals;
@@ -33,6 +37,7 @@ export class ApprovalRecords {
   readonly #options: ApprovalRecordsOptions;
   /** When those that wait here were asked for. */
   readonly #askedAt = new Map<string, string>();
+  readonly #seenAt = new RecentMap<string, { readonly at: string }>(1000);
   readonly #answerers = new Map<string, Answerer>();
   #writing: Promise<void> = Promise.resolve();
 
@@ -67,14 +72,22 @@ export class ApprovalRecords {
       this.#answerers.delete(id);
       return false;
     }
-    await written;
+    await this.#atMost(written);
     return true;
   }
 
+  /** A store that does not answer keeps nobody waiting who has answered: it is written when it can be. */
+  async #atMost(written: Promise<void>): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const stop = this.#options.clock.after(WRITTEN_MS, resolve);
+    await Promise.race([written, late]);
+    stop();
+  }
+
   async list(options: PageOptions & { readonly status?: ApprovalStatus }): Promise<Page<Approval>> {
-    await this.#writing;
     // Only what can be answered here; what waits at another hub on the same store is in the list of all.
     if (options.status === "pending") return pageOf(this.#pending(), options);
+    await this.#writing;
     const { entries, ...page } = await this.#options.stored.list(options);
     const live = new Map(this.#options.asked().map((request) => [request.id, request]));
     const shown = entries.flatMap((stored): Approval[] => {
@@ -111,7 +124,7 @@ export class ApprovalRecords {
   #live(request: AskRequest, { short }: Shown): Approval {
     const { mask } = this.#options;
     const shown = short ? listedApproval(request, mask) : mask(readable(request));
-    const askedAt = this.#askedAt.get(request.id) ?? this.#now();
+    const askedAt = this.#askedAt.get(request.id) ?? this.#firstSeen(request.id);
     const { id, held, callId, session, kind, name, origin, arguments: args, rule, rules, reason, expiresAt } = shown;
     return {
       ...{ id, status: "pending", held, callId, session, kind, name, origin, arguments: args, reason },
@@ -119,6 +132,14 @@ export class ApprovalRecords {
       ...("shortened" in shown ? { shortened: true } : {}),
       ...UNANSWERED,
     };
+  }
+
+  /** Of what waits at another node. */
+  #firstSeen(id: string): string {
+    const now = this.#now();
+    const seen = this.#seenAt.get(id) ?? { at: now };
+    this.#seenAt.set(id, seen);
+    return seen.at;
   }
 
   #record(request: AskRequest, state: Partial<StoredApproval> & Pick<StoredApproval, "askedAt">): StoredApproval {

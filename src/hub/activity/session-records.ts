@@ -145,9 +145,10 @@ export class SessionRecords {
 /** @param live What is known of it while it is open here. */
 export function sessionInfo(
   { hub: _hub, taint, ...rest }: StoredSession,
-  live: { readonly running: number; readonly toolCount: number } = { running: 0, toolCount: 0 },
+  live?: { readonly running: number; readonly toolCount: number },
 ): SessionInfo {
-  return { ...rest, ...live, taint: taintOf(taint) };
+  const unseen = { running: 0, toolCount: rest.closedAt === null ? null : 0 };
+  return { ...rest, ...(live ?? unseen), taint: taintOf(taint) };
 }
 
 function taintOf(taint: JsonObject | null): SessionInfo["taint"] {

@@ -2,7 +2,7 @@
 import type { AuditVerdict } from "../../contract/activity.ts";
 import type { OutputOf } from "../../contract/operations.ts";
 import type { Clock } from "../../model/clock.ts";
-import type { StoredAudit } from "../../store/store.ts";
+import type { Settings, StoredAudit } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
@@ -23,6 +23,8 @@ export interface HubAuditOptions {
   /** With its intake; undefined for a hub without a store. */
   readonly store: StoredAudit | undefined;
   readonly intake: AuditIntake | undefined;
+  /** Of a store that several machines share. */
+  readonly settings?: Pick<Settings, "get"> | undefined;
 }
 
 export class HubAudit {
@@ -50,8 +52,9 @@ export class HubAudit {
   }
 
   async verify(): Promise<AuditVerdict> {
-    this.#options.log.flush();
-    return verdictOf(await verifyAll(this.#options.dir, this.#options.store));
+    const { dir, log, store, settings } = this.#options;
+    log.flush();
+    return verdictOf(await verifyAll(dir, store, settings));
   }
 
   /** JSON, one entry and a line break each, the oldest first. */

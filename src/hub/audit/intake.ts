@@ -4,7 +4,6 @@
  * anywhere, the next run goes on: a line is in the store or still in its file, or in both.
  */
 import { mkdir, rm } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { withLock } from "../../files/lock-file.ts";
@@ -12,7 +11,7 @@ import type { Clock } from "../../model/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Settings, StoredAudit } from "../../store/store.ts";
 import { type AuditFile, isInUse, listFiles } from "../../telemetry/audit/files.ts";
-import type { Journal } from "./journal.ts";
+import { type Journal, journalKey } from "./journal.ts";
 import { endsLine, holdsExactly, type Progress, readLines } from "./journal-file.ts";
 import { Retention, type RetentionBounds } from "./retention.ts";
 import { storedLine } from "./stored-line.ts";
@@ -100,7 +99,7 @@ export class AuditIntake {
   async expectHeads(): Promise<void> {
     const { dir, journal, settings } = this.#options;
     if (this.#knowsBefore || journal.currentFile === undefined) return;
-    const first = await settings.setOnce(`audit.journal ${hostname()} ${dir}`, journal.chain);
+    const first = await settings.setOnce(journalKey(dir), journal.chain);
     this.#knowsBefore = true;
     if (first !== journal.chain) journal.expectHeads();
   }

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
 
 /** The log that this process writes, as those see it who take it into a store. */
@@ -13,4 +14,9 @@ export interface Journal {
   prune(files: readonly SeenFile[]): boolean;
   /** Begins another file if this one is old. */
   renew(): void;
+}
+
+/** The setting that says that somebody has written to the journal in this folder. */
+export function journalKey(dir: string): string {
+  return `audit.journal ${hostname()} ${dir}`;
 }

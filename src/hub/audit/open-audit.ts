@@ -12,6 +12,8 @@ export interface OpenAuditOptions {
   readonly home: string;
   readonly config: Config["audit"];
   readonly store: Store | undefined;
+  /** Name of this node of a cluster. */
+  readonly node?: string | undefined;
   readonly clock: Clock;
   readonly redact: (text: string) => string;
   readonly warn: (message: string) => void;
@@ -29,6 +31,7 @@ export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; 
     isJournal: store !== undefined,
     keepArguments: config.arguments,
     redact,
+    node: options.node,
     clock,
     onProblem: warn,
     onWritten: () => intake?.soon(),
@@ -45,5 +48,6 @@ export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; 
       maxDays,
       warn,
     });
-  return { log, audit: new HubAudit({ dir, log, clock, store: store?.audit, intake }) };
+  const settings = store?.kind === "postgres" ? store.settings : undefined;
+  return { log, audit: new HubAudit({ dir, log, clock, store: store?.audit, intake, settings }) };
 }

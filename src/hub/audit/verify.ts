@@ -1,20 +1,40 @@
 /** Verifies the log in the folder and in the store as one. */
 import type { AuditVerdict } from "../../contract/activity.ts";
-import type { StoredAudit } from "../../store/store.ts";
+import type { Settings, StoredAudit } from "../../store/store.ts";
+import { parseLine } from "../../telemetry/audit/line.ts";
+import { isStored } from "../../telemetry/audit/record.ts";
 import { verifyLog } from "../../telemetry/audit/verify-log.ts";
-import { type AuditProblem, type AuditReport, verifyAudit } from "../../telemetry/audit/verify.ts";
+import { type AuditProblem, type AuditReport, type ChainReport, verifyAudit } from "../../telemetry/audit/verify.ts";
+import { journalKey } from "./journal.ts";
 import { isConsistent } from "./stored-line.ts";
 
 const ROWS_AT_ONCE = 500;
 /** Whoever changed more than that is known to have changed enough. */
 const MOST_PROBLEMS = 100;
 
-export async function verifyAll(dir: string, store: StoredAudit | undefined): Promise<AuditReport> {
+/** The log of a cluster has chains of all nodes. */
+export interface WholeReport extends AuditReport {
+  readonly chains: readonly (ChainReport & { readonly node?: string })[];
+}
+
+/** @param settings Of a store that several machines share: they know whether anything was ever written in this folder. */
+export async function verifyAll(
+  dir: string,
+  store: StoredAudit | undefined,
+  settings?: Pick<Settings, "get">,
+): Promise<WholeReport> {
   if (store === undefined) return verifyAudit(dir);
-  const report = await verifyLog(dir, store);
+  const wroteHere = settings === undefined || (await settings.get(journalKey(dir))) !== undefined;
+  const found = await verifyLog(dir, store, wroteHere);
+  const { problems: odd, nodes } = await readRows(store);
+  const chains = found.chains.map((chain) => {
+    const node = nodes.get(chain.chain);
+    return node === undefined ? chain : { ...chain, node };
+  });
+  const report: WholeReport = { ...found, chains };
   const broken = new Set(problemsOf(report).flatMap(({ severity, file }) => (severity === "error" ? [file] : [])));
   // A line that was changed is told of already.
-  const more = (await misfiled(store)).filter(({ file }) => !broken.has(file));
+  const more = odd.filter(({ file }) => !broken.has(file));
   return more.length === 0 ? report : { ...report, ok: false, problems: [...report.problems, ...more] };
 }
 
@@ -34,9 +54,16 @@ function problemsOf({ problems, chains }: AuditReport): AuditProblem[] {
   return [...problems, ...chains.flatMap((chain) => chain.problems)];
 }
 
-/** Rows that a query finds under something else than their line says, or not at all. */
-async function misfiled(store: StoredAudit): Promise<AuditProblem[]> {
+interface ReadRows {
+  /** Of rows that a query finds under something else than their line says, or not at all. */
+  readonly problems: readonly AuditProblem[];
+  /** By chain, where its records name one. */
+  readonly nodes: ReadonlyMap<string, string | undefined>;
+}
+
+async function readRows(store: StoredAudit): Promise<ReadRows> {
   const problems: AuditProblem[] = [];
+  const nodes = new Map<string, string | undefined>();
   const files = new Set<string>();
   let cursor: string | undefined;
   do {
@@ -44,6 +71,9 @@ async function misfiled(store: StoredAudit): Promise<AuditProblem[]> {
     const page = await store.query({ limit: ROWS_AT_ONCE, order: "oldest", ...place });
     for (const row of page.entries) {
       files.add(row.file);
+      const record = nodes.has(row.chain) ? undefined : parseLine(row.line);
+      // All records of a chain are of one node.
+      if (record !== undefined && isStored(record)) nodes.set(row.chain, nodeOf(record));
       if (!isConsistent(row))
         problems.push(problem(row.file, row.seq + 1, "the store files the line under something that it does not say"));
     }
@@ -55,7 +85,12 @@ async function misfiled(store: StoredAudit): Promise<AuditProblem[]> {
     if (listed.has(file) || (await store.linesOf(file)).length === 0) continue;
     problems.push(problem(file, 0, "the store has lines of a file that it did not take in"));
   }
-  return problems;
+  return { problems, nodes };
+}
+
+/** Somebody may have put anything into a line. */
+function nodeOf({ node }: { readonly node?: unknown }): string | undefined {
+  return typeof node === "string" ? node : undefined;
 }
 
 function problem(file: string, line: number, message: string): AuditProblem {

@@ -1,8 +1,10 @@
 /** Where the pins of a config are, and how they are opened. */
+import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { PinMode } from "../../guard/pins/verdict.ts";
+import { clusterOf } from "../../model/cluster-config.ts";
 import type { Store } from "../../store/store.ts";
 import { isSharedPinFile, pinFileFor } from "./pin-file.ts";
 import { pinsInFile, type PinStorage } from "./pin-storage.ts";
@@ -14,13 +16,21 @@ export interface PinPlace {
   /** What a store keeps them under; the path of the file if absent. */
   readonly scope?: string;
   readonly mode: PinMode;
+  /** Whether nodes with lock files of their own share them: then a file only adds what nobody knows yet. */
+  readonly ofCluster?: boolean;
+  /** Says on this node that there was a lock file. */
+  readonly trace?: string;
 }
 
 export function pinPlace({ file, config }: LoadedConfig, home: string): PinPlace {
   const lock = pinFileFor(file, home);
+  const cluster = clusterOf(config.cluster);
   return {
     file: lock,
-    scope: pinScope(lock),
+    // Where the config stands may differ from node to node.
+    ...(cluster === undefined
+      ? { scope: pinScope(lock) }
+      : { scope: `cluster/${cluster.name}`, ofCluster: true, trace: traceOf(lock, home) }),
     // A config in code has no file that pins could stand beside; several programs would share one by accident.
     mode: config.guard.pins ?? (file === null ? "off" : "warn"),
   };
@@ -29,6 +39,11 @@ export function pinPlace({ file, config }: LoadedConfig, home: string): PinPlace
 interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent"> {
   /** Without one they are in the file alone. */
   readonly store: Pick<Store, "pins" | "place" | "follow"> | undefined;
+}
+
+function traceOf(lock: string, home: string): string {
+  const id = createHash("sha256").update(lock).digest("hex").slice(0, 12);
+  return join(home, "cluster", `${id}.had-lock`);
 }
 
 /** The same whatever way leads to the file. What is in the home goes with it, wherever it is moved or brought back. */
@@ -41,14 +56,23 @@ function pinScope(file: string): string {
   }
 }
 
-export function openPins(
-  { file, scope = file, mode }: PinPlace,
-  { store, ...options }: OpenPinsOptions,
-): Promise<Pins> {
-  return Pins.open({ ...options, mode, storage: storageOf(file, scope, store) });
+export function openPins(place: PinPlace, { store, ...options }: OpenPinsOptions): Promise<Pins> {
+  return Pins.open({ ...options, mode: place.mode, storage: storageOf(place, store) });
 }
 
-function storageOf(file: string, scope: string, store: OpenPinsOptions["store"]): PinStorage {
+function storageOf(
+  { file, scope = file, ofCluster = false, trace }: PinPlace,
+  store: OpenPinsOptions["store"],
+): PinStorage {
   if (store === undefined) return pinsInFile(file);
-  return pinsInStore({ store, file, scope, formerScopes: [file], isShared: isSharedPinFile(file) });
+  const formerScopes = ofCluster ? [file, pinScope(file)] : [file];
+  return pinsInStore({
+    store,
+    file,
+    scope,
+    formerScopes,
+    isShared: isSharedPinFile(file),
+    storeDecides: ofCluster,
+    trace,
+  });
 }

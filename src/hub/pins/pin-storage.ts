@@ -21,8 +21,8 @@ export interface PinStorage {
   read(): Promise<ReadPins>;
   /** Reads, changes and writes, so that no process undoes what another wrote meanwhile. */
   update(change: (pins: PinTable | undefined) => PinTable): Promise<ReadPins & { readonly pins: PinTable }>;
-  /** From now on `hasChanged` knows of other processes too, until `close`. */
-  follow(): void;
+  /** From now on `hasChanged` knows of other processes too, until `close`; `onChange` is told where that is heard of. */
+  follow(onChange: () => void): void;
   close(): void;
 }
 

@@ -191,7 +191,7 @@ export class Pins {
   /** Keeps looking, so that an approval in another terminal counts within a second. */
   watch(): void {
     if (this.mode === "off" || this.#isClosed) return;
-    this.#storage.follow();
+    this.#storage.follow(() => void this.refresh());
     this.#lookLater();
   }
 

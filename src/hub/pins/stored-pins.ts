@@ -3,7 +3,8 @@
  * names, what it does not name any more was forgotten on purpose, and one that is gone, or that nobody changed while the
  * store did, is written again from the store.
  */
-import { mkdir, rename } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget } from "../../files/write-atomic.ts";
@@ -21,9 +22,17 @@ export interface StoredPinsOptions {
   readonly formerScopes?: readonly string[];
   /** Whether the file is one that people share. Another one is taken in once and set aside. */
   readonly isShared: boolean;
+  /** What the file says when it is first read counts only for what the store does not know. */
+  readonly storeDecides?: boolean;
+  /**
+   * A file in the home that is made once there was a lock file. Without one what the store knows was in the file; a store
+   * that nodes share knows pins that this node never wrote down.
+   */
+  readonly trace?: string | undefined;
 }
 
-export function pinsInStore({ store, file, scope, formerScopes = [], isShared }: StoredPinsOptions): PinStorage {
+export function pinsInStore(options: StoredPinsOptions): PinStorage {
+  const { store, file, scope, formerScopes = [], isShared, storeDecides = false, trace } = options;
   let stamp: string | undefined;
   /** The file as it was when file and store last said the same; undefined as long as they never did. */
   let agreed: string | undefined;
@@ -74,6 +83,17 @@ export function pinsInStore({ store, file, scope, formerScopes = [], isShared }:
     return agreed === undefined || renderPins(found) !== agreed;
   }
 
+  function hadFile(): boolean {
+    return trace === undefined || agreed !== undefined || existsSync(trace);
+  }
+
+  /** Where it cannot be left, a removal goes unnoticed after the next start. */
+  async function leaveTrace(): Promise<void> {
+    if (trace === undefined || existsSync(trace)) return;
+    await mkdir(dirname(trace), { recursive: true, mode: 0o700 }).catch(() => {});
+    await writeFile(trace, `${file}\n`, { mode: 0o600 }).catch(() => {});
+  }
+
   async function locked<T>(task: () => Promise<T>): Promise<T> {
     const target = await realTarget(file);
     await mkdir(dirname(target), { recursive: true });
@@ -89,6 +109,13 @@ export function pinsInStore({ store, file, scope, formerScopes = [], isShared }:
   async function settle(): Promise<ReadPins> {
     const found = readPinFile(file);
     const before = await readKept();
+    if (found !== undefined && isShared && storeDecides && agreed === undefined) {
+      const all = withPins(before, pinsIn(found));
+      await change(before, all);
+      await writePinFile(file, all).catch(() => {});
+      agreed = renderPins(readPinFile(file) ?? all);
+      return { pins: all, isRestored: false };
+    }
     if (found !== undefined && isShared && !decides(found)) {
       // One that cannot be written is behind until it can be.
       await writePinFile(file, before).then(
@@ -107,13 +134,14 @@ export function pinsInStore({ store, file, scope, formerScopes = [], isShared }:
       return { pins: await readKept(), isRestored: false };
     }
     if (!isShared || before.size === 0) return { pins: before.size === 0 ? undefined : before, isRestored: false };
+    const wasHere = hadFile();
     // Where it cannot be written nobody took it away: it never was there.
-    const isRestored = await writePinFile(file, before).then(
+    const isWritten = await writePinFile(file, before).then(
       () => true,
       () => false,
     );
-    if (isRestored) agreed = renderPins(before);
-    return { pins: before, isRestored };
+    if (isWritten) agreed = renderPins(before);
+    return { pins: before, isRestored: isWritten && wasHere };
   }
 
   return {
@@ -131,7 +159,10 @@ export function pinsInStore({ store, file, scope, formerScopes = [], isShared }:
         throw error;
       });
       if (isSettled(found, kept)) {
-        if (found !== undefined) agreed = renderPins(found);
+        if (found !== undefined) {
+          agreed = renderPins(found);
+          await leaveTrace();
+        }
         return { pins: found ?? (kept.size === 0 ? undefined : kept), isRestored: false };
       }
       // A folder that cannot be written to has no lock, and nobody who writes there.
@@ -140,6 +171,7 @@ export function pinsInStore({ store, file, scope, formerScopes = [], isShared }:
         throw error;
       });
       stamp = pinFileStamp(file);
+      if (stamp !== undefined) await leaveTrace();
       return read;
     },
     async update(edit) {
@@ -147,23 +179,28 @@ export function pinsInStore({ store, file, scope, formerScopes = [], isShared }:
         if (toMove.length > 0) await moveHere();
         const found = readPinFile(file);
         const before = await readKept();
-        const isRestored = isShared && found === undefined && before.size > 0;
+        const isRestored = isShared && found === undefined && before.size > 0 && hadFile();
         const edited = found !== undefined && isShared && !decides(found) ? before : found;
         const now = isShared ? edited : found && withPins(before, pinsIn(found), { replace: true });
         const pins = edit(now ?? (before.size === 0 ? undefined : before));
         await change(before, pins);
         if (isShared && (found === undefined || renderPins(found) !== renderPins(pins))) await writePinFile(file, pins);
-        if (isShared) agreed = renderPins(pins);
+        if (isShared) {
+          agreed = renderPins(pins);
+          await leaveTrace();
+        }
         if (!isShared && found !== undefined) await rename(file, `${file}.moved`);
         // Written a moment ago: if it is gone already, the next look must find that out.
         stamp = pinFileStamp(file) ?? "removed";
         return { pins, isRestored };
       });
     },
-    follow() {
+    follow(onChange) {
       stopFollowing();
-      stopFollowing = store.follow(({ topic }) => {
-        if (topic === "pins") isStale = true;
+      stopFollowing = store.follow(({ topic, subject }) => {
+        if (topic !== "pins" || (subject !== scope && subject !== "*")) return;
+        isStale = true;
+        onChange();
       });
     },
     close: () => stopFollowing(),

@@ -1,6 +1,7 @@
 /** Servers that were added while a hub ran, as part of its config: the user's file wins for what it names. */
 import { dirname, isAbsolute } from "node:path";
 import { renderDiagnostic } from "../../config/diagnostics.ts";
+import { withCage } from "../../config/effective-cage.ts";
 import { userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { type EntryPlace, type ReadEntry, readSentEntry, readServerEntry } from "../../config/read-entry.ts";
@@ -68,7 +69,7 @@ export class AddedServers {
       try {
         const { spec } = readServerEntry(server.id, server.entry, this.#placeOf(server));
         if (added.length >= room) throw new ToolcribError("conflict", "limits.servers is reached.");
-        added.push(spec);
+        added.push(withCage(spec, config));
       } catch (error) {
         const reason = asToolcribError(error).message;
         leftOut.set(server.id, { server, origin: this.#placeOf(server).origin, reason });

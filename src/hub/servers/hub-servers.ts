@@ -1,4 +1,5 @@
 /** The servers of a hub as its callers use them: looked at, connected, tried, added, changed and removed. */
+import { withCage } from "../../config/effective-cage.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ServerDetail } from "../../contract/server.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -66,6 +67,7 @@ export class HubServers {
 
   async connect(id: string, user: string | undefined): Promise<ServerInfo> {
     const connection = this.#connection(id);
+    await connection.wish?.(true);
     if (user !== undefined && connection.connectUser !== undefined) return connection.connectUser(user);
     await connection.connect();
     return connection.info();
@@ -99,7 +101,7 @@ export class HubServers {
     const { added, kept, deps } = this.#options;
     const { spec, entry } = added.check(id ?? "test", config);
     kept.refusePlain(entry);
-    return testServer(spec, deps, signal);
+    return testServer(withCage(spec, this.#options.config()), deps, signal);
   }
 
   #told(id: string, odd: readonly string[]): ServerInfo {

@@ -4,9 +4,13 @@ import { SecretFailure } from "../provider.ts";
 import { keyIdOf, seal, type Sealed, unseal } from "./seal.ts";
 import type { SealingKey } from "./sealing-key.ts";
 
-export interface SealedEntry extends Sealed {
-  readonly name: string;
+/** A sealed text, and which key it needs. */
+export interface SealedText extends Sealed {
   readonly keyId: string;
+}
+
+export interface SealedEntry extends SealedText {
+  readonly name: string;
   readonly updatedAt: string;
 }
 
@@ -32,20 +36,29 @@ export class SealedSecrets {
   }
 
   async put(name: string, text: string): Promise<void> {
-    const { shelf, key, clock } = this.#options;
-    this.#key ??= await key.made();
-    const updatedAt = new Date(clock.now()).toISOString();
-    await shelf.put({ name, ...seal(name, text, this.#key), keyId: keyIdOf(this.#key), updatedAt });
+    const { shelf, clock } = this.#options;
+    const sealed = await this.seal(name, text);
+    await shelf.put({ name, ...sealed, updatedAt: new Date(clock.now()).toISOString() });
+  }
+
+  /** For a text that is kept elsewhere than on the shelf. */
+  async seal(name: string, text: string): Promise<SealedText> {
+    this.#key ??= await this.#options.key.made();
+    return { ...seal(name, text, this.#key), keyId: keyIdOf(this.#key) };
   }
 
   /** Throws SecretFailure where there is none, or where it cannot be opened. */
   async get(name: string): Promise<string> {
-    const { shelf, key } = this.#options;
-    const entry = await shelf.get(name);
+    const entry = await this.#options.shelf.get(name);
     if (entry === undefined) {
       throw new SecretFailure("is not in the store", { hint: `toolcrib secrets set store/${name} stores it.` });
     }
-    this.#key ??= await key.existing();
+    return this.unseal(name, entry);
+  }
+
+  /** Throws SecretFailure where it cannot be opened. */
+  async unseal(name: string, entry: SealedText): Promise<string> {
+    this.#key ??= await this.#options.key.existing();
     if (this.#key === undefined) {
       throw new SecretFailure("cannot be opened: the key file of the store is gone", {
         hint: "Bring back store.key, or set `secrets.key`.",

@@ -19,11 +19,13 @@ export interface ManifestStore {
   list(): Promise<SkillManifest[]>;
   /** Changes whenever the manifests do, whichever process changed them. */
   stamp(): Promise<string>;
+  /** The files of skills, where hubs on other machines need them too. */
+  readonly files?: Store["skillFiles"] | undefined;
   /** All of it at once. */
   change(put: readonly SkillManifest[], remove: readonly string[]): Promise<void>;
 }
 
-export type SkillStore = Pick<Store, "skills" | "settings" | "place">;
+export type SkillStore = Pick<Store, "skills" | "settings" | "place"> & Partial<Pick<Store, "kind" | "skillFiles">>;
 
 /** With `create` one that is not there yet is made. Undefined where there is none and none may be made. */
 export type OpenSkillStore = (options: { readonly create: boolean }) => Promise<SkillStore | undefined>;
@@ -62,9 +64,10 @@ async function takeIn(file: string, { skills }: SkillStore): Promise<void> {
   await rename(file, `${file}.moved`);
 }
 
-function manifestsIn({ skills, settings, place }: SkillStore): ManifestStore {
+function manifestsIn({ skills, settings, place, kind, skillFiles }: SkillStore): ManifestStore {
   return {
     place,
+    files: kind === "postgres" ? skillFiles : undefined,
     async owner() {
       // A copy of a database has its id too; the place tells them apart.
       const id = await settings.setOnce("store.id", randomUUID());

@@ -4,7 +4,7 @@
  * was there before or what came after, and at most a copy that nobody speaks of.
  */
 import { mkdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -24,6 +24,7 @@ import { baseIdOf, planPut, type PutStep } from "./plan-put.ts";
 import { expected, failed, type PutOutcome, type PutResult, resultOf, withDoubles } from "./put-outcome.ts";
 import { stampOf } from "./registry-file.ts";
 import { isSafePath } from "./safe-path.ts";
+import { isTooLarge, publishFiles, pruneFiles, unpackFiles } from "./shared-files.ts";
 import { readBack } from "./skill-file.ts";
 import { skillId } from "./skill-id.ts";
 import { copyName, discard, discardNamed, sweep } from "./sweep.ts";
@@ -58,17 +59,25 @@ export class SkillRegistry {
   readonly #open: OpenSkillStore;
   readonly #clock: Clock;
   readonly #lock: string;
+  readonly #warn: (message: string) => void;
+  readonly #toldLarge = new Set<string>();
   /** Folders that manifests spoke of before this object changed them. */
   readonly #named = new Set<string>();
   #known: { readonly stamp: string; readonly manifests: readonly SkillManifest[] } | undefined;
 
   /** @param open Gives the store, when it is needed; one that writes asks for it to be made. */
-  constructor(home: string, open: OpenSkillStore, clock: Clock = systemClock) {
+  constructor(
+    home: string,
+    open: OpenSkillStore,
+    clock: Clock = systemClock,
+    warn: (message: string) => void = () => {},
+  ) {
     this.dir = join(home, "skills");
     this.#home = home;
     this.#open = open;
     this.#clock = clock;
     this.#lock = registryLock(home);
+    this.#warn = warn;
   }
 
   /** In order of id. They are read again only if something changed. */
@@ -77,8 +86,11 @@ export class SkillRegistry {
     if (store === undefined) return [];
     // Taken before reading: a change in between makes the next call read again.
     const stamp = await store.stamp();
-    if (this.#known?.stamp !== stamp) this.#known = { stamp, manifests: Object.freeze(await store.list()) };
-    return this.#known.manifests;
+    if (this.#known?.stamp === stamp) return this.#known.manifests;
+    const manifests = Object.freeze(await store.list());
+    // What could not be unpacked is for the next call.
+    this.#known = (await this.#unpack(store, manifests)) ? { stamp, manifests } : undefined;
+    return manifests;
   }
 
   /** By id, else by name. Rejects with `invalid_arguments` for a name that several have. */
@@ -165,7 +177,10 @@ export class SkillRegistry {
         hint: "Try again.",
       });
     }
-    throw new ToolcribError("blocked", `${at} is ${read.reason}: it is not the file that was imported.`, {
+    // Unpacked only now, perhaps.
+    const again = await readBack(at, file);
+    if (again.bytes !== undefined) return again.bytes;
+    throw new ToolcribError("blocked", `${at} is ${again.reason}: it is not the file that was imported.`, {
       hint: `Import the skill again from ${manifest.source}.`,
       details: { skill: manifest.id, path },
     });
@@ -175,7 +190,36 @@ export class SkillRegistry {
     return openManifests(this.#home, this.#open, { create });
   }
 
+  /**
+   * What another machine imported. A skill whose files cannot be had says so when it is read. False if some of them may be
+   * had later.
+   */
+  async #unpack({ files }: ManifestStore, manifests: readonly SkillManifest[]): Promise<boolean> {
+    if (files === undefined) return true;
+    let isWhole = true;
+    for (const manifest of manifests) {
+      const folder = this.fileOf(manifest, ".");
+      if ((await stampOf(folder)) !== undefined) continue;
+      if (isTooLarge(manifest)) {
+        this.#tellLarge(manifest, "They are only where it was imported; import it here too.");
+        continue;
+      }
+      await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
+      const isUnpacked = await unpackFiles(files, manifest, folder).catch(() => false);
+      // Another process of this home may be faster.
+      if (!isUnpacked && (await stampOf(folder)) === undefined) isWhole = false;
+    }
+    return isWhole;
+  }
+
+  #tellLarge({ name, dir }: SkillManifest, meaning: string): void {
+    if (this.#toldLarge.has(dir)) return;
+    this.#toldLarge.add(dir);
+    this.#warn(`The files of the skill ${name} are too large to be shared through the store. ${meaning}`);
+  }
+
   async #sweep(store: ManifestStore, manifests: readonly SkillManifest[]): Promise<void> {
+    if (store.files !== undefined) await pruneFiles(store.files, manifests, this.#clock.now());
     await sweep(this.dir, manifests, { owner: await store.owner(), named: this.#named });
   }
 
@@ -206,6 +250,13 @@ export class SkillRegistry {
     const copied = changes.filter(({ before, after }) => before?.dir !== after.dir);
     for (const { before } of copied) if (before !== null) this.#named.add(before.dir);
     try {
+      const { files } = store;
+      if (files !== undefined) {
+        for (const { after } of copied) {
+          if (isTooLarge(after)) this.#tellLarge(after, "Other machines must import it themselves.");
+          else await publishFiles(files, after, this.fileOf(after, "."));
+        }
+      }
       await enter(store, changes, within);
     } catch (error) {
       for (const { after } of copied) await discard(this.fileOf(after, "."));

@@ -26,6 +26,17 @@ export function storedSettings({ db }: Engine, ledger: Ledger): Settings {
         return { result: value, subjects: [key] };
       });
     },
+    exchange: (key, before, after) =>
+      ledger.write("settings", async (trx) => {
+        const row = await trx.selectFrom("settings").select("value").where("key", "=", key).executeTakeFirst();
+        if (row?.value !== before) return { result: false, subjects: [] };
+        await trx
+          .insertInto("settings")
+          .values({ key, value: after })
+          .onConflict((conflict) => conflict.column("key").doUpdateSet({ value: after }))
+          .execute();
+        return { result: true, subjects: [key] };
+      }),
     remove: (key) =>
       ledger.write("settings", async (trx) => {
         const { numDeletedRows } = await trx.deleteFrom("settings").where("key", "=", key).executeTakeFirst();

@@ -9,6 +9,7 @@ import type pg from "pg";
 const CONNECTIONS = 5;
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 15_000;
+const KEEP_ALIVE_MS = 10_000;
 
 export interface Connections {
   readonly pool: PostgresPool;
@@ -31,6 +32,7 @@ export function openConnections(
     // Of statements: a connection that only listens may stay silent as long as it likes.
     query_timeout: answerMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     stream() {
       const socket = new Socket();
       sockets.add(socket);

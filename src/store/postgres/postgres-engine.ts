@@ -11,10 +11,13 @@ import { loadPg } from "./load-pg.ts";
 import { CHANNEL, followNotices } from "./notices.ts";
 import { postgresFailure } from "./postgres-errors.ts";
 import { copyToFile } from "./copy-to-file.ts";
+import { Reach } from "./reach.ts";
 import { readTable } from "./read-table.ts";
 
 /** Any number that no other program of the database takes for its own locks. */
 const MIGRATION_LOCK = 0x54435242;
+/** Locks by name have two numbers, and are never the same as those of one. */
+const NAMED_LOCKS = 0x54435242;
 /** int8, which `count` gives too. */
 const INT8 = 20;
 
@@ -33,21 +36,38 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
     { connectionString: url, application_name: "toolcrib", types: numbersForInt8(pg.types) },
     answerMs,
   );
-  const db = new Kysely<Tables>({ dialect: exactDialect(connections.pool, place), plugins: [new CamelCasePlugin()] });
+  const reach = new Reach();
+  const db = new Kysely<Tables>({
+    dialect: exactDialect(connections.pool, place, reach),
+    plugins: [new CamelCasePlugin()],
+  });
   const engine: Engine = {
     kind: "postgres",
     place,
+    get trouble() {
+      return reach.trouble;
+    },
     db,
     types: { text: sql`text collate "C"`, integer: sql`bigint` },
     async lockMigrations(trx) {
       await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(trx);
+    },
+    async lock(trx, name) {
+      await sql`select pg_advisory_xact_lock(${NAMED_LOCKS}::int, hashtext(${name}))`.execute(trx);
     },
     markVersion: async () => {},
     matches: (text, pattern) => sql<boolean>`${text} like ${likeOf(pattern)} escape '\\'`,
     async announce(trx, revision) {
       await sql`select pg_notify(${CHANNEL}, ${String(revision)})`.execute(trx);
     },
-    watch: (look) => followNotices({ connect: () => connections.connectAlone(), clock, look }),
+    watch: (look) =>
+      followNotices({
+        connect: () => connections.connectAlone(),
+        clock,
+        look,
+        onListening: () => reach.answered(),
+        onFailure: (error) => reach.failed(postgresFailure(place, error)),
+      }),
     readTable,
     copyTo: (file) => copyToFile(db, file, { clock, warn }),
     giveUp: () => connections.giveUp(),
@@ -62,7 +82,7 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
   return engine;
 }
 
-function exactDialect(pool: PostgresPool, place: string): Dialect {
+function exactDialect(pool: PostgresPool, place: string, reach: Reach): Dialect {
   const dialect = new PostgresDialect({ pool });
   return {
     createAdapter: () => dialect.createAdapter(),
@@ -70,8 +90,16 @@ function exactDialect(pool: PostgresPool, place: string): Dialect {
     createQueryCompiler: () => dialect.createQueryCompiler(),
     createDriver: () =>
       new ExactDriver(dialect.createDriver(), {
-        translate: (error) => postgresFailure(place, error),
-        attempt: (step) => step(),
+        translate(error) {
+          const failure = postgresFailure(place, error);
+          reach.failed(failure);
+          return failure;
+        },
+        async attempt(step) {
+          const result = await step();
+          reach.answered();
+          return result;
+        },
       }),
   };
 }

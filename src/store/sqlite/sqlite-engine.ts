@@ -38,6 +38,7 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     types: { text: sql`text`, integer: sql`integer` },
     // Every transaction begins as the only one that writes.
     lockMigrations: async () => {},
+    lock: async () => {},
     async markVersion(trx, version) {
       // Pragmas take no parameters; both are numbers of our own.
       await sql.raw(`pragma application_id = ${APPLICATION_ID}`).execute(trx);

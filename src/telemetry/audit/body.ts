@@ -16,6 +16,8 @@ export interface BodyOptions {
   readonly salt: string;
   readonly keepArguments: boolean;
   readonly redact: (text: string) => string;
+  /** Name of the node that writes; absent where there is only one. */
+  readonly node?: string | undefined;
 }
 
 /** What is kept of the arguments of a call: size and hash, and the text if the config wants it. */
@@ -82,11 +84,15 @@ function isSameSubject(a: StartRecord, b: StartRecord): boolean {
   );
 }
 
-function subjectText(record: StartRecord, { redact }: BodyOptions): string {
-  return JSON.stringify(subjectOf(record, redact)).slice(1, -1);
+function subjectText(record: StartRecord, { redact, node }: BodyOptions): string {
+  return JSON.stringify({ ...subjectOf(record, redact), ...nodeOf(node) }).slice(1, -1);
 }
 
-export function decisionBody(record: DecisionRecord, { redact }: BodyOptions): string {
+function nodeOf(node: string | undefined): { readonly node?: string } {
+  return node === undefined ? {} : { node };
+}
+
+export function decisionBody(record: DecisionRecord, { redact, node }: BodyOptions): string {
   return JSON.stringify({
     type: "decision",
     ...record,
@@ -96,10 +102,11 @@ export function decisionBody(record: DecisionRecord, { redact }: BodyOptions): s
     origin: originOf(record.origin, redact),
     rule: ruleOf(record.rule),
     ...(record.answeredBy === undefined ? {} : { answeredBy: short(record.answeredBy) }),
+    ...nodeOf(node),
   });
 }
 
-export function eventBody(record: EventRecord, { redact }: BodyOptions): string {
+export function eventBody(record: EventRecord, { redact, node }: BodyOptions): string {
   const { name, origin, user, details, ...rest } = record;
   return JSON.stringify({
     type: "event",
@@ -108,6 +115,7 @@ export function eventBody(record: EventRecord, { redact }: BodyOptions): string 
     ...(origin === undefined ? {} : { origin: originOf(origin, redact) }),
     ...(user === undefined ? {} : { user: short(user) }),
     ...notesOf("details", details ?? {}, redact),
+    ...nodeOf(node),
   });
 }
 

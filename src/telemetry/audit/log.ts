@@ -27,6 +27,8 @@ export interface AuditLogOptions extends ChainFilesOptions {
   readonly clock?: Clock;
   /** Keeps arguments as text too, masked and cut. */
   readonly keepArguments?: boolean;
+  /** Stands in every record: the name of this node, where there are several. */
+  readonly node?: string | undefined;
   /** Masks secrets. */
   readonly redact?: (text: string) => string;
   /** Told once when records cannot be written, and again only after they could be. */
@@ -68,6 +70,7 @@ export class AuditLog implements AuditSink {
       salt: randomBytes(16).toString("hex"),
       keepArguments: options.keepArguments ?? false,
       redact: options.redact ?? ((text) => text),
+      node: options.node,
     };
     this.#forgetExit = closeOnExit(this);
     this.#heads = new HeadKeeper({

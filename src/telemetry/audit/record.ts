@@ -62,6 +62,8 @@ export interface StoredRecord extends Link {
   readonly role?: string | null;
   readonly user?: string | null;
   readonly door?: string;
+  /** Of a cluster: the node that wrote it. */
+  readonly node?: string;
   readonly kind?: string;
   readonly name?: string;
   readonly origin?: { readonly source: string; readonly name: string } | null;

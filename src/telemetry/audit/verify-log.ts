@@ -9,11 +9,13 @@ import { joinFiles, type KeptFile, type KeptLog, type LogFile } from "./whole-lo
 
 const ATTEMPTS = 4;
 
-export async function verifyLog(dir: string, kept: KeptLog): Promise<AuditReport> {
+/** @param wroteHere Whether anything in the store was written in this folder; others may have written all of it elsewhere. */
+export async function verifyLog(dir: string, kept: KeptLog, wroteHere = true): Promise<AuditReport> {
   for (let attempt = 1; ; attempt += 1) {
     // In this order: the log grows meanwhile, and its files go from the folder into the store.
-    const heads = readHeads(dir);
+    const found = readHeads(dir);
     const inFolder = listFiles(dir);
+    const heads = found === "missing" && !wroteHere && inFolder.length === 0 ? new Map() : found;
     const stored = await kept.files();
     const files = joinFiles(dir, inFolder, stored);
     const reports: FileReport[] = [];

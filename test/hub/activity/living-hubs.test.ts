@@ -12,6 +12,7 @@ function scene(kind: "sqlite" | "postgres") {
     get: async (key) => kept.get(key),
     set: async (key, value) => void kept.set(key, value),
     setOnce: async (key, value) => kept.get(key) ?? (kept.set(key, value), value),
+    exchange: async (key, before, after) => kept.get(key) === before && (kept.set(key, after), true),
     remove: async (key) => kept.delete(key),
   };
   const clock = new FakeClock();

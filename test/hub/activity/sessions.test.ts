@@ -133,6 +133,8 @@ describe("[oper-09f] sessions", () => {
     await expect(hub.activity.closeSession(hub.session.id)).rejects.toMatchObject({ code: "conflict" });
     await clock.advance(6000);
     await expect(hub.activity.closeSession(other.session.id)).rejects.toMatchObject({ code: "conflict" });
+    // What it sees is not known here.
+    expect(await hub.activity.session(other.session.id)).toMatchObject({ closedAt: null, toolCount: null });
   });
 
   it("wait for a store that fails, and the hub says so once", async () => {

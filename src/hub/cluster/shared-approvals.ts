@@ -1,0 +1,176 @@
+/** Questions that wait at other nodes: listed here, told of here, and answered from here at the node that has them. */
+import type { CallReply, Cluster, IncomingCall } from "../../cluster/cluster.ts";
+import type { AskAnswer, AskOutcome, AskRequest } from "../../model/ask.ts";
+import type { Emitter } from "../../model/emitter.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Answerer } from "../approvals.ts";
+import type { HubEvents } from "../events.ts";
+
+const TOPIC = "approvals";
+const ANSWER_MS = 10_000;
+/** An answer may overtake the list in which its question still stands. */
+const MOST_SETTLED = 1000;
+
+export interface SharedApprovalsOptions {
+  readonly cluster: Cluster;
+  readonly events: Emitter<HubEvents>;
+  /** What waits at this node. */
+  readonly own: () => readonly AskRequest[];
+  /** Answers what waits at this node; rejects with `not_found` if nothing does. */
+  readonly answerOwn: (id: string, answer: AskAnswer, by: Answerer) => Promise<unknown>;
+  /** Takes secrets out before anything leaves the node. */
+  readonly mask: <Value>(value: Value) => Value;
+}
+
+interface Elsewhere {
+  readonly node: string;
+  readonly request: AskRequest;
+}
+
+export class SharedApprovals {
+  readonly #options: SharedApprovalsOptions;
+  readonly #others = new Map<string, Elsewhere>();
+  readonly #settled = new Set<string>();
+  readonly #stops: (() => void)[];
+
+  constructor(options: SharedApprovalsOptions) {
+    const { cluster, events } = options;
+    this.#options = options;
+    this.#stops = [
+      cluster.serve(addressOf(cluster.node.id), (call) => this.#serve(call)),
+      cluster.subscribe(TOPIC, (message, from) => void this.#heard(message, from)),
+      cluster.on("nodes", () => this.#renew()),
+      cluster.on("up", () => this.#renew()),
+      cluster.on("gone", ({ node }) => this.#forget(node)),
+      events.on("ask", ({ id, node }) => {
+        if (node === undefined) cluster.publish(TOPIC, { asked: id });
+      }),
+      events.on("answer", ({ request: { id, node }, answer }) => {
+        if (node === undefined) cluster.publish(TOPIC, { answered: id, answer });
+      }),
+    ];
+    this.#renew();
+  }
+
+  /** Those of other nodes. */
+  pending(): AskRequest[] {
+    return [...this.#others.values()].map(({ request }) => request);
+  }
+
+  /** False if none of that id is known of another node; rejects if it no longer waits, or that node cannot be reached. */
+  async answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean> {
+    const found = this.#others.get(id);
+    if (this.#settled.has(id)) throw over(id);
+    if (found === undefined) return false;
+    const { head } = await this.#options.cluster.call(addressOf(found.node), {
+      head: { do: "answer", id, answer, user: by.user, door: by.door },
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    if (head["answered"] !== true) throw over(id);
+    return true;
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop();
+  }
+
+  async #serve({ head }: IncomingCall): Promise<CallReply> {
+    const { own, answerOwn, mask } = this.#options;
+    if (head["do"] === "list") return { head: {}, body: Buffer.from(JSON.stringify(mask(own()))) };
+    const { id, answer, user, door } = head;
+    if (typeof id !== "string" || typeof answer !== "string") {
+      throw new ToolcribError("invalid_arguments", "A node asked for something that this one does not know.");
+    }
+    try {
+      // What is no known answer counts as no, as everywhere.
+      await answerOwn(id, answer as AskAnswer, { user: textOrNull(user), door: textOrNull(door) });
+      return { head: { answered: true } };
+    } catch (error) {
+      if (error instanceof ToolcribError && error.code === "not_found") return { head: { answered: false } };
+      throw error;
+    }
+  }
+
+  async #heard(message: JsonObject, from: string): Promise<void> {
+    if (typeof message["asked"] === "string") return this.#list(from);
+    const { answered: id, answer } = message;
+    if (typeof id === "string") this.#drop(id, answer as AskOutcome);
+  }
+
+  #renew(): void {
+    const { cluster } = this.#options;
+    for (const { id } of cluster.nodes()) if (id !== cluster.node.id) void this.#list(id);
+  }
+
+  async #list(node: string): Promise<void> {
+    const { cluster, events } = this.#options;
+    let requests: readonly AskRequest[];
+    try {
+      const { body } = await cluster.call(addressOf(node), {
+        head: { do: "list" },
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
+      requests = parseRequests(body);
+    } catch {
+      // It comes with the next list: when the node is heard of again, or asks again.
+      return;
+    }
+    const name = cluster.nodes().find(({ id }) => id === node)?.name ?? node;
+    const listed = new Set(requests.map(({ id }) => id));
+    for (const [id, other] of this.#others) if (other.node === node && !listed.has(id)) this.#drop(id, "withdrawn");
+    for (const request of requests) {
+      if (this.#others.has(request.id) || this.#settled.has(request.id)) continue;
+      const shown = { ...request, node: name };
+      this.#others.set(request.id, { node, request: shown });
+      events.emit("ask", shown);
+    }
+  }
+
+  #forget(node: string): void {
+    for (const [id, other] of this.#others) {
+      if (other.node !== node) continue;
+      this.#drop(id, "withdrawn");
+      // A node that was only cut off comes back with its questions.
+      this.#settled.delete(id);
+    }
+  }
+
+  #drop(id: string, answer: AskOutcome): void {
+    this.#settled.add(id);
+    const [oldest] = this.#settled.size > MOST_SETTLED ? this.#settled : [];
+    if (oldest !== undefined) this.#settled.delete(oldest);
+    const found = this.#others.get(id);
+    if (found === undefined) return;
+    this.#others.delete(id);
+    this.#options.events.emit("answer", { request: found.request, answer });
+  }
+}
+
+/** The store may still have it as one that waits. */
+function over(id: string): ToolcribError {
+  return new ToolcribError("not_found", `No call waits for an answer under the id ${id} any more.`, {
+    hint: "It was answered, given up or timed out.",
+  });
+}
+
+function addressOf(node: string): string {
+  return `node.${node}.approvals`;
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+/** Nodes of one cluster may be of different versions: what lacks the parts that are shown is left out. */
+function parseRequests(body: Uint8Array | undefined): AskRequest[] {
+  const value: unknown = body === undefined ? [] : JSON.parse(Buffer.from(body).toString("utf8"));
+  return Array.isArray(value) ? value.filter(isRequest) : [];
+}
+
+function isRequest(value: unknown): value is AskRequest {
+  if (!isJsonObject(value)) return false;
+  const { id, name, reason, expiresAt, session, origin, rule, rules, arguments: args } = value;
+  const texts = [id, name, reason, expiresAt].every((text) => typeof text === "string");
+  return texts && [session, origin, rule, args].every(isJsonObject) && Array.isArray(rules);
+}

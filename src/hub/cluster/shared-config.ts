@@ -1,0 +1,353 @@
+/**
+ * Keeps the config files of all nodes in step. The store has the document that holds; a node that finds its own file changed
+ * publishes the difference, one that finds the document changed edits its file. What it was last in step with is in its home.
+ */
+import { access, constants, mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { editPaths, type PathEdit, textWithEdits } from "../../config/edit-config.ts";
+import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
+import { parseConfigText } from "../../config/read-document.ts";
+import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
+import type { Clock } from "../../model/clock.ts";
+import { asToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Settings, Store } from "../../store/store.ts";
+import type { ConfigPlace } from "../config-source.ts";
+import { watchConfig } from "../config-watch.ts";
+import { plainPlaces } from "./plain-places.ts";
+import { hasSeen, joined, nextPublished, parsePublished, type PublishedConfig } from "./published-config.ts";
+import { at, differences, merged, type Path, sharedPart, without, withValue } from "./shared-document.ts";
+
+const KEY = "cluster.config";
+const MOST_ATTEMPTS = 20;
+const RETRY_MS = 2000;
+const MOST_RETRY_MS = 30_000;
+
+export interface SharedConfigOptions {
+  readonly store: Pick<Store, "follow" | "place"> & { readonly settings: Pick<Settings, "get" | "exchange"> };
+  /** Of the file that the hub was started with. */
+  readonly file: string;
+  readonly place: ConfigPlace & { readonly texts: Map<string, string> };
+  readonly clock: Clock;
+  /** How the file is changed. */
+  readonly edit?: typeof editPaths;
+  /** Whether it can be changed. */
+  readonly isWritable?: (file: string) => Promise<boolean>;
+  readonly warn: (message: string) => void;
+}
+
+/** What this node was last in step with, and what its file said then: the same, unless the file cannot be written. */
+interface Memory {
+  readonly document: JsonObject;
+  readonly inFile: JsonObject;
+}
+
+interface OwnFile {
+  readonly text: string;
+  readonly document: JsonObject;
+  /** Where plain credentials stand. */
+  readonly withheld: readonly Path[];
+  /** Put in place by somebody for the nodes, who cannot write it. */
+  readonly isDeployed: boolean;
+}
+
+export class SharedConfig {
+  readonly #options: SharedConfigOptions;
+  #memory: Memory | undefined;
+  #last: Promise<void> = Promise.resolve();
+  #toldWithheld = "";
+  #toldReadOnly = false;
+  #toldAway = false;
+  #toldConflict = "";
+  /** What counts as the file is another one, and the hub could not take it over yet. */
+  #owesReload = false;
+  #retryMs = RETRY_MS;
+  #stopRetry = (): void => {};
+  #stopped = false;
+
+  constructor(options: SharedConfigOptions) {
+    this.#options = options;
+  }
+
+  /** Before anything is made of the config: resolves with the one that holds. */
+  async begin(loaded: LoadedConfig): Promise<LoadedConfig> {
+    const { place, file } = this.#options;
+    this.#memory = await this.#recall();
+    const isChanged = await this.#sync();
+    return isChanged === true ? loadConfig({ ...place, file }) : loaded;
+  }
+
+  /**
+   * @param hub `reload` takes over what the file says by now; `onReload` tells when the file was taken over.
+   * @returns Ends it.
+   */
+  follow(hub: { reload(): Promise<void>; onReload(listener: () => void): () => void }): () => void {
+    const renew = (): void => {
+      this.#last = this.#last.then(() => this.#attempt(hub.reload, renew));
+    };
+    const stopReload = hub.onReload(renew);
+    const stopStore = this.#options.store.follow(({ topic, subject }) => {
+      if (topic === "settings" && (subject === KEY || subject === "*")) renew();
+    });
+    const { file, place, clock } = this.#options;
+    // Whoever reloads reads the text that stands for the file, and does not hear that the file is another one.
+    const stopFile = watchConfig([file], () => place.texts.has(file) && renew(), { clock });
+    // What changed since it began.
+    renew();
+    return () => {
+      this.#stopped = true;
+      stopFile();
+      stopReload();
+      stopStore();
+      this.#stopRetry();
+    };
+  }
+
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void> {
+    return this.#last;
+  }
+
+  async #attempt(reload: () => Promise<void>, renew: () => void): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      const isChanged = await this.#sync();
+      this.#owesReload ||= isChanged === true;
+      if (this.#owesReload) await reload();
+      this.#owesReload = false;
+      this.#toldAway = false;
+      this.#retryMs = RETRY_MS;
+      if (isChanged === undefined) this.#retry(renew);
+    } catch (error) {
+      if (this.#stopped) return;
+      const { message } = asToolcribError(error);
+      if (!this.#toldAway) this.#options.warn(`The config is not in step with the other nodes: ${message}`);
+      this.#toldAway = true;
+      this.#retry(renew);
+      this.#retryMs = Math.min(2 * this.#retryMs, MOST_RETRY_MS);
+    }
+  }
+
+  #retry(renew: () => void): void {
+    this.#stopRetry();
+    if (!this.#stopped) this.#stopRetry = this.#options.clock.after(this.#retryMs, renew);
+  }
+
+  /** True if what counts as the file is another one; undefined if the file says nothing that can be used. */
+  async #sync(): Promise<boolean | undefined> {
+    const { settings } = this.#options.store;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const own = await this.#read();
+      if (own === undefined) return undefined;
+      const stored = await settings.get(KEY);
+      const published = parsePublished(stored);
+      const target = this.#target(own, published);
+      if (published === undefined || this.#brings(own, target, published)) {
+        // A merge of two files that both load may not.
+        const problem = await this.#problemOf(own, target);
+        if (problem !== undefined) return this.#hold(own, target, published?.document ?? target, problem);
+        const asBase = this.#memory === undefined || own.isDeployed;
+        const next = nextPublished(published, target, plainless(own), asBase);
+        if (!(await settings.exchange(KEY, stored, JSON.stringify(next)))) continue;
+      }
+      if (published !== undefined && this.#memory === undefined) this.#tellJoined(own, target, published);
+      this.#toldConflict = "";
+      return this.#write(own, target);
+    }
+    throw new Error("other nodes keep changing it");
+  }
+
+  /** Whether anything is to be published. */
+  #brings(own: OwnFile, target: JsonObject, published: PublishedConfig): boolean {
+    if (!isDeepStrictEqual(target, published.document)) return true;
+    if (this.#memory === undefined) return !hasSeen(published, plainless(own));
+    const isOther = !isDeepStrictEqual(this.#inFile(own, this.#memory.inFile), this.#memory.inFile);
+    return own.isDeployed && isOther && !isDeepStrictEqual(plainless(own), published.base);
+  }
+
+  /** What all are to say. */
+  #target(own: OwnFile, published: PublishedConfig | undefined): JsonObject {
+    const memory = this.#memory;
+    if (memory === undefined) {
+      if (published === undefined) return plainless(own);
+      return joined(published, plainless(own), this.#inFile(own, published.base), own.isDeployed);
+    }
+    const mine = merged(memory.inFile, this.#inFile(own, memory.inFile), memory.document);
+    return published === undefined ? mine : merged(memory.document, mine, published.document);
+  }
+
+  /** What is in plain text counts as what stood there before it was. */
+  #inFile({ document, withheld }: OwnFile, known: JsonObject): JsonObject {
+    return withheld.reduce((draft, path) => {
+      const before = at(known, path);
+      return before === undefined ? without(draft, path) : withValue(draft, path, before);
+    }, document);
+  }
+
+  #tellJoined(own: OwnFile, target: JsonObject, published: PublishedConfig): void {
+    const { file, warn } = this.#options;
+    const brought = differences(published.document, target);
+    const names = brought.map(({ path, value }) => `${path.join(".")}${value === undefined ? " (taken out)" : ""}`);
+    if (names.length > 0) {
+      warn(
+        `${file} is new to the cluster of this node, so what it says counts for all nodes now: ${names.join(", ")}.`,
+      );
+    }
+    const mine = plainless(own);
+    const other = differences(mine, target, own.withheld).map(({ path }) => path.join("."));
+    // The one that all nodes were given: what they changed since is no surprise.
+    if (other.length === 0 || isDeepStrictEqual(mine, published.base)) return;
+    const reason = hasSeen(published, mine)
+      ? `${file} is an earlier one than what its cluster has had since, so it changes nothing (to go back to it, put it in place while the nodes run)`
+      : `This node is new to its cluster, and its config file differs`;
+    warn(
+      `${reason}: what the cluster has counts for ${other.join(", ")}. What the file said before is in ${this.#beforeFile}.`,
+    );
+  }
+
+  /** The file with what holds for all in it. */
+  #textOf(own: OwnFile, target: JsonObject): string {
+    return textWithEdits(this.#options.file, own.text, differences(own.document, target, own.withheld));
+  }
+
+  /** Why it could not be used here, if so. */
+  async #problemOf(own: OwnFile, target: JsonObject): Promise<string | undefined> {
+    const { place, file } = this.#options;
+    try {
+      await loadConfig({ ...place, file, texts: new Map([[file, this.#textOf(own, target)]]) });
+      return undefined;
+    } catch (error) {
+      return asToolcribError(error).message;
+    }
+  }
+
+  /** Goes on with what the others have, and leaves the file as it is until both go together. True if that is something else. */
+  async #hold(own: OwnFile, wanted: JsonObject, theirs: JsonObject, problem: string): Promise<boolean> {
+    const { file, place, warn } = this.#options;
+    const paths = differences(theirs, wanted).map(({ path }) => path.join("."));
+    const message = `What ${file} says of ${paths.join(", ")} does not go together with what the other nodes have, so it is not taken over: ${problem}`;
+    if (message !== this.#toldConflict) warn(message);
+    this.#toldConflict = message;
+    const [before, after] = [place.texts.get(file), this.#textOf(own, theirs)];
+    await loadConfig({ ...place, file, texts: new Map([[file, after]]) });
+    place.texts.set(file, after);
+    return before !== after;
+  }
+
+  /** Makes the file say what holds for all. True if it did not before. */
+  async #write(own: OwnFile, target: JsonObject): Promise<boolean> {
+    const { file, place, warn } = this.#options;
+    const edits = differences(own.document, target, own.withheld);
+    const before = place.texts.get(file);
+    const inFile = this.#inFile(own, this.#memory?.inFile ?? {});
+    if (edits.length === 0) {
+      place.texts.delete(file);
+      await this.#remember({ document: target, inFile });
+      return before !== undefined && before !== own.text;
+    }
+    const after = this.#textOf(own, target);
+    await loadConfig({ ...place, file, texts: new Map([[file, after]]) });
+    if (this.#memory === undefined) await this.#keepBefore(own.text);
+    if (await this.#edit(edits)) {
+      place.texts.delete(file);
+      await this.#remember({ document: target, inFile: target });
+      return true;
+    }
+    if (!this.#toldReadOnly) {
+      warn(`${file} cannot be written: what the other nodes changed holds in memory, and is taken over at each start.`);
+    }
+    this.#toldReadOnly = true;
+    place.texts.set(file, after);
+    await this.#remember({ document: target, inFile });
+    return before !== after;
+  }
+
+  async #edit(edits: readonly PathEdit[]): Promise<boolean> {
+    try {
+      const { edit = editPaths, file } = this.#options;
+      await edit(file, edits);
+      return true;
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? String(error.code) : "";
+      // EBUSY: a file that is mounted by itself cannot be replaced.
+      if (["EACCES", "EPERM", "EROFS", "EBUSY"].includes(code)) return false;
+      throw error;
+    }
+  }
+
+  /** Undefined while it does not load: what is wrong with it is told by whoever loads it. */
+  async #read(): Promise<OwnFile | undefined> {
+    const { file, place, warn, isWritable = canBeWritten } = this.#options;
+    let text: string;
+    try {
+      text = await readFile(file, "utf8");
+      await loadConfig({ ...place, file, texts: new Map([[file, text]]) });
+    } catch {
+      return undefined;
+    }
+    const { value } = parseConfigText(file, text);
+    const document = sharedPart(isJsonObject(value) ? value : {});
+    const withheld = plainPlaces(document);
+    const places = withheld.map((path) => path.join(".")).join(", ");
+    if (places !== this.#toldWithheld && places !== "") {
+      warn(
+        `${file} holds credentials in plain text, so this part of it stays on this node: ${places}. With references such as secret://env/NAME instead, all nodes get it.`,
+      );
+    }
+    this.#toldWithheld = places;
+    return { text, document, withheld, isDeployed: !(await isWritable(file)) };
+  }
+
+  get #memoryFile(): string {
+    return join(this.#options.place.home, "cluster", "config.json");
+  }
+
+  get #beforeFile(): string {
+    return join(this.#options.place.home, "cluster", "config.before");
+  }
+
+  async #recall(): Promise<Memory | undefined> {
+    const { file, store } = this.#options;
+    try {
+      const value: unknown = JSON.parse(await readFile(this.#memoryFile, "utf8"));
+      if (!isJsonObject(value) || value["file"] !== file || value["store"] !== store.place) return undefined;
+      const { document, inFile } = value;
+      return isJsonObject(document) && isJsonObject(inFile) ? { document, inFile } : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #remember(memory: Memory): Promise<void> {
+    if (isDeepStrictEqual(memory, this.#memory)) return;
+    const { file, store } = this.#options;
+    await this.#save(this.#memoryFile, `${JSON.stringify({ store: store.place, file, ...memory })}\n`);
+    this.#memory = memory;
+  }
+
+  #keepBefore(text: string): Promise<void> {
+    return this.#save(this.#beforeFile, text);
+  }
+
+  async #save(path: string, text: string): Promise<void> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeAtomic(path, text, { mode: 0o600 });
+  }
+}
+
+/** What of it may be told to others. */
+function plainless({ document, withheld }: OwnFile): JsonObject {
+  return withheld.reduce(without, document);
+}
+
+async function canBeWritten(file: string): Promise<boolean> {
+  try {
+    const target = await realTarget(file);
+    // The file is replaced by another one in the same folder.
+    for (const path of [target, dirname(target)]) await access(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

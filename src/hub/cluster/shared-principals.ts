@@ -1,0 +1,181 @@
+/**
+ * What belongs to a caller at whichever node it comes to: yeses for its session, yeses for one call, and taint. Every node
+ * has a session of its own for it, and this keeps them alike. Each fact is an entry of its own, so that nodes that write at
+ * the same time lose nothing.
+ */
+import { hash } from "node:crypto";
+import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Session, Taint } from "../../sessions/session.ts";
+
+/** Longer than a session rests before it ends: the node that has it renews what belongs to it. */
+const TTL_MS = 60 * 60_000;
+const RENEW_MS = 15 * 60_000;
+/** A result does not wait longer until the others know of it. */
+const TELL_MS = 2000;
+
+const YES = ".yes.";
+
+/** A yes for one call, in however many rounds it is made. */
+export interface SharedYes {
+  readonly until: number;
+  readonly rounds: number;
+}
+
+interface Known {
+  readonly grants: Set<string>;
+  taint: Taint | undefined;
+}
+
+export class SharedPrincipals {
+  readonly #map: SharedMap;
+  readonly #cluster: Pick<Cluster, "isUp">;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+  readonly #sessions = new Map<string, Set<Session>>();
+  /** What could not be told yet. */
+  readonly #untold = new Map<string, JsonObject>();
+  readonly #stops: (() => void)[];
+  #stopRenewing = (): void => {};
+
+  static async open(cluster: Cluster, clock: Clock): Promise<SharedPrincipals> {
+    const map = await cluster.map("principals", { ttlMs: TTL_MS });
+    return new SharedPrincipals(map, cluster, clock);
+  }
+
+  constructor(map: SharedMap, cluster: Pick<Cluster, "on" | "isUp">, clock: Clock) {
+    this.#map = map;
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#stops = [map.onChange((key) => this.#heard(key)), cluster.on("up", () => this.#tellAgain())];
+    for (const key of map.entries().keys()) this.#heard(key);
+    this.#renewLater();
+  }
+
+  /** A session that may stand for a caller of other nodes too. */
+  attach(session: Session): void {
+    const { sharedKey } = session;
+    if (sharedKey === undefined) return;
+    const principal = short(sharedKey);
+    const sessions = this.#sessions.get(principal) ?? new Set();
+    this.#sessions.set(principal, sessions.add(session));
+    session.closing.addEventListener("abort", () => this.#detach(principal, session), { once: true });
+    session.onTainted = (taint) => session.tell(this.#put(`${principal}.taint`, { ...taint }));
+    const known = this.#known.get(principal);
+    for (const grant of known?.grants ?? []) session.granted.add(grant);
+    if (known?.taint !== undefined) session.taintedElsewhere(known.taint);
+  }
+
+  /** A yes for the session. */
+  async grant({ sharedKey }: Session, grant: string): Promise<void> {
+    if (sharedKey !== undefined) await this.#put(`${short(sharedKey)}.grant.${short(grant)}`, { grant });
+  }
+
+  /** The next call with this key passes, at one node. */
+  async allow({ sharedKey }: Session, key: string, { until, rounds }: SharedYes): Promise<void> {
+    if (sharedKey !== undefined) await this.#put(yesKey(sharedKey, key), { until, rounds });
+  }
+
+  /** The yes that waits for a call, which is used up by it. Nobody else gets it. */
+  async take({ sharedKey }: Session, key: string): Promise<SharedYes | undefined> {
+    if (sharedKey === undefined) return undefined;
+    const name = yesKey(sharedKey, key);
+    const untold = this.#untold.get(name);
+    // One that could not be told is only here.
+    if (this.#untold.delete(name)) return this.#valid(untold);
+    try {
+      return this.#valid(await this.#map.takeOut(name));
+    } catch {
+      // A yes that cannot be taken away from the others is none.
+      return undefined;
+    }
+  }
+
+  #valid(yes: JsonObject | undefined): SharedYes | undefined {
+    const until = numberOf(yes?.["until"]) ?? 0;
+    return until > this.#clock.now() ? { until, rounds: numberOf(yes?.["rounds"]) ?? 0 } : undefined;
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop();
+    this.#stopRenewing();
+  }
+
+  async #put(key: string, value: JsonObject): Promise<void> {
+    if (!this.#cluster.isUp) return void this.#untold.set(key, value);
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const stop = this.#clock.after(TELL_MS, () => resolve(false));
+    const told = this.#map.put(key, value).then(
+      () => true,
+      () => false,
+    );
+    const isTold = await Promise.race([told, late]);
+    stop();
+    // It may have arrived all the same: twice of a yes would be two calls, twice of the rest is once.
+    if (!isTold && !key.includes(YES)) this.#untold.set(key, value);
+  }
+
+  #tellAgain(): void {
+    for (const [key, value] of this.#untold) {
+      this.#untold.delete(key);
+      void this.#put(key, value);
+    }
+  }
+
+  #heard(key: string): void {
+    const [principal = "", kind] = key.split(".");
+    const value = this.#map.get(key);
+    // What ran out is forgotten with the sessions that had it.
+    if (value === undefined || (kind !== "grant" && kind !== "taint")) return;
+    const known = this.#known.get(principal) ?? { grants: new Set<string>(), taint: undefined };
+    this.#known.set(principal, known);
+    const sessions = this.#sessions.get(principal) ?? [];
+    if (kind === "grant" && typeof value["grant"] === "string") {
+      known.grants.add(value["grant"]);
+      for (const session of sessions) session.granted.add(value["grant"]);
+    }
+    const taint = kind === "taint" ? taintOf(value) : undefined;
+    if (taint === undefined) return;
+    known.taint ??= taint;
+    for (const session of sessions) session.taintedElsewhere(taint);
+  }
+
+  #detach(principal: string, session: Session): void {
+    const sessions = this.#sessions.get(principal);
+    sessions?.delete(session);
+    if (sessions?.size === 0) this.#sessions.delete(principal);
+  }
+
+  /** As long as a node has the session, what belongs to it does not run out. */
+  #renewLater(): void {
+    this.#stopRenewing = this.#clock.after(RENEW_MS, () => {
+      const entries = this.#map.entries();
+      const living = new Set<string>();
+      for (const [key, value] of entries) {
+        const [principal = "", kind] = key.split(".");
+        living.add(principal);
+        if (kind !== "yes" && this.#sessions.has(principal)) void this.#put(key, value);
+      }
+      for (const principal of this.#known.keys()) if (!living.has(principal)) this.#known.delete(principal);
+      this.#renewLater();
+    });
+  }
+}
+
+function yesKey(sharedKey: string, key: string): string {
+  return `${short(sharedKey)}${YES}${short(key)}`;
+}
+
+function short(text: string): string {
+  return hash("sha256", text).slice(0, 40);
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function taintOf({ callId, name, at }: JsonObject): Taint | undefined {
+  if (typeof callId !== "string" || typeof name !== "string" || typeof at !== "number") return undefined;
+  return { callId, name, at };
+}

@@ -1,0 +1,117 @@
+/** What the nodes of a cluster have in common beyond the store: config, limits, questions that wait, and what callers may do. */
+import type { Cluster } from "../../cluster/cluster.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { AskAnswer, AskRequest } from "../../model/ask.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Emitter } from "../../model/emitter.ts";
+import { asToolcribError } from "../../model/errors.ts";
+import type { Limits } from "../../policy/limits.ts";
+import { SharedWindows } from "../../policy/shared-windows.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
+import type { Store } from "../../store/store.ts";
+import type { ConfigPlace } from "../config-source.ts";
+import type { HubEvents } from "../events.ts";
+import { SharedApprovals } from "./shared-approvals.ts";
+import { SharedConfig } from "./shared-config.ts";
+import { SharedPrincipals } from "./shared-principals.ts";
+
+export interface SharedStateOptions {
+  readonly cluster: Cluster | undefined;
+  readonly store: Store | undefined;
+  readonly place: ConfigPlace & { readonly texts: Map<string, string> };
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  readonly events: Emitter<HubEvents>;
+  readonly warn: (message: string) => void;
+}
+
+/** The parts of a hub that are kept in step. */
+interface SharingHub {
+  readonly limits: Limits;
+  readonly asked: () => readonly AskRequest[];
+  readonly activity: {
+    answer(id: string, answer: AskAnswer, by: string | null, door: string | null): Promise<unknown>;
+  };
+  readonly reload: () => Promise<void>;
+  /** Whether the id is that of a server which every node has. */
+  readonly hasServer: (id: string) => boolean;
+}
+
+/** Undefined for a hub that is no node of a cluster. */
+export async function openSharedState(options: SharedStateOptions): Promise<SharedState | undefined> {
+  const { cluster, store, clock } = options;
+  if (cluster === undefined || store === undefined) return undefined;
+  return new SharedState({ ...options, cluster, store }, await SharedPrincipals.open(cluster, clock));
+}
+
+export class SharedState {
+  readonly principals: SharedPrincipals;
+  readonly #options: SharedStateOptions & { readonly cluster: Cluster; readonly store: Store };
+  readonly #stops: (() => void)[];
+  #config: SharedConfig | undefined;
+  #approvals: SharedApprovals | undefined;
+
+  constructor(
+    options: SharedStateOptions & { readonly cluster: Cluster; readonly store: Store },
+    principals: SharedPrincipals,
+  ) {
+    this.#options = options;
+    this.principals = principals;
+    this.#stops = [
+      () => principals.close(),
+      options.events.on("session", ({ session, open }) => {
+        if (open) principals.attach(session);
+      }),
+    ];
+  }
+
+  /** Questions that wait at other nodes. */
+  get approvals(): SharedApprovals | undefined {
+    return this.#approvals;
+  }
+
+  /** The config that holds for all; one that was given in code is this hub's own. */
+  async begin(loaded: LoadedConfig): Promise<LoadedConfig> {
+    const { file, inCode } = loaded;
+    if (inCode || file === null) return loaded;
+    const { store, place, clock, warn } = this.#options;
+    this.#config = new SharedConfig({ store, file, place, clock, warn });
+    try {
+      return await this.#config.begin(loaded);
+    } catch (error) {
+      warn(`The config is not in step with the other nodes: ${asToolcribError(error).message}`);
+      return loaded;
+    }
+  }
+
+  attach(hub: SharingHub): void {
+    const { cluster, store, clock, redactor, events, warn } = this.#options;
+    const onAway = (isAway: boolean): void => {
+      if (isAway) warn("The store does not answer, so each node keeps to its part of the limits until it does.");
+    };
+    hub.limits.share({
+      windows: new SharedWindows({ clock, pool: store.limits, onAway }),
+      isShared: hub.hasServer,
+      nodes: () => cluster.nodes().length,
+    });
+    const approvals = (this.#approvals = new SharedApprovals({
+      cluster,
+      events,
+      own: hub.asked,
+      answerOwn: (id, answer, { user, door }) => hub.activity.answer(id, answer, user, door),
+      mask: redactor.maskAll,
+    }));
+    this.#stops.push(() => approvals.close());
+    const stopConfig = this.#config?.follow({
+      reload: hub.reload,
+      onReload: (listener) => events.on("reload", listener),
+    });
+    if (stopConfig !== undefined) this.#stops.push(stopConfig);
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    await this.#config?.settled();
+  }
+}
