@@ -98,6 +98,26 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
       .toContain("everything__echo");
   });
 
+  it("[scale-06a] says in a cluster whose numbers these are, and where a server runs", async () => {
+    const { page } = opened;
+    const node = "tools-1";
+    // As a node answers.
+    await page.route(/\/api\/v1\/(?:overview|mcp\/servers)\b/, async (route) => {
+      const response = await route.fetch();
+      const { servers, ...rest } = (await response.json()) as { servers?: unknown };
+      const told = Array.isArray(servers)
+        ? { servers: servers.map((server: object) => ({ ...server, node })) }
+        : { servers, node };
+      await route.fulfill({ response, json: { ...rest, ...told } });
+    });
+    await opened.open("/");
+    await expect.poll(() => page.locator("body").innerText()).toMatch(/those of this node, tools-1[^]*Sessions here/);
+    await opened.open("/servers");
+    await page.getByRole("list", { name: "Servers" }).getByText("on tools-1").first().waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+    await opened.open("/");
+  });
+
   it("[oper-09f] shows who is connected through which door, what they see, and what tainted them", async () => {
     const page = await opened.go("Sessions");
     const list = page.getByRole("list", { name: "Sessions" });

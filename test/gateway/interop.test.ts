@@ -4,22 +4,16 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  Client as NewClient,
-  StreamableHTTPClientTransport as NewHttp,
-  type VersionNegotiationMode,
-} from "@modelcontextprotocol/client";
+import { StreamableHTTPClientTransport as NewHttp } from "@modelcontextprotocol/client";
 import { StdioClientTransport as NewStdio } from "@modelcontextprotocol/client/stdio";
-import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport as OldStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { CreateMessageRequestSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MAIN } from "../support/main-program.ts";
 import { runProgram } from "../support/run-program.ts";
 import { everything } from "../support/servers.ts";
+import { ASKED, judge, type Judged, newClient, oldClient } from "./judged-client.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-interop-"));
@@ -52,85 +46,6 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** What every client must be able to do, whatever its API looks like. */
-interface Judged {
-  tools(): Promise<string[]>;
-  call(name: string, args: Record<string, unknown>, onProgress?: (step: number) => void): Promise<string>;
-  read(uri: string): Promise<string>;
-  resources(): Promise<string[]>;
-  prompt(name: string): Promise<string>;
-  /** Methods that the server has asked for. */
-  readonly asked: string[];
-  close(): Promise<void>;
-}
-
-const CAPABILITIES = { sampling: {}, elicitation: { form: {} } };
-const SAMPLED = { role: "assistant" as const, model: "m", content: { type: "text" as const, text: "sampled words" } };
-
-async function oldClient(transport: Transport): Promise<Judged> {
-  const client = new OldClient({ name: "old", version: "1" }, { capabilities: CAPABILITIES });
-  const asked: string[] = [];
-  client.setRequestHandler(CreateMessageRequestSchema, ({ method }) => {
-    asked.push(method);
-    return SAMPLED;
-  });
-  client.setRequestHandler(ElicitRequestSchema, ({ method }) => {
-    asked.push(method);
-    return { action: "decline" as const };
-  });
-  await client.connect(transport);
-  return {
-    asked,
-    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-    call: async (name, args, onProgress) =>
-      JSON.stringify(
-        await client.callTool(
-          { name, arguments: args },
-          undefined,
-          onProgress && { onprogress: ({ progress }) => onProgress(progress) },
-        ),
-      ),
-    read: async (uri) => JSON.stringify(await client.readResource({ uri })),
-    resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
-    prompt: async (name) => JSON.stringify(await client.getPrompt({ name })),
-    close: () => client.close(),
-  };
-}
-
-async function newClient(transport: NewHttp | NewStdio, mode: VersionNegotiationMode): Promise<Judged> {
-  const client = new NewClient(
-    { name: "new", version: "1" },
-    { capabilities: CAPABILITIES, versionNegotiation: { mode } },
-  );
-  const asked: string[] = [];
-  client.setRequestHandler("sampling/createMessage", () => {
-    asked.push("sampling/createMessage");
-    return SAMPLED;
-  });
-  client.setRequestHandler("elicitation/create", () => {
-    asked.push("elicitation/create");
-    return { action: "decline" as const };
-  });
-  await client.connect(transport);
-  const era = mode === "legacy" ? "2025-11-25" : "2026-07-28";
-  expect(client.getNegotiatedProtocolVersion()).toBe(era);
-  return {
-    asked,
-    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-    call: async (name, args, onProgress) =>
-      JSON.stringify(
-        await client.callTool(
-          { name, arguments: args },
-          onProgress && { onprogress: ({ progress }) => onProgress(progress) },
-        ),
-      ),
-    read: async (uri) => JSON.stringify(await client.readResource({ uri })),
-    resources: async () => (await client.listResources()).resources.map(({ uri }) => uri),
-    prompt: async (name) => JSON.stringify(await client.getPrompt({ name })),
-    close: () => client.close(),
-  };
-}
-
 const command = () => ({
   command: process.execPath,
   args: [MAIN, "mcp", "--config", config],
@@ -153,25 +68,8 @@ describe.each(CLIENTS)("[gate-17a] %s", (_name, connect) => {
   it("lists, calls, reads, gets a prompt, hears of progress and is asked", async () => {
     const client = await connect();
     try {
-      const tools = await client.tools();
-      expect(tools).toEqual(
-        expect.arrayContaining(["e__echo", "e__trigger-sampling-request", "e__trigger-elicitation-request"]),
-      );
-      expect(await client.call("e__echo", { message: "hello" })).toContain("Echo: hello");
-      expect(await client.call("e__get-structured-content", { location: "New York" })).toContain("structuredContent");
-      const [uri = ""] = await client.resources();
-      expect(await client.read(uri)).toContain(uri);
-      expect(await client.prompt("e__simple-prompt")).toContain("messages");
-      const steps: number[] = [];
-      await client.call("e__trigger-long-running-operation", { duration: 0.2, steps: 4 }, (step) => steps.push(step));
-      // The SDK drops a step that comes in one piece with the answer.
-      expect(steps.slice(0, 3)).toEqual([1, 2, 3]);
-      expect(await client.call("e__trigger-sampling-request", { prompt: "hi", maxTokens: 5 })).toContain(
-        "sampled words",
-      );
-      await client.call("e__trigger-elicitation-request", {});
-      expect(client.asked).toEqual(["sampling/createMessage", "elicitation/create"]);
-      await expect(client.read("none://such")).rejects.toThrow(/none:\/\/such/);
+      await judge(client);
+      expect(client.asked).toEqual(ASKED);
     } finally {
       await client.close();
     }

@@ -1,20 +1,15 @@
 /** The hub with its HTTP doors, until it is told to stop. */
 import { constants } from "node:os";
 import { toolcribHome } from "../../config/find-config.ts";
-import { writtenKey } from "../../doors/http/api/recorded-changes.ts";
-import { openListener, type HttpListener } from "../../doors/http/listener.ts";
-import { McpDoor } from "../../doors/mcp/door.ts";
-import { McpHttp } from "../../doors/mcp/http/mcp-http.ts";
 import { createHub } from "../../hub/create.ts";
 import type { Hub } from "../../hub/hub.ts";
-import { systemClock } from "../../model/clock.ts";
 import { ToolcribError, asToolcribError } from "../../model/errors.ts";
 import { type HttpConfig, HttpSchema } from "../../model/http-config.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
 import { loadForCommand } from "../command-config.ts";
 import { noteRequest, tidyUp } from "../lean-start.ts";
-import { openOperatorDoors } from "../serve/operator-doors.ts";
+import { type HttpDoors, openHttpDoors } from "../serve/http-doors.ts";
 import { ownCommand } from "../serve/own-command.ts";
 import { addresses, printBanner, type Served, serverLine } from "../serve/banner.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "../serve/hub-log.ts";
@@ -35,77 +30,39 @@ export async function run(invocation: Invocation): Promise<number> {
   const config = await loadForCommand(invocation);
   const http = httpOf(config, invocation);
   const stopped = stopSignal();
-  const hub = await createHub(config, { wait: false, offers: "all", door: "hub", env, redactor: out.redactor });
+  const { redactor } = out;
+  const hub = await createHub(config, { wait: false, offers: "all", door: "hub", cluster: true, env, redactor });
   logWarnings(hub, log);
-  let listener: HttpListener | undefined;
-  const url = (): string => listener?.url ?? "<url>";
-  // Clients read it too: it says nothing of this machine.
-  const approveCommand = (id: string): string => `toolcrib approve ${id} --hub ${url()}`;
-  const door = new McpDoor({ hub, approveCommand });
-  const mcp = new McpHttp({
-    door,
-    clock: systemClock,
-    basePath: "/mcp",
-    ssePath: "/sse",
-    messagesPath: "/messages",
-    maxSessions: http.limits.sessions,
-    maxStreams: http.limits.streams,
-    sessionIdleMs: http.limits.sessionIdleMs,
-    warn: (message) => log.warn(message),
-  });
-  const operator = openOperatorDoors({
-    hub,
-    redactor: out.redactor,
-    http: () => httpOf(hub.config, invocation),
-    url,
-    approveCommand,
-    words: () => INDEX,
-    warn: (message) => log.warn(message),
-    env,
-    commandLine: givenHere(invocation),
-  });
+  let doors: HttpDoors | undefined;
   try {
-    listener = await openListener({
-      http,
-      callsPerMinute: config.config.limits.callsPerMinute,
-      routes: [
-        {
-          path: "/mcp",
-          access: "read",
-          handle(exchange) {
-            noteRequest();
-            return mcp.handleMcp(exchange);
-          },
-        },
-        { path: "/sse", access: "read", handle: (exchange) => mcp.handleSse(exchange) },
-        { path: "/messages", access: "read", handle: (exchange) => mcp.handleMessages(exchange) },
-        ...operator.routes,
-      ],
-      resolve: (text) => hub.resolve(text),
-      redactor: out.redactor,
-      warn: (message) => log.warn(message),
+    doors = await openHttpDoors({
+      hub,
+      http: () => httpOf(hub.config, invocation),
+      redactor,
+      env,
       home: toolcribHome(env),
-      onLogin: (event, caller) =>
-        hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: writtenKey(caller) } }),
-      ready: () => hub.servers().every(({ state }) => state !== "connecting"),
+      words: () => INDEX,
+      warn: (message) => log.warn(message),
+      commandLine: givenHere(invocation),
+      onMcpRequest: noteRequest,
     });
-    const served: Served = { listener, config, needsToken: http.auth !== undefined, command: ownCommand(env) };
+    const { listener } = doors;
+    const { cluster } = hub;
+    const needsToken = http.auth !== undefined;
+    const served: Served = { listener, config, needsToken, cluster, command: ownCommand(env) };
     if (out.json) out.value({ ...addresses(served), login: listener.loginLink(), pid: process.pid });
     else printBanner(out, served);
-    const stopWatching = goLive(hub, listener, mcp, invocation, log);
+    const stopWatching = goLive(hub, doors, log);
     await showServers(hub, invocation, log, stopped.promise);
     logHubEvents(hub, log, listener.url);
     tidyUp();
     const signal = await stopped.promise;
     log.info("stopping", { signal });
     stopWatching();
-    listener.stopAccepting();
-    await Promise.all([mcp.close(http.limits.shutdownMs), operator.close(http.limits.shutdownMs)]);
+    await doors.stop();
     return 128 + constants.signals[signal];
   } finally {
-    door.close();
-    await operator.close(0);
-    await listener?.close();
+    await doors?.close();
     await hub.close();
     stopped.dispose();
   }
@@ -138,18 +95,14 @@ function givenHere(invocation: Invocation): Record<string, { option: string; val
 }
 
 /** Config changes and SIGHUP are taken up while it runs. */
-function goLive(hub: Hub, listener: HttpListener, mcp: McpHttp, invocation: Invocation, log: Log): () => void {
+function goLive(hub: Hub, doors: HttpDoors, log: Log): () => void {
   const stopWatching = hub.watch();
   const reload = (): void => {
     hub.reload().catch((error: unknown) => log.error(`The config was not taken up: ${asToolcribError(error).message}`));
   };
   process.on("SIGHUP", reload);
   const stopListening = hub.on("reload", () => {
-    const http = httpOf(hub.config, invocation);
-    const { sessions: maxSessions, streams: maxStreams, sessionIdleMs } = http.limits;
-    mcp.reconfigure({ maxSessions, maxStreams, sessionIdleMs });
-    const { callsPerMinute } = hub.config.config.limits;
-    listener.reconfigure(http, callsPerMinute).catch((error: unknown) => log.error(asToolcribError(error).message));
+    doors.reconfigure().catch((error: unknown) => log.error(asToolcribError(error).message));
   });
   return () => {
     stopWatching();

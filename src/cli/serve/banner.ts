@@ -1,4 +1,5 @@
 /** What `serve` says when it is up. */
+import type { Cluster } from "../../cluster/cluster.ts";
 import type { HttpListener } from "../../doors/http/listener.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
@@ -10,6 +11,8 @@ export interface Served {
   readonly listener: Pick<HttpListener, "url" | "loginLink">;
   readonly config: LoadedConfig;
   readonly needsToken: boolean;
+  /** That this hub is a node of. */
+  readonly cluster?: Pick<Cluster, "name" | "node"> | undefined;
   /** What a person types for `toolcrib`. */
   readonly command: string;
 }
@@ -28,7 +31,7 @@ export function addresses({ listener: { url } }: Served): Record<string, string>
 }
 
 export function printBanner(out: Output, served: Served): void {
-  const { listener, config, needsToken, command } = served;
+  const { listener, config, needsToken, cluster, command } = served;
   const { mcp = "", sse = "", health = "", metrics = "" } = addresses(served);
   const row = (name: string, text: string): void => out.line(`  ${name.padEnd(10)} ${text}`);
   out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)} at ${listener.url}`);
@@ -44,10 +47,12 @@ export function printBanner(out: Output, served: Served): void {
     "Config",
     config.file === null ? "none found; `toolcrib add` makes one" : `${config.file} (changes are picked up)`,
   );
+  if (cluster !== undefined) row("Cluster", `${cluster.name}; this is the node ${cluster.node.name}`);
   if (needsToken) row("Access", "with a token of http.auth");
   out.line("");
   out.line("Paste into your client:");
-  for (const { client, text } of clientSnippets({ url: mcp, needsToken, configFile: config.file })) {
+  const mayStart = cluster === undefined;
+  for (const { client, text } of clientSnippets({ url: mcp, needsToken, configFile: config.file, mayStart })) {
     out.line("");
     out.line(`  ${out.paint("dim", client)}`);
     out.line(`  ${text}`);

@@ -12,6 +12,8 @@ export interface HubAddress {
   readonly needsToken: boolean;
   /** The config file of the hub, for clients that start their servers themselves. */
   readonly configFile: string | null;
+  /** Whether a client may start a hub with that file; beside a node of a cluster it would be a second one, and no node. */
+  readonly mayStart?: boolean;
 }
 
 export interface ClientSnippet {
@@ -22,7 +24,7 @@ export interface ClientSnippet {
 const ID = "toolcrib";
 const TOKEN = "Bearer <token>";
 
-export function clientSnippets({ url, needsToken, configFile }: HubAddress): ClientSnippet[] {
+export function clientSnippets({ url, needsToken, configFile, mayStart = true }: HubAddress): ClientSnippet[] {
   const headers = needsToken ? { headers: { Authorization: TOKEN } } : {};
   const hub: WrittenServer = { url, transport: "http", ...headers };
   const claudeCode = [
@@ -30,14 +32,15 @@ export function clientSnippets({ url, needsToken, configFile }: HubAddress): Cli
     url,
     ...(needsToken ? [`--header "Authorization: ${TOKEN}"`] : []),
   ];
+  const desktop = {
+    client: "Claude Desktop (claude_desktop_config.json)",
+    text: fileWith(claudeDesktop, gatewayCommand({ configFile })),
+  };
   return [
     { client: "Claude Code", text: claudeCode.join(" ") },
     { client: "Cursor (mcp.json)", text: fileWith(cursor, hub) },
     { client: "VS Code (.vscode/mcp.json)", text: fileWith(vscode, hub) },
-    {
-      client: "Claude Desktop (claude_desktop_config.json)",
-      text: fileWith(claudeDesktop, gatewayCommand({ configFile })),
-    },
+    ...(mayStart ? [desktop] : []),
   ];
 }
 

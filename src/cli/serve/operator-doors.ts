@@ -2,9 +2,10 @@
 import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
 import { Operations } from "../../doors/http/api/operations.ts";
 import type { ApiParts } from "../../doors/http/api/operation.ts";
-import { apiRoutes } from "../../doors/http/api/rest/api-routes.ts";
+import { apiRoutes, type RestParts } from "../../doors/http/api/rest/api-routes.ts";
 import { requestsPerMinute } from "../../doors/http/entrance.ts";
 import type { HttpRoute } from "../../doors/http/exchange.ts";
+import { CallCount } from "../../doors/mcp/call-count.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
 import { openEventStreams } from "../../doors/http/live/event-streams.ts";
 import { openSocket } from "../../doors/http/live/open-socket.ts";
@@ -19,7 +20,7 @@ import { HubMetrics } from "../../telemetry/metrics/hub-metrics.ts";
 import { VERSION } from "../../model/version.ts";
 import { pageDir } from "./page-dir.ts";
 
-interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env"> {
+interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env">, Pick<RestParts, "ids"> {
   readonly hub: Hub;
   readonly redactor: Redactor;
   readonly http: () => HttpConfig;
@@ -36,26 +37,27 @@ export interface OperatorDoors {
 }
 
 export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
-  const { hub, redactor, http, approveCommand, warn } = options;
+  const { hub, redactor, http, approveCommand, ids, warn } = options;
   const parts: ApiParts = { ...options, version: VERSION };
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, systemClock, { approveCommand });
-  const feed = new EventFeed(hub, redactor);
+  const feed = new EventFeed(hub, redactor, { nodes: hub.cluster });
   const limits = (): { bodyBytes: number; streams: number; requestsPerMinute: number } => {
     const now = http();
     const { bodyBytes, streams } = now.limits;
     return { bodyBytes, streams, requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute) };
   };
-  const socket = openSocket({ hub, feed, operations, redactor, limits, warn, approveCommand });
+  const socket = openSocket({ hub, feed, operations, ids, redactor, limits, warn, approveCommand });
   const streams = openEventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),
     streams: () => http().limits.streams,
   });
   const metrics = new HubMetrics(hub, VERSION);
+  const underWay = new CallCount();
   return {
     routes: [
-      ...apiRoutes({ ...parts, operations, sessions }),
+      ...apiRoutes({ ...parts, operations, sessions, ids }).map((route) => counted(route, underWay)),
       ...streams.routes,
       socket.route,
       metricsRoute(metrics),
@@ -63,11 +65,33 @@ export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors 
     ],
     async close(graceMs) {
       streams.close();
-      await socket.close(graceMs);
+      await Promise.all([socket.close(graceMs), withinGrace(underWay.whenIdle(), graceMs)]);
       sessions.close();
       operations.close();
       feed.close();
       metrics.close();
     },
   };
+}
+
+/** Sessions that end take calls with them: those under way are waited for. */
+function counted(route: HttpRoute, underWay: CallCount): HttpRoute {
+  return {
+    ...route,
+    async handle(exchange) {
+      underWay.begin();
+      try {
+        await route.handle(exchange);
+      } finally {
+        underWay.end();
+      }
+    },
+  };
+}
+
+async function withinGrace(done: Promise<void>, graceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, graceMs)));
+  await Promise.race([done, late]);
+  clearTimeout(timer);
 }

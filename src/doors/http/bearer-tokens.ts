@@ -41,6 +41,8 @@ export interface TokenSources {
   readonly tokens: readonly TokenSettings[];
   /** The hub's own, for the user who runs it. */
   readonly adminToken: string;
+  /** Common to the nodes of a cluster, for which the same token is the same caller. */
+  readonly keySecret?: Uint8Array | undefined;
   readonly resolve: (text: string) => Promise<string>;
   /** Gets every value, so that none is ever shown. */
   readonly conceal: (value: string) => void;
@@ -49,7 +51,7 @@ export interface TokenSources {
 
 /** A token that cannot be had lets nobody in; the others are not touched. */
 export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
-  const { tokens, adminToken, conceal, warn } = sources;
+  const { tokens, adminToken, keySecret = KEY_SECRET, conceal, warn } = sources;
   conceal(adminToken);
   const known: KnownToken[] = [
     { digest: digestOf(adminToken), caller: { key: "hub", owner: true, scopes: ALL_SCOPES } },
@@ -63,7 +65,7 @@ export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
     if (value === undefined) continue;
     if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as one before it, which counts.`);
     seen.add(value);
-    known.push({ digest: digestOf(value), caller: callerOf(value, settings) });
+    known.push({ digest: digestOf(value), caller: callerOf(value, settings, keySecret) });
   }
   return new BearerTokens(known);
 }
@@ -87,10 +89,10 @@ async function valueOf(text: string, where: string, sources: TokenSources): Prom
   return value;
 }
 
-function callerOf(value: string, { user, role, scopes }: TokenSettings): Caller {
+function callerOf(value: string, { user, role, scopes }: TokenSettings, secret: Uint8Array): Caller {
   const all = withImplied(scopes);
   return {
-    key: `token:${createHmac("sha256", KEY_SECRET).update(value).digest("hex").slice(0, 24)}`,
+    key: `token:${createHmac("sha256", secret).update(value).digest("hex").slice(0, 24)}`,
     ...(user === undefined ? {} : { user }),
     ...(role === undefined ? {} : { role }),
     owner: all.has("admin"),

@@ -16,7 +16,7 @@ export function openCallerSession(
   caller: Caller,
   door: "rest" | "websocket",
   { approveCommand }: SessionExtras,
-  more: Pick<SessionOptions, "role" | "workspaceDir"> = {},
+  more: Pick<SessionOptions, "role" | "workspaceDir" | "sharedKey"> = {},
 ): Session {
   const { owner, role, user, scopes } = caller;
   const isOperator = scopes.has("admin");

@@ -17,6 +17,7 @@ export interface Entrance {
 
 export interface EntranceParts {
   readonly adminToken: string;
+  readonly keySecret?: Uint8Array | undefined;
   readonly clock: Clock;
   readonly resolve: (text: string) => Promise<string>;
   readonly conceal: (value: string) => void;
@@ -37,8 +38,8 @@ export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number
 /** Rejects with `invalid_config` for what would stand open, or could let nobody in. */
 export async function makeEntrance(http: HttpConfig, callsPerMinute: number, parts: EntranceParts): Promise<Entrance> {
   assertGuarded(http);
-  const { adminToken, resolve, conceal, warn } = parts;
-  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], adminToken, resolve, conceal, warn });
+  const { adminToken, keySecret, resolve, conceal, warn } = parts;
+  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], adminToken, keySecret, resolve, conceal, warn });
   return {
     http,
     hosts: hostRules(http),

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { readBody } from "./body.ts";
+import type { HandedOn } from "./cluster/handed-on.ts";
 import type { Target } from "./target.ts";
 
 export interface HttpExchange {
@@ -16,6 +17,8 @@ export interface HttpExchange {
   readBody(): Promise<Buffer>;
   /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
   refuseScope(scope: Scope): void;
+  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has handed it on already. */
+  readonly handOn?: ((node: string) => Promise<HandedOn>) | undefined;
 }
 
 /** A request to speak another protocol on the same connection, whose sender is known and may. */
@@ -42,13 +45,14 @@ export interface HttpRoute {
   upgrade?(upgrade: HttpUpgrade): void;
 }
 
-interface ExchangeParts {
+export interface ExchangeParts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly target: Target;
   readonly caller: Caller;
   readonly bodyBytes: number;
   readonly refuseScope: (scope: Scope) => void;
+  readonly handOn?: ((exchange: HttpExchange, node: string) => Promise<HandedOn>) | undefined;
 }
 
 /** Shared, as nobody changes the query of a request. */
@@ -60,16 +64,19 @@ export class Exchange implements HttpExchange {
   readonly path: string;
   readonly caller: Caller;
   readonly refuseScope: (scope: Scope) => void;
+  readonly handOn: HttpExchange["handOn"];
   readonly #search: string;
   readonly #bodyBytes: number;
   #query: URLSearchParams | undefined;
+  #body: Promise<Buffer> | undefined;
 
-  constructor({ request, response, target, caller, bodyBytes, refuseScope }: ExchangeParts) {
+  constructor({ request, response, target, caller, bodyBytes, refuseScope, handOn }: ExchangeParts) {
     this.request = request;
     this.response = response;
     this.path = target.path;
     this.caller = caller;
     this.refuseScope = refuseScope;
+    this.handOn = handOn && ((node) => handOn(this, node));
     this.#search = target.search;
     this.#bodyBytes = bodyBytes;
   }
@@ -79,8 +86,10 @@ export class Exchange implements HttpExchange {
     return (this.#query ??= this.#search === "" ? NO_QUERY : new URLSearchParams(this.#search));
   }
 
+  /** Kept only where it may have to be handed on after it was read. */
   readBody(): Promise<Buffer> {
-    return readBody(this.request, this.#bodyBytes);
+    if (this.handOn === undefined) return readBody(this.request, this.#bodyBytes);
+    return (this.#body ??= readBody(this.request, this.#bodyBytes));
   }
 }
 

@@ -1,12 +1,15 @@
 /** The one HTTP listener that all HTTP doors share. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
+import type { Cluster } from "../../cluster/cluster.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/http-config.ts";
 import { unknownToken } from "./authenticator.ts";
 import { refuseBadRequests } from "./bad-requests.ts";
+import { HandedOnRequests } from "./cluster/handed-on.ts";
+import { takeRequests } from "./cluster/taken-requests.ts";
 import { type Entrance, type EntranceParts, makeEntrance } from "./entrance.ts";
 import { type HttpRoute, RouteTable } from "./exchange.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
@@ -15,6 +18,7 @@ import { LastAnswers } from "./last-answers.ts";
 import { type LoginEvent, loginLink, loginRoutes } from "./login/login-routes.ts";
 import { PageLogins } from "./login/page-logins.ts";
 import { ownRoutes } from "./own-routes.ts";
+import { readinessOf, type Reliance } from "./readiness.ts";
 import { baseOf, RequestPath } from "./request-path.ts";
 import { parseTarget } from "./target.ts";
 import { Upgrades } from "./upgrades.ts";
@@ -32,8 +36,12 @@ export interface ListenerOptions {
   /** Learns every token, and takes them out of messages. */
   readonly redactor: { addCredential(value: string): void; mask(text: string): string };
   readonly warn: (message: string) => void;
-  /** Whether the hub has what it needs; always if absent. */
+  /** Whether the hub has begun; always if absent. */
   readonly ready?: () => boolean;
+  /** What it relies on beyond itself. */
+  readonly troubles?: () => Reliance;
+  /** The cluster that it is a node of. */
+  readonly node?: ListenerNode | undefined;
   /** What `GET /` says. */
   readonly index?: () => string;
   readonly clock?: Clock;
@@ -43,14 +51,24 @@ export interface ListenerOptions {
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }
 
+interface ListenerNode {
+  readonly cluster: Cluster;
+  /** The same on all nodes: what the keys of callers are made with. */
+  readonly secret: Uint8Array;
+}
+
 export interface HttpListener {
   /** Where this machine reaches it, without a slash at the end. */
   readonly url: string;
   readonly port: number;
   /** An address that logs a browser in as the hub's owner, once. */
   loginLink(): string;
+  /** It is no longer ready, and asks clients to open other connections. Everything is still served. */
+  beginStopping(): void;
   /** Takes no new connection and is no longer ready. Requests on open connections still go on. */
   stopAccepting(): void;
+  /** Answers that other nodes owe to clients of this one have so long; streams from there end. */
+  endHandedOn(graceMs: number): Promise<void>;
   /** Tokens, names, origins and limits hold from the next request on. What needs a restart is warned about. */
   reconfigure(http: HttpConfig, callsPerMinute?: number): Promise<void>;
   /** Ends what is left. Safe to call twice. */
@@ -84,7 +102,9 @@ class Listener implements HttpListener {
   #path: RequestPath | undefined;
   #callsPerMinute: number;
   #port = 0;
-  #accepting = true;
+  #stopping = false;
+  readonly #handedOn: HandedOnRequests | undefined;
+  #stopTaking: () => void = () => {};
   #changes = 0;
   #stopWatch: () => void = () => {};
   #removeFile = async (): Promise<void> => {};
@@ -96,10 +116,16 @@ class Listener implements HttpListener {
     this.#options = options;
     this.#callsPerMinute = options.callsPerMinute;
     this.#logins = new PageLogins(options.clock ?? systemClock);
+    const { node } = options;
+    this.#handedOn = node && new HandedOnRequests(node.cluster);
     const guarded = new RouteTable(options.routes);
     this.#routes = new RouteTable([
       ...ownRoutes({
-        ready: () => this.#accepting && (options.ready?.() ?? true),
+        readiness: () =>
+          readinessOf(
+            { isStopping: this.#stopping, isReady: options.ready?.() ?? true },
+            options.troubles?.() ?? { problems: [] },
+          ),
         index: options.index,
         entrance: () => this.#entrance(),
         isGuarded: (path) => (guarded.find(path)?.access ?? "public") !== "public",
@@ -107,7 +133,7 @@ class Listener implements HttpListener {
       ...loginRoutes({
         logins: this.#logins,
         http: () => this.#entrance().http,
-        port: () => this.#port,
+        cookiePlace: () => node?.cluster.name ?? this.#port,
         identify: (token) => this.#ofToken(token),
         baseOf: ({ request }) => baseOf(this.#entrance(), request),
         onLogin: options.onLogin,
@@ -116,6 +142,7 @@ class Listener implements HttpListener {
     ]);
     this.#parts = {
       adminToken: this.#adminToken,
+      keySecret: node?.secret,
       clock: options.clock ?? systemClock,
       resolve: options.resolve,
       conceal: (value) => options.redactor.addCredential(value),
@@ -144,9 +171,20 @@ class Listener implements HttpListener {
     const { clock, warn } = this.#parts;
     const entrance = await makeEntrance(http, this.#callsPerMinute, this.#parts);
     const mask = (text: string): string => this.#options.redactor.mask(text);
-    const [logins, port] = [this.#logins, () => this.#port];
-    const path = new RequestPath({ entrance, routes: this.#routes, clock, mask, warn, logins, port });
+    const { node } = this.#options;
+    const handedOn = this.#handedOn;
+    const path = new RequestPath({
+      entrance,
+      routes: this.#routes,
+      clock,
+      mask,
+      warn,
+      logins: this.#logins,
+      cookiePlace: () => node?.cluster.name ?? this.#port,
+      handOn: handedOn && ((exchange, to) => handedOn.handOn(exchange, to)),
+    });
     this.#path = path;
+    if (node !== undefined) await this.#join(node, mask);
     const server = this.#makeServer(path, http);
     this.#server = server;
     this.#port = await listen(server, http);
@@ -156,8 +194,16 @@ class Listener implements HttpListener {
     this.#watchCredentials();
   }
 
+  beginStopping(): void {
+    this.#stopping = true;
+  }
+
+  async endHandedOn(graceMs: number): Promise<void> {
+    await this.#handedOn?.close(graceMs, this.#parts.clock);
+  }
+
   stopAccepting(): void {
-    this.#accepting = false;
+    this.#stopping = true;
     if (this.#server?.listening === true) this.#server.close();
   }
 
@@ -187,13 +233,25 @@ class Listener implements HttpListener {
   }
 
   async #close(): Promise<void> {
-    this.#accepting = false;
+    this.#stopping = true;
     this.#stopWatch();
+    this.#stopTaking();
+    this.#logins.stopSharing();
     if (this.#server?.listening === true) this.#server.close();
     this.#server?.closeAllConnections();
     this.#upgrades?.destroyAll();
     await this.#ended;
     await this.#removeFile();
+  }
+
+  async #join({ cluster }: ListenerNode, mask: (text: string) => string): Promise<void> {
+    await this.#logins.share(cluster);
+    this.#stopTaking = takeRequests({
+      cluster,
+      routes: this.#routes,
+      bodyBytes: () => this.#entrance().http.limits.bodyBytes,
+      warn: (message) => this.#parts.warn(mask(message)),
+    });
   }
 
   /** Streams last longer than credentials: whoever would not be let in now is cut off. */
@@ -249,6 +307,8 @@ class Listener implements HttpListener {
       },
       (request, response) => {
         answers.begin(request.socket, response);
+        // Says `Connection: close`: the next request is for a connection to another node.
+        if (this.#stopping) response.shouldKeepAlive = false;
         path.take(request, response);
       },
     );

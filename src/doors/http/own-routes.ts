@@ -4,10 +4,11 @@ import { sendError, sendJson, sendText } from "./answers.ts";
 import type { Entrance } from "./entrance.ts";
 import type { HttpExchange, HttpRoute } from "./exchange.ts";
 import { METADATA_PATH, resourceMetadata } from "./oauth/resource.ts";
+import { answerReadiness, type Readiness } from "./readiness.ts";
 import { baseOf } from "./request-path.ts";
 
 interface OwnRoutesOptions {
-  readonly ready: () => boolean;
+  readonly readiness: () => Readiness;
   /** A few lines for people who open the address in a browser. */
   readonly index: (() => string) | undefined;
   readonly entrance: () => Entrance;
@@ -15,13 +16,10 @@ interface OwnRoutesOptions {
   readonly isGuarded: (path: string) => boolean;
 }
 
-export function ownRoutes({ ready, index, entrance, isGuarded }: OwnRoutesOptions): HttpRoute[] {
+export function ownRoutes({ readiness, index, entrance, isGuarded }: OwnRoutesOptions): HttpRoute[] {
   const routes: HttpRoute[] = [
     page("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
-    page("/readyz", ({ response }) => {
-      if (ready()) sendJson(response, 200, { status: "ready" });
-      else sendError(response, new ToolcribError("server_unavailable", "The hub is not ready."));
-    }),
+    page("/readyz", ({ response }) => answerReadiness(response, readiness())),
     page(METADATA_PATH, (exchange) => {
       const settings = entrance().http.auth?.oauth;
       const path = exchange.path.slice(METADATA_PATH.length);

@@ -11,7 +11,7 @@ import { type ErrorAnswer, sendError } from "./answers.ts";
 import { type Challenge, challengeHeader } from "./challenge.ts";
 import { answerOptions } from "./cors.ts";
 import type { Entrance } from "./entrance.ts";
-import { Exchange, type HttpRoute, type RouteTable } from "./exchange.ts";
+import { Exchange, type ExchangeParts, type HttpRoute, type RouteTable } from "./exchange.ts";
 import { offeredProtocol, pageKeys } from "./login/page-cookie.ts";
 import { PageLogins, type PageSession } from "./login/page-logins.ts";
 import { METADATA_PATH, scopeNames } from "./oauth/resource.ts";
@@ -27,6 +27,8 @@ interface Admission {
   readonly caller: Caller;
   readonly session?: PageSession | undefined;
 }
+
+type Found = Caller | undefined | Promise<Caller | undefined>;
 
 interface Visit {
   readonly request: IncomingMessage;
@@ -47,7 +49,10 @@ interface RequestPathOptions {
   readonly warn: (message: string) => void;
   /** Who is logged in on the web page. */
   readonly logins: PageLogins;
-  readonly port: () => number;
+  /** What the name of the page's cookie is made of. */
+  readonly cookiePlace: () => number | string;
+  /** Lets another node answer. */
+  readonly handOn?: ExchangeParts["handOn"];
 }
 
 export class RequestPath {
@@ -97,7 +102,7 @@ export class RequestPath {
       if (!this.#tooMany(visit, addressOf(request))) this.#hand(visit, ANYBODY);
       return;
     }
-    let found: Caller | undefined | Promise<Caller>;
+    let found: Found;
     try {
       found = this.#credentials(visit);
     } catch (error) {
@@ -117,18 +122,24 @@ export class RequestPath {
   }
 
   /** The Authorization header, else that of a browser's WebSocket, else the cookie of the page. */
-  #credentials(visit: Visit): Caller | undefined | Promise<Caller> {
+  #credentials(visit: Visit): Found {
     const { request, entrance, takeover } = visit;
     const { authenticator, http } = entrance;
     const { authorization } = request.headers;
     if (authorization !== undefined) return authenticator.identify(authorization);
     const token = takeover && offeredProtocol(request.headers["sec-websocket-protocol"], "bearer.");
     if (token !== undefined) return authenticator.identify(`Bearer ${token}`);
-    const { logins, port } = this.#options;
-    const keys = request.headers.cookie === undefined ? undefined : pageKeys(request, http, port());
+    const { logins, cookiePlace } = this.#options;
+    const keys = request.headers.cookie === undefined ? undefined : pageKeys(request, http, cookiePlace());
     const session = keys && logins.find(keys);
+    return session instanceof Promise
+      ? session.then((late) => this.#ofPage(visit, late))
+      : this.#ofPage(visit, session);
+  }
+
+  #ofPage(visit: Visit, session: PageSession | undefined): Found {
     if (session === undefined || !this.#admits({ caller: session.caller, session })) {
-      return authenticator.identify(undefined);
+      return visit.entrance.authenticator.identify(undefined);
     }
     visit.session = session;
     return session.caller;
@@ -211,6 +222,7 @@ export class RequestPath {
       caller,
       bodyBytes: entrance.http.limits.bodyBytes,
       refuseScope: (scope) => this.#refuse(visit, caller, scope),
+      handOn: this.#options.handOn,
     });
     if (route.access !== "public") this.#callers.set(response, { caller, session: visit.session });
     const handled = route.handle(exchange);

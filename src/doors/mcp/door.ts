@@ -1,4 +1,5 @@
 /** The MCP door: what all its clients share, whatever transport and era they come in. */
+import type { OwnedIds } from "../../hub/cluster/owned-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
@@ -22,6 +23,8 @@ export interface McpDoorOptions {
   readonly hub: Hub;
   /** The command that says yes to a held call. Without it a call that needs a yes is only denied. */
   readonly approveCommand?: (id: string) => string;
+  /** In a cluster: ids that say which node has what they stand for. */
+  readonly ids?: OwnedIds | undefined;
   readonly clock?: Clock;
 }
 
@@ -51,11 +54,12 @@ export class McpDoor implements DoorParts {
     this.listeners = new Listeners(options.hub);
     this.#principals = new PrincipalSessions(
       clock,
-      (origin) => this.hub.openSession(this.sessionOptions(origin)),
+      (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
       new CanonicalScopes(() => this.hub.config),
     );
-    this.hub.setIdleClient((server, user) => this.#idleClient(server, user));
-    this.#modern = new ModernRequests(this, this.#principals, clock);
+    this.hub.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
+    const { ids } = options;
+    this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
   }
 
   /** Calls under way. */
@@ -86,7 +90,7 @@ export class McpDoor implements DoorParts {
   sessionOptions({ caller, scope }: Origin): SessionOptions {
     const role = caller.role ?? scope.role;
     const rules = this.#rulesOf(scope);
-    const { approveCommand } = this.#options;
+    const { approveCommand, ids } = this.#options;
     return {
       door: "mcp",
       owner: caller.owner,
@@ -96,6 +100,7 @@ export class McpDoor implements DoorParts {
       ...(role === undefined ? {} : { role }),
       ...(rules === undefined ? {} : { rules }),
       ...(approveCommand === undefined ? {} : { approveCommand }),
+      ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
     };
   }
 
@@ -128,8 +133,12 @@ export class McpDoor implements DoorParts {
   /**
    * With several clients nobody can tell which of them a server means that asks without a call. And an only client is
    * asked only what it may know of: it is the hub's own user, or the user whose connection it is, and sees the server.
+   * Where each session has a connection, its own client is meant.
    */
-  #idleClient(server: string, user: string | undefined): ClientSide | undefined {
+  #idleClient(server: string, user: string | undefined, session: string | undefined): ClientSide | undefined {
+    if (session !== undefined) {
+      return [...this.#legacy].find((each) => each.isReady && each.isOf(session))?.ownClient();
+    }
     if (this.#principals.size > 0) return undefined;
     const sessions = [...this.#legacy].filter(({ isReady }) => isReady);
     const [only] = sessions;

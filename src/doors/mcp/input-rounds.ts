@@ -132,7 +132,7 @@ export class RoundCall {
   }
 
   #park(): Interruption {
-    const state = `${STATE_PREFIX}${randomBytes(24).toString("base64url")}`;
+    const state = `${STATE_PREFIX}${this.#rounds.newId()}`;
     this.#stopTimer = this.#rounds.park(state, this);
     const asked = [...this.#questions].map(([key, { method, params }]) => [key, { method, params }] as const);
     return { inputRequests: Object.fromEntries(asked), requestState: state };
@@ -194,9 +194,17 @@ export class RoundCall {
 export class InputRounds {
   readonly #clock: Clock;
   readonly #parked = new Map<string, RoundCall>();
+  /** An id that nobody can guess. */
+  readonly newId: () => string;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, newId: () => string = () => randomBytes(24).toString("base64url")) {
     this.#clock = clock;
+    this.newId = newId;
+  }
+
+  /** Undefined for a state that was not made by Toolcrib. */
+  static idOf(state: unknown): string | undefined {
+    return InputRounds.owns(state) ? state.slice(STATE_PREFIX.length) : undefined;
   }
 
   /** Whether a state was made here; others belong to servers. */

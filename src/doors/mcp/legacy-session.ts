@@ -113,6 +113,11 @@ export class LegacySession {
     return this.#isReady && !this.#closed;
   }
 
+  /** Whether it is the client's side of this session of the hub. */
+  isOf(sessionId: string): boolean {
+    return this.#session?.id === sessionId;
+  }
+
   /** Whether the client may hear what this server asks outside of any call. */
   maySpeakFor(server: string, user: string | undefined): boolean {
     const session = this.#session;

@@ -87,8 +87,8 @@ export class Listeners {
 
   /** A server may tell of a part of what is followed; where somebody follows just that, it is meant for them. */
   #resourceUpdated(event: HubEvents["resource-updated"]): void {
-    const { uri, user, params } = event;
-    const concerned = [...this.#listeners.keys()].filter((listener) => isFor(listener, user));
+    const { uri, params } = event;
+    const concerned = [...this.#listeners.keys()].filter((listener) => isFor(listener, event));
     const exact = concerned.filter(({ followed }) => followed.has(uri));
     for (const listener of exact) {
       // A rule may have hidden it since.
@@ -117,25 +117,31 @@ export class Listeners {
     return undefined;
   }
 
-  #logged({ server, message, user, callId }: HubEvents["log"]): void {
+  #logged(event: HubEvents["log"]): void {
     // Whoever made the call has got it already.
-    if (callId !== undefined) return;
-    this.#tellViewers(server, user, (listener) => listener.log?.(message));
+    if (event.callId !== undefined) return;
+    this.#tellViewers(event, (listener) => listener.log?.(event.message));
   }
 
-  #noticed({ server, method, params, user }: HubEvents["notice"]): void {
-    this.#tellViewers(server, user, (listener) => listener.notice?.(method, params));
+  #noticed(event: HubEvents["notice"]): void {
+    this.#tellViewers(event, (listener) => listener.notice?.(event.method, event.params));
   }
 
-  #tellViewers(server: string, user: string | null | undefined, tell: (listener: Listener) => void): void {
+  #tellViewers(event: Addressed & { readonly server: string }, tell: (listener: Listener) => void): void {
     for (const [listener, { view }] of this.#listeners) {
-      if (isFor(listener, user) && sourcesOf(view).has(server)) tell(listener);
+      if (isFor(listener, event) && sourcesOf(view).has(event.server)) tell(listener);
     }
   }
 }
 
-/** What comes over one user's own connection is for that user alone. */
-function isFor({ session }: Listener, user: string | null | undefined): boolean {
+interface Addressed {
+  readonly user?: string | null;
+  readonly session?: string;
+}
+
+/** What comes over one user's or one session's own connection is for that one alone. */
+function isFor({ session }: Listener, { user, session: only }: Addressed): boolean {
+  if (only !== undefined) return session.id === only;
   if (user === null) return session.owner && session.user === undefined;
   return user === undefined || session.user === user;
 }

@@ -37,10 +37,10 @@ export class ModernRequests {
   readonly #rounds: InputRounds;
   readonly #closing = new AbortController();
 
-  constructor(door: DoorParts, principals: PrincipalSessions, clock: Clock) {
+  constructor(door: DoorParts, principals: PrincipalSessions, clock: Clock, newRoundId?: () => string) {
     this.#door = door;
     this.#principals = principals;
-    this.#rounds = new InputRounds(clock);
+    this.#rounds = new InputRounds(clock, newRoundId);
   }
 
   async answer(request: RpcRequest, origin: Origin, outlet: Outlet, signal: AbortSignal): Promise<Encoded | null> {

@@ -24,7 +24,7 @@ interface Principal {
 
 export class PrincipalSessions {
   readonly #clock: Clock;
-  readonly #open: (origin: Origin) => Session;
+  readonly #open: (origin: Origin, key: string) => Session;
   /** In the order of their last use. */
   readonly #principals = new Map<string, Principal>();
   /** The keys of each caller's, in the same order. */
@@ -32,8 +32,11 @@ export class PrincipalSessions {
   readonly #scopes: Scopes;
   #stopSweep: (() => void) | undefined;
 
-  /** @param scopes What is written in different ways and means the same is one. */
-  constructor(clock: Clock, open: (origin: Origin) => Session, scopes: Scopes = AS_WRITTEN) {
+  /**
+   * @param open Gets a text that is the same for the same caller and part at every node of a cluster.
+   * @param scopes What is written in different ways and means the same is one.
+   */
+  constructor(clock: Clock, open: (origin: Origin, key: string) => Session, scopes: Scopes = AS_WRITTEN) {
     this.#clock = clock;
     this.#open = open;
     this.#scopes = scopes;
@@ -73,7 +76,7 @@ export class PrincipalSessions {
     let principal = this.#principals.get(key);
     if (principal === undefined || principal.session.closed) {
       if (principal === undefined) this.#makeRoom(caller.key);
-      principal = { key, caller: caller.key, session: this.#open(origin), usedAt: 0, inUse: 0 };
+      principal = { key, caller: caller.key, session: this.#open(origin, key), usedAt: 0, inUse: 0 };
     }
     this.#touch(principal);
     this.#stopSweep ??= this.#clock.after(SWEEP_MS, () => this.#sweepLater());

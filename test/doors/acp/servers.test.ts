@@ -262,6 +262,8 @@ describe("[acp-15c] [acp-15d] a bad server", () => {
     const stateOf = (server: string) =>
       bench.hub.sessions().flatMap((session) => session.own.servers().filter(({ name }) => name === server))[0]?.state;
     expect(stateOf("mute")).toBe("connecting");
+    // On a busy machine it may take longer than a session waits.
+    await eventually(() => stateOf("good") === "ready");
     await client.prompt(sessionId, "hi");
     expect(model.tools).toContain("good__echo");
     expect(client.text()).toContain("missing");

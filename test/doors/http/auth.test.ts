@@ -243,4 +243,16 @@ describe("[gate-08b] bearer tokens", () => {
     expect(found.find("")).toBeUndefined();
     expect(found.find(`${OPS}\0`)).toBeUndefined();
   });
+
+  it("[scale-07b] a token is the same caller for all nodes of a cluster, and for nobody else", async () => {
+    const keyOf = async (keySecret?: Uint8Array): Promise<string | undefined> => {
+      const rest = { adminToken: "admin", resolve: resolver({}), conceal: () => {}, warn: () => {} };
+      return (await loadTokens({ tokens: [{ token: READER, scopes: ["read"] }], keySecret, ...rest })).find(READER)
+        ?.key;
+    };
+    const shared = new Uint8Array(32).fill(1);
+    expect(await keyOf(shared)).toBe(await keyOf(new Uint8Array(32).fill(1)));
+    expect(await keyOf(shared)).not.toBe(await keyOf(new Uint8Array(32).fill(2)));
+    expect(await keyOf(shared)).not.toBe(await keyOf());
+  });
 });

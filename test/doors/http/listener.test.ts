@@ -18,8 +18,10 @@ describe("[gate-11a] the listener's life", () => {
     expect((await ask("/healthz")).json<object>()).toEqual({ status: "ok" });
     const notYet = await ask("/readyz");
     expect([notYet.status, notYet.json().error.code]).toEqual([503, "server_unavailable"]);
+    expect(notYet.json<object>()).toMatchObject({ status: "starting" });
     ready = true;
-    expect((await ask("/readyz")).status).toBe(200);
+    const now = await ask("/readyz");
+    expect([now.status, now.json<object>()]).toEqual([200, { status: "ready" }]);
     const page = await ask("/");
     expect(page.text).toBe("MCP is at /mcp\n");
     expect(page.headers["content-type"]).toBe("text/plain; charset=utf-8");
@@ -28,6 +30,25 @@ describe("[gate-11a] the listener's life", () => {
     expect([posted.status, posted.headers["allow"]]).toEqual([405, "GET, HEAD"]);
     expect((await ask("/healthz/x")).status).toBe(404);
     expect((await ask("/other")).status).toBe(404);
+  });
+
+  it("[scale-09d] readyz says what cannot be reached, and that it is served all the same, until it stops", async () => {
+    const problems: string[] = [];
+    const troubles = () => ({ problems, store: problems.length === 0 ? ("up" as const) : ("down" as const) });
+    const there = await place({}, { troubles });
+    const seen = async () => {
+      const answer = await there.ask("/readyz");
+      return [answer.status, answer.headers.connection, answer.json<object>()];
+    };
+    expect(await seen()).toEqual([200, "close", { status: "ready", problems: [], store: "up" }]);
+    problems.push("no store");
+    expect(await seen()).toEqual([200, "close", { status: "degraded", problems: ["no store"], store: "down" }]);
+    const open = (await there.open()).send("GET /healthz HTTP/1.1", "Host: localhost", "", "");
+    expect(await open.until(/"ok"/)).toContain("Connection: keep-alive");
+    there.listener.beginStopping();
+    expect(await seen()).toMatchObject([503, "close", { status: "stopping", error: { code: "server_unavailable" } }]);
+    open.send("GET /healthz HTTP/1.1", "Host: localhost", "", "");
+    expect(await open.ended()).toContain("Connection: close");
   });
 
   it("the longest path that fits is the route; own routes of the caller count as much", async () => {

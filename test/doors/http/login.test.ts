@@ -184,12 +184,12 @@ describe("[oper-07b] the page's login", () => {
     const logins = new PageLogins(clock);
     const late = logins.issueCode();
     await clock.advance(15 * 60_000);
-    expect(logins.redeem(late)).toBeUndefined();
-    const keys = logins.open(logins.redeem(logins.issueCode()) ?? expect.fail("no caller"));
+    expect(await logins.redeem(late)).toBeUndefined();
+    const keys = await logins.open((await logins.redeem(logins.issueCode())) ?? expect.fail("no caller"));
     await clock.advance(11 * 3_600_000);
-    expect(logins.find(keys)?.caller.owner).toBe(true);
+    expect((await logins.find(keys))?.caller.owner).toBe(true);
     await clock.advance(11 * 3_600_000);
-    const session = logins.find(keys) ?? expect.fail("no session");
+    const session = (await logins.find(keys)) ?? expect.fail("no session");
     await clock.advance(11 * 3_600_000);
     // To look is no use of it.
     expect(logins.has(session)).toBe(true);
@@ -198,7 +198,7 @@ describe("[oper-07b] the page's login", () => {
     expect(logins.find(keys)).toBeUndefined();
     const first = logins.issueCode();
     for (let count = 0; count < 32; count++) logins.issueCode();
-    expect(logins.redeem(first)).toBeUndefined();
+    expect(await logins.redeem(first)).toBeUndefined();
   });
 });
 

@@ -52,7 +52,7 @@ export class CallerSessions {
 
   #open(caller: Caller): Session {
     if (this.#held.size >= MOST) this.#endOne();
-    return openCallerSession(this.#hub, caller, "rest", this.#options);
+    return openCallerSession(this.#hub, caller, "rest", this.#options, { sharedKey: `rest ${identityOf(caller)}` });
   }
 
   #endOne(): void {

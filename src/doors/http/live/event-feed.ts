@@ -10,6 +10,7 @@ import { EventRing, RING } from "./event-ring.ts";
 import type { Concern, FeedEvent, Fields } from "./feed-event.ts";
 import type { FeedHub } from "./feed-hub.ts";
 import { type Beholder, Frame, NumberedEvent } from "./numbered-event.ts";
+import { type NodeNews, OtherNodes } from "./other-nodes.ts";
 import type { ResumePoint } from "./resume-point.ts";
 import { ServerEvents } from "./server-events.ts";
 import { tellSettings } from "./setting-events.ts";
@@ -25,6 +26,8 @@ export interface Receiver extends Beholder {
 interface FeedOptions {
   readonly clock?: Clock;
   readonly ring?: typeof RING;
+  /** Of a cluster: calls and sessions of other nodes are told as well. */
+  readonly nodes?: NodeNews | undefined;
 }
 
 export class EventFeed {
@@ -36,14 +39,18 @@ export class EventFeed {
   readonly #receivers = new Set<Receiver>();
   readonly #stops: readonly (() => void)[];
   readonly #untold: NumberedEvent[] = [];
+  readonly #others: OtherNodes | undefined;
   #isTelling = false;
   #seq = 0;
 
-  constructor(hub: FeedHub, redactor: Masking, { clock = systemClock, ring = RING }: FeedOptions = {}) {
+  constructor(hub: FeedHub, redactor: Masking, { clock = systemClock, ring = RING, nodes }: FeedOptions = {}) {
     this.#hub = hub;
     this.#redactor = redactor;
     this.#ring = new EventRing(ring);
     const tell = this.tell.bind(this);
+    const isWatched = (): boolean => this.#receivers.size > 0;
+    this.#others = nodes && new OtherNodes({ nodes, clock, redactor, tell, isWatched });
+    const tellAll = this.#others?.tellAll ?? tell;
     const servers = new ServerEvents(hub, tell);
     const tools = new ToolEvents(hub, tell);
     servers.onConnected = (id) => tools.connected(id);
@@ -51,8 +58,8 @@ export class EventFeed {
       ...servers.listen(),
       ...tools.listen(),
       ...tellApprovals(hub, tell, clock, redactor),
-      ...tellCalls(hub, tell),
-      ...tellSessions(hub, tell),
+      ...tellCalls(hub, tellAll),
+      ...tellSessions(hub, tellAll),
       ...tellSkills(hub, tell),
       ...tellSettings(hub, tell),
     ];
@@ -83,6 +90,7 @@ export class EventFeed {
   /** Live events until the returned function is called. */
   subscribe(receiver: Receiver): () => void {
     this.#receivers.add(receiver);
+    if (this.#receivers.size === 1) this.#others?.remind();
     return () => this.#receivers.delete(receiver);
   }
 
@@ -99,6 +107,7 @@ export class EventFeed {
 
   close(): void {
     for (const stop of this.#stops) stop();
+    this.#others?.close();
     this.#receivers.clear();
   }
 

@@ -1,6 +1,7 @@
 /** The WebSocket door at `/ws`. The listener has made sure of who comes; the `ws` package is loaded with the first one. */
 import type { WebSocket, WebSocketServer } from "ws";
 import { SOCKET_PATH } from "../../../contract/socket.ts";
+import type { OwnedIds } from "../../../hub/cluster/owned-ids.ts";
 import { type Clock, systemClock } from "../../../model/clock.ts";
 import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
 import type { Session } from "../../../sessions/session.ts";
@@ -16,6 +17,7 @@ import { type EventFilter, filterOfQuery } from "./event-filter.ts";
 import type { SessionHub } from "./feed-hub.ts";
 import { CLOSE, LiveSocket } from "./live-socket.ts";
 import { type ResumePoint, resumePoint } from "./resume-point.ts";
+import { localName, withLocalNames } from "./session-names.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
@@ -41,6 +43,8 @@ export interface SocketParts extends SessionExtras {
   readonly hub: SessionHub;
   readonly feed: EventFeed;
   readonly operations: Pick<Operations, "run">;
+  /** In a cluster: ids that say which node has what they stand for. */
+  readonly ids?: Pick<OwnedIds, "findAtOnce"> | undefined;
   readonly redactor: Masking;
   /** Asked for with every socket that comes, and every few seconds. */
   readonly limits: () => SocketLimits;
@@ -142,7 +146,7 @@ class Sockets implements SocketDoor {
   }
 
   #begin(socket: WebSocket, upgrade: HttpUpgrade, wants: EventFilter, from: ResumePoint | undefined): void {
-    const { hub, feed, operations, redactor, warn } = this.#parts;
+    const { hub, feed, ids, redactor, warn } = this.#parts;
     const { caller, base: baseUrl } = upgrade;
     let session: Session;
     try {
@@ -160,12 +164,12 @@ class Sockets implements SocketDoor {
           session,
           baseUrl,
           feed,
-          operations,
+          operations: withLocalNames(ids, this.#parts.operations),
           redactor,
           warn,
           clock: this.#clock,
         },
-        sessionOf: (id) => namedSession(hub, caller, id, { anyWithAdmin: true }),
+        sessionOf: (id) => namedSession(hub, caller, localName(ids, id), { anyWithAdmin: true }),
         stillAdmitted: () => upgrade.stillAdmitted(),
         rate: (key) => this.#rate.take(key),
       },

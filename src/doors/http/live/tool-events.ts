@@ -59,18 +59,15 @@ export class ToolEvents {
     const before = this.#told;
     const now = bySource(this.#hub.view(this.#hub.session));
     this.#told = now;
+    // That a server is gone is told by an event of its own, to those who saw it: the config no longer says who they are.
+    const there = new Set(this.#hub.servers().map(({ id }) => id));
     const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
     for (const source of sources) {
       const tools = now.get(source) ?? [];
-      if (!isServer(source) || !this.#isThere(source)) continue;
+      if (!isServer(source) || !there.has(source)) continue;
       if (this.#connected.has(source) || !isSame(before.get(source) ?? [], tools)) this.#tellOf(source, tools);
     }
     this.#connected.clear();
-  }
-
-  /** That a server is gone is told by an event of its own, to those who saw it: the config no longer says who they are. */
-  #isThere(source: string): boolean {
-    return this.#hub.servers().some(({ id }) => id === source);
   }
 
   #tellOf(serverId: string, tools: readonly ToolCapability[]): void {

@@ -19,7 +19,8 @@ export type LoginEvent = "login.link" | "login" | "logout";
 interface LoginParts {
   readonly logins: PageLogins;
   readonly http: () => HttpConfig;
-  readonly port: () => number;
+  /** What the name of the cookie is made of. */
+  readonly cookiePlace: () => number | string;
   /** Who a token belongs to. Fails with `unauthorized`. */
   readonly identify: (token: string) => Caller | Promise<Caller>;
   /** Address of the hub as this client knows it. */
@@ -42,7 +43,7 @@ export function loginLink(base: string, logins: PageLogins): string {
 
 async function login(exchange: HttpExchange, parts: LoginParts): Promise<void> {
   if (!isPost(exchange, LOGIN_PATH)) return;
-  const { logins, http, port, identify, onLogin } = parts;
+  const { logins, http, cookiePlace, identify, onLogin } = parts;
   const body = parse(await exchange.readBody());
   // Otherwise a foreign page could log a browser in as somebody else.
   if (!isOwnPage(exchange.request, http())) {
@@ -52,7 +53,11 @@ async function login(exchange: HttpExchange, parts: LoginParts): Promise<void> {
   }
   const { code, token } = body;
   const caller =
-    typeof code === "string" ? logins.redeem(code) : typeof token === "string" ? await identify(token) : undefined;
+    typeof code === "string"
+      ? await logins.redeem(code)
+      : typeof token === "string"
+        ? await identify(token)
+        : undefined;
   if (caller === undefined) {
     throw new ToolcribError("unauthorized", "This link was used already, or is too old.", {
       hint: "`toolcrib login` prints a new one.",
@@ -63,20 +68,20 @@ async function login(exchange: HttpExchange, parts: LoginParts): Promise<void> {
       hint: "Use a token with the scope admin, or the link that `toolcrib login` prints.",
     });
   }
-  const { cookie, pageKey } = logins.open(caller);
+  const { cookie, pageKey } = await logins.open(caller);
   onLogin?.("login", caller);
-  sendJson(exchange.response, 200, { ok: true, pageKey }, { "set-cookie": setCookie(http(), port(), cookie) });
+  sendJson(exchange.response, 200, { ok: true, pageKey }, { "set-cookie": setCookie(http(), cookiePlace(), cookie) });
 }
 
-function logout(exchange: HttpExchange, { logins, http, port, onLogin }: LoginParts): void {
+async function logout(exchange: HttpExchange, { logins, http, cookiePlace, onLogin }: LoginParts): Promise<void> {
   if (!isPost(exchange, LOGOUT_PATH)) return;
-  const keys = pageKeys(exchange.request, http(), port());
-  const session = keys && logins.find(keys);
+  const keys = pageKeys(exchange.request, http(), cookiePlace());
+  const session = keys && (await logins.find(keys));
   if (session !== undefined) {
-    logins.end(session);
+    await logins.end(session);
     onLogin?.("logout", session.caller);
   }
-  sendJson(exchange.response, 200, { ok: true }, { "set-cookie": setCookie(http(), port(), null) });
+  sendJson(exchange.response, 200, { ok: true }, { "set-cookie": setCookie(http(), cookiePlace(), null) });
 }
 
 function link(exchange: HttpExchange, { logins, baseOf, onLogin }: LoginParts): void {

@@ -9,13 +9,16 @@ const PAGE_HEADER = "x-toolcrib";
 const PAGE_PROTOCOL = "page.";
 const SECONDS = 7 * 24 * 3600;
 
-/** With the port, because cookies are shared between all ports of a host, and several hubs may run on one. */
-function cookieName({ publicUrl }: Pick<HttpConfig, "publicUrl">, port: number): string {
-  return publicUrl?.startsWith("https:") === true ? "__Host-toolcrib" : `toolcrib-${port}`;
+/**
+ * @param place The port, because cookies are shared between all ports of a host, and several hubs may run on one; the name of
+ * the cluster for nodes of one, which are to have the cookie in common.
+ */
+function cookieName({ publicUrl }: Pick<HttpConfig, "publicUrl">, place: number | string): string {
+  return publicUrl?.startsWith("https:") === true ? "__Host-toolcrib" : `toolcrib-${place}`;
 }
 
-export function setCookie(http: Pick<HttpConfig, "publicUrl">, port: number, key: string | null): string {
-  const name = cookieName(http, port);
+export function setCookie(http: Pick<HttpConfig, "publicUrl">, place: number | string, key: string | null): string {
+  const name = cookieName(http, place);
   const secure = name.startsWith("__Host-") ? "; Secure" : "";
   const value = key === null ? "; Max-Age=0" : `; Max-Age=${SECONDS}`;
   return `${name}=${key ?? ""}; Path=/; HttpOnly; SameSite=Strict${value}${secure}`;
@@ -25,12 +28,12 @@ export function setCookie(http: Pick<HttpConfig, "publicUrl">, port: number, key
 export function pageKeys(
   request: IncomingMessage,
   http: Pick<HttpConfig, "publicUrl">,
-  port: number,
+  place: number | string,
 ): PageKeys | undefined {
   const { headers } = request;
   const pageKey = headers[PAGE_HEADER] ?? offeredProtocol(headers["sec-websocket-protocol"], PAGE_PROTOCOL);
   if (headers.cookie === undefined || typeof pageKey !== "string" || !isOwnPage(request, http)) return undefined;
-  const name = cookieName(http, port);
+  const name = cookieName(http, place);
   for (const pair of headers.cookie.split(";")) {
     const at = pair.indexOf("=");
     if (at !== -1 && pair.slice(0, at).trim() === name) return { cookie: pair.slice(at + 1).trim(), pageKey };

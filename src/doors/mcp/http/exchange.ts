@@ -17,6 +17,11 @@ export interface McpExchange {
   readBody(): Promise<Buffer>;
   /** Answers that the caller's credentials do not reach that far. */
   refuseScope(scope: Scope): void;
+  /**
+   * Lets another node of the cluster answer. `gone`: that node is no more; `away`: it cannot be reached now. Absent without a
+   * cluster, and where a node has handed it on already.
+   */
+  readonly handOn?: ((node: string) => Promise<"answered" | "gone" | "away">) | undefined;
 }
 
 /** One write with its length wherever it can be, so that a plain answer is one packet. */

@@ -1,15 +1,17 @@
 /** What a legacy client posts: it opens a session, or belongs to one. */
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
-import { INVALID_REQUEST, type RpcRequest } from "../../../model/rpc.ts";
+import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model/rpc.ts";
 import { errorCodeOf } from "../encode.ts";
 import type { Encoded } from "../encoded.ts";
 import { batchError, type ClientMessage } from "../messages.ts";
 import type { ViewScope } from "../origin.ts";
 import type { Accepts } from "./accepts.ts";
 import { answerOf } from "./answer-of.ts";
+import { isElsewhere } from "./elsewhere.ts";
 import { answerNothing, type McpExchange, refuse, refuseToolcrib } from "./exchange.ts";
 import { SESSION_HEADER, sessionFor } from "./find-session.ts";
+import { headerOf } from "./header-value.ts";
 import { HttpSession } from "./http-session.ts";
 import { LegacyReply } from "./legacy-reply.ts";
 import { mayAsk } from "./may-ask.ts";
@@ -27,10 +29,11 @@ export async function postLegacy(
     return initialize(transport, exchange, accepts, scope, posted.message);
   }
   const id = posted.kind === "request" ? posted.message.id : null;
+  if (transport.ids !== undefined && (await isOthers(transport, exchange, id))) return;
   const session = sessionFor(transport, exchange, scope, id);
   if (session === undefined) return;
   if (posted.kind === "request") {
-    if (!mayAsk(transport, exchange, [posted.message])) return;
+    if (!mayAsk(transport, exchange, [posted.message], { ofSession: true })) return;
     const { message } = posted;
     const { streams } = transport;
     const reply = new LegacyReply({ response, session, accepts, streams, ids: [message.id], isBatch: false });
@@ -75,7 +78,7 @@ async function initialize(
 }
 
 function openSession(transport: Transport, caller: Caller, scope: ViewScope): HttpSession | undefined {
-  const { sessions, clock, resumeGraceMs, door } = transport;
+  const { sessions, clock, resumeGraceMs, door, ids } = transport;
   return sessions.open(
     (id) =>
       new HttpSession({
@@ -86,7 +89,12 @@ function openSession(transport: Transport, caller: Caller, scope: ViewScope): Ht
         graceMs: resumeGraceMs,
         open: (stream) => door.openSession({ caller, scope }, stream),
       }),
+    ids?.issue("mcp"),
   );
+}
+
+async function isOthers({ ids }: Transport, exchange: McpExchange, id: RequestId | null): Promise<boolean> {
+  return isElsewhere(ids, exchange, "mcp", headerOf(exchange.request.headers[SESSION_HEADER]), id);
 }
 
 /** @param batch What was in the array, told apart. */
@@ -98,6 +106,7 @@ export async function postBatch(
   batch: readonly ClientMessage[],
 ): Promise<void> {
   const { response } = exchange;
+  if (transport.ids !== undefined && (await isOthers(transport, exchange, null))) return;
   const session = sessionFor(transport, exchange, scope, null);
   if (session === undefined) return;
   const reason = batchError(batch, session.legacy.version);
@@ -106,7 +115,7 @@ export async function postBatch(
     return;
   }
   const requests = batch.flatMap((posted) => (posted.kind === "request" ? [posted.message] : []));
-  if (!mayAsk(transport, exchange, requests)) return;
+  if (!mayAsk(transport, exchange, requests, { ofSession: true })) return;
   for (const posted of batch) {
     if (posted.kind === "notification") session.legacy.notify(posted.message);
     if (posted.kind === "response") session.legacy.answer(posted.message);

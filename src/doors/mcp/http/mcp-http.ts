@@ -3,6 +3,7 @@
  * raw exchanges of `node:http`, because each call passes here.
  */
 import type { ServerResponse } from "node:http";
+import type { OwnedIds } from "../../../hub/cluster/owned-ids.ts";
 import type { Clock } from "../../../model/clock.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { MODERN_VERSION } from "../../../model/protocol.ts";
@@ -10,9 +11,10 @@ import { INVALID_REQUEST, PARSE_ERROR, type RequestId } from "../../../model/rpc
 import { received } from "../messages.ts";
 import type { ViewScope } from "../origin.ts";
 import { acceptsOf, isJson } from "./accepts.ts";
+import { isElsewhere } from "./elsewhere.ts";
 import { isModern } from "./era.ts";
 import { answerNothing, type McpExchange, refuse, refuseToolcrib } from "./exchange.ts";
-import { sessionFor, VERSION_HEADER } from "./find-session.ts";
+import { SESSION_HEADER, sessionFor, VERSION_HEADER } from "./find-session.ts";
 import { headerOf } from "./header-value.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
@@ -44,6 +46,8 @@ export interface McpHttpOptions extends McpHttpLimits {
   readonly heartbeatMs?: number;
   /** How long a call goes on for a legacy client whose resumable stream was cut. */
   readonly resumeGraceMs?: number;
+  /** In a cluster: ids of sessions that say which node has them. */
+  readonly ids?: OwnedIds | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -67,6 +71,7 @@ export class McpHttp {
       sessions: new SessionTable(clock, options),
       streams: new OpenStreams(clock, heartbeatMs, maxStreams),
       isClosing: false,
+      ids: options.ids,
       refuseFull: (response, id, what) => this.#refuseFull(response, id, what),
       refuseClosing,
     };
@@ -94,9 +99,9 @@ export class McpHttp {
       case "POST":
         return this.#post(exchange, scope);
       case "GET":
-        return this.#get(exchange, scope);
+        return this.#ofSession(exchange, () => this.#get(exchange, scope));
       case "DELETE":
-        return this.#delete(exchange, scope);
+        return this.#ofSession(exchange, () => this.#delete(exchange, scope));
       default:
         return refuseMethod(exchange, "GET, POST, DELETE");
     }
@@ -114,6 +119,7 @@ export class McpHttp {
     if (body === undefined) return;
     const posted = received(body.value);
     if (!posted.isBatch && posted.message.kind === "invalid") return refuseMessage(exchange, posted.message.id);
+    if (await isElsewhere(this.#options.ids, exchange, "sse", exchange.query.get("sessionId"), null)) return;
     postToSse(this.#transport, exchange, posted);
   }
 
@@ -170,6 +176,13 @@ export class McpHttp {
         }
         return postLegacy(this.#transport, exchange, accepts, scope, posted);
     }
+  }
+
+  #ofSession(exchange: McpExchange, handle: () => void): void | Promise<void> {
+    const { ids } = this.#options;
+    if (ids === undefined) return handle();
+    const id = headerOf(exchange.request.headers[SESSION_HEADER]);
+    return isElsewhere(ids, exchange, "mcp", id, null).then((isAnswered) => (isAnswered ? undefined : handle()));
   }
 
   #get(exchange: McpExchange, scope: ViewScope): void {

@@ -4,8 +4,11 @@ import type { Origin, ViewScope } from "../origin.ts";
 import { errorCodeOf } from "../encode.ts";
 import type { Encoded } from "../encoded.ts";
 import { sharedMethod } from "../requests.ts";
+import { KeptResults } from "../../../sessions/kept-results.ts";
+import { InputRounds } from "../input-rounds.ts";
 import type { Accepts } from "./accepts.ts";
 import { answerOf } from "./answer-of.ts";
+import { isElsewhere } from "./elsewhere.ts";
 import { type McpExchange, refuse } from "./exchange.ts";
 import { mayAsk } from "./may-ask.ts";
 import { headerError, paramError } from "./modern-headers.ts";
@@ -22,6 +25,7 @@ export async function postModern(
   const { request, response, caller } = exchange;
   const error = headerError(message, request.headers);
   if (error !== undefined) return refuse(response, 400, message.id, error);
+  if (transport.ids !== undefined && (await isOthers(transport, exchange, message))) return;
   if (!mayAsk(transport, exchange, [message])) return;
   const origin: Origin = { caller, scope };
   const mismatch = message.method === "tools/call" ? toolError(transport, origin, message, exchange) : undefined;
@@ -39,6 +43,15 @@ export async function postModern(
   const answer = await answerOf(message.id, () => transport.door.modern(message, origin, reply, reply.signal));
   reply.finish(answer, statusOf(message.method, answer));
   streams.settle(reply);
+}
+
+/** The call that waits for this answer, or the result that is asked for, may be at another node. */
+async function isOthers({ ids }: Transport, exchange: McpExchange, { id, params }: RpcRequest): Promise<boolean> {
+  const { requestState, uri } = params ?? {};
+  const round = InputRounds.idOf(requestState);
+  if (round !== undefined) return isElsewhere(ids, exchange, "round", round, id);
+  const result = typeof uri === "string" ? KeptResults.idOf(uri) : undefined;
+  return result !== undefined && isElsewhere(ids, exchange, "result", result, id);
 }
 
 function toolError(

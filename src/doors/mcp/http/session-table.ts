@@ -49,9 +49,12 @@ export class SessionTable {
   }
 
   /** Undefined if there is no room and none can be made. */
-  open<S extends OpenSession>(make: (id: string) => S): S | undefined {
+  open<S extends OpenSession>(
+    make: (id: string) => S,
+    id = randomBytes(ID_BYTES).toString("base64url"),
+  ): S | undefined {
     if (this.#sessions.size >= this.#limits.maxSessions && !this.#makeRoom()) return undefined;
-    const session = make(randomBytes(ID_BYTES).toString("base64url"));
+    const session = make(id);
     this.#sessions.set(session.id, session);
     this.#arm();
     return session;

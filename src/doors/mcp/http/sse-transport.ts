@@ -15,7 +15,7 @@ import { whenClosed } from "./when-closed.ts";
 
 export function openSse(transport: Transport, exchange: McpExchange, scope: ViewScope, messagesPath: string): void {
   const { request, response, caller } = exchange;
-  const { clock, streams, door, sessions } = transport;
+  const { clock, streams, door, sessions, ids } = transport;
   if (transport.isClosing) return transport.refuseClosing(response, null);
   if (!caller.scopes.has("read")) return exchange.refuseScope("read");
   if (acceptsOf(request.headers.accept)?.stream !== true) {
@@ -29,7 +29,7 @@ export function openSse(transport: Transport, exchange: McpExchange, scope: View
         door.openSession({ caller, scope }, outlet);
       const endpoint = endpointFor(request.url ?? "/", messagesPath, id);
       return new SseSession({ id, key: identityOf(caller), clock, streams, response, open, endpoint });
-    });
+    }, ids?.issue("sse"));
   } catch (error) {
     return refuseToolcrib(response, null, asToolcribError(error).toObject());
   }
@@ -46,7 +46,7 @@ export function postToSse(transport: Transport, exchange: McpExchange, posted: R
   if (reason !== undefined) return refuse(response, 400, null, { code: INVALID_REQUEST, message: reason });
   const messages = posted.isBatch ? posted.batch : [posted.message];
   const requests = messages.flatMap((one) => (one.kind === "request" ? [one.message] : []));
-  if (!mayAsk(transport, exchange, requests)) return;
+  if (!mayAsk(transport, exchange, requests, { ofSession: true })) return;
   answerNothing(response, 202);
   for (const one of messages) {
     if (one.kind === "notification") session.legacy.notify(one.message);

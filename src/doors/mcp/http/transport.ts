@@ -1,5 +1,6 @@
 /** What all parts of MCP over HTTP share. */
 import type { ServerResponse } from "node:http";
+import type { OwnedIds } from "../../../hub/cluster/owned-ids.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { RequestId } from "../../../model/rpc.ts";
 import type { McpDoor } from "../door.ts";
@@ -25,6 +26,8 @@ export interface Transport {
   /** How long a call waits for a client whose resumable stream was cut. */
   readonly resumeGraceMs: number;
   readonly isClosing: boolean;
+  /** Of sessions, in a cluster: they say which node has what they stand for. */
+  readonly ids?: OwnedIds | undefined;
   refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams"): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
 }

@@ -40,6 +40,7 @@ function About({ overview }: { readonly overview: Overview }) {
   return (
     <>
       Version {overview.version}, started <Time at={overview.startedAt} />, {store}
+      {overview.node !== undefined && `. Calls and sessions are those of this node, ${overview.node}`}
     </>
   );
 }
@@ -80,7 +81,11 @@ function Numbers({ overview }: { readonly overview: Overview }) {
       <div className="grid grid-cols-3 gap-2 md:gap-4">
         <Figure to="/tools" label="Tools" value={overview.tools} />
         <Figure to="/skills" label="Skills" value={overview.skills} />
-        <Figure to="/sessions" label="Sessions" value={overview.sessions} />
+        <Figure
+          to="/sessions"
+          label={overview.node === undefined ? "Sessions" : "Sessions here"}
+          value={overview.sessions}
+        />
       </div>
     </div>
   );

@@ -86,6 +86,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
             <StateDot state={server.state} />
             {server.name !== server.id && <span className="font-mono">{server.id}</span>}
             <Badge>{TRANSPORT_WORDS[server.transport]}</Badge>
+            {server.node !== undefined && <span>on {server.node}</span>}
             {server.serverVersion !== null && <span>version {server.serverVersion}</span>}
             {server.connectedAt !== null && (
               <span>

@@ -69,6 +69,11 @@ function ServerLine({ server, chosen, narrow }: LineProps) {
             <span className="hidden w-32 truncate lg:inline" title={server.origin.file}>
               {originText(server.origin)}
             </span>
+            {server.node !== undefined && (
+              <span className="hidden max-w-32 truncate lg:inline" title={`Runs on the node ${server.node}`}>
+                on {server.node}
+              </span>
+            )}
           </>
         )}
         <span className="min-w-16 shrink-0 text-right whitespace-nowrap sm:min-w-20">

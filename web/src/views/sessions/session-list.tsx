@@ -75,7 +75,7 @@ function SessionLine({ session, chosen }: { readonly session: SessionInfo; reado
             {countText(session.calls, "call")}, the last <Time at={session.lastCallAt} />
           </>
         )}
-        {session.closedAt === null && ` · sees ${countText(session.toolCount, "tool")}`}
+        {session.closedAt === null && session.toolCount !== null && ` · sees ${countText(session.toolCount, "tool")}`}
       </span>
     </Link>
   );

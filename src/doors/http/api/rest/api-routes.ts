@@ -1,6 +1,7 @@
 /** REST: each request is one operation, decoded from HTTP and encoded back. */
 import type { ServerResponse } from "node:http";
 import { API_PATH, type RestRoute } from "../../../../contract/rest.ts";
+import type { OwnedIds } from "../../../../hub/cluster/owned-ids.ts";
 import { matchesEtag } from "../../../../hub/servers/etag.ts";
 import { asToolcribError, ToolcribError } from "../../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../model/json.ts";
@@ -14,11 +15,14 @@ import { DOCS_PATH, docsRoutes, DOCUMENT_PATH } from "./docs-routes.ts";
 import { EXPORT_PATH, exportAudit } from "./audit-export.ts";
 import { bodyTag, isKnown } from "./etag.ts";
 import { matchRoute } from "./match-route.ts";
+import { namedForAll, namedHere } from "./named-sessions.ts";
 import { isOtherThanJson, readInput } from "./read-input.ts";
 
 export interface RestParts extends ApiParts {
   readonly operations: Operations;
   readonly sessions: CallerSessions;
+  /** In a cluster: ids that say which node has what they stand for. */
+  readonly ids?: OwnedIds | undefined;
 }
 
 export function apiRoutes(parts: RestParts): HttpRoute[] {
@@ -50,12 +54,17 @@ async function answer(exchange: HttpExchange, parts: RestParts): Promise<void> {
     sendError(response, new ToolcribError("invalid_arguments", "The body must be application/json."), { status: 415 });
     return;
   }
-  const input = await readInput(exchange, route, params);
+  const given = await readInput(exchange, route, params);
+  const input = parts.ids === undefined ? given : await namedHere(parts.ids, exchange, route.operation, given);
+  if (input === undefined) return;
   const { serverId } = params;
   if (serverId !== undefined && (route.method === "PATCH" || route.method === "DELETE")) {
     const ifMatch = request.headers["if-match"];
     await changeServer(exchange, parts, route, ifMatch === undefined ? input : { ...input, ifMatch });
-  } else send(exchange, route, await run(exchange, parts, route, input));
+  } else {
+    const output = await run(exchange, parts, route, input);
+    send(exchange, route, namedForAll(parts.ids, route.operation, given, output));
+  }
 }
 
 /** An entry that is another one by now has a status of its own. */
