@@ -354,6 +354,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/restore.ts"),
   },
   {
+    name: "export",
+    summary: "print the config as a compose file or as manifests for Kubernetes, without any secret",
+    arguments: [{ syntax: "<target>", summary: "compose or kubernetes" }],
+    options: [
+      { flags: "--out <folder>", summary: "write the files into this folder" },
+      { flags: "--image <image>", summary: "image of the gateway; toolcrib if absent" },
+      { flags: "--replicas <n>", summary: "nodes of a cluster; 3 if absent" },
+      force("let --out overwrite files"),
+    ],
+    examples: [
+      "toolcrib export compose --out deploy",
+      "toolcrib export kubernetes --image images.example.com/toolcrib:1 | kubectl apply -f -",
+    ],
+    load: () => import("./commands/export.ts"),
+  },
+  {
     name: "schema",
     summary: "print the JSON Schema of the config, or of a skill's frontmatter",
     arguments: [],
@@ -368,8 +384,3 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/openapi.ts"),
   },
 ];
-
-/** Commands of the contract that are still to come. They are refused by name, so that nobody takes them for a typo. */
-export const PLANNED: Readonly<Record<string, string>> = {
-  export: "deployment files",
-};

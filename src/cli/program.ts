@@ -4,7 +4,7 @@ import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { type CommandEntry, Flags, type OptionEntry, type Surroundings } from "./command.ts";
-import { COMMANDS, PLANNED } from "./commands.ts";
+import { COMMANDS } from "./commands.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { Output, type Sink } from "./output.ts";
 
@@ -63,18 +63,6 @@ function buildProgram(stdout: Sink, start: Start): Command {
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: () => undefined })
     .exitOverride();
   for (const entry of COMMANDS) addCommand(program, entry, start);
-  for (const [name, what] of Object.entries(PLANNED)) {
-    program
-      .command(name, { hidden: true })
-      .allowUnknownOption()
-      .allowExcessArguments()
-      .helpOption(false)
-      .action(() => {
-        throw new ToolcribError("invalid_arguments", `toolcrib ${name} (${what}) is not built in this version.`, {
-          hint: "toolcrib --help lists the commands that are.",
-        });
-      });
-  }
   return program;
 }
 

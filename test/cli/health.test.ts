@@ -97,6 +97,9 @@ describe("[spine-19d] doctor", () => {
     expect(broken?.hint).toMatch(/command/);
     const odd = checks.filter((check) => check.server === "odd");
     expect(odd.some((check) => check.status === "warn" && check.message.includes("no-schema"))).toBe(true);
+    // What a server warns of is told once, with the server.
+    const told = checks.map(({ server, message }) => (server === undefined ? message : `${server}: ${message}`));
+    expect(told).toEqual([...new Set(told)]);
     expect(
       checks.some(
         (check) => check.area === "config" && check.message.includes("API_KEY") && check.hint?.includes("secret://env"),

@@ -101,8 +101,11 @@ export class Workspace {
   async runHere(args: readonly string[]): Promise<Finished> {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const env = { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home };
+    // Read from the start: whoever writes much waits for a reader.
+    const read = [stdout, stderr].map((stream) => text(stream));
     const code = await runCommandLine(args, { env, cwd: this.dir, stdin: process.stdin, stdout, stderr });
-    const [out, err] = [stdout, stderr].map((stream) => String(stream.read() ?? ""));
+    for (const stream of [stdout, stderr]) stream.end();
+    const [out, err] = await Promise.all(read);
     return { code, stdout: out ?? "", stderr: err ?? "", json: <T>() => JSON.parse(out ?? "") as T };
   }
 

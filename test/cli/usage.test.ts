@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { COMMANDS, PLANNED } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
 import { VERSION } from "../../src/model/version.ts";
 import { runProgram } from "../support/run-program.ts";
 import { BIN, workspace } from "./run-cli.ts";
@@ -83,7 +83,7 @@ describe("[spine-19e] usage errors exit 2", () => {
     ["a timeout that is no number", ["list", "--timeout", "soon"], /positive whole number/, /--help/],
     ["no key=value", ["call", "t", "novalue"], /"novalue" is not key=value/, /key:=JSON/],
     ["--args together with key=value", ["call", "t", "a=1", "--args", "{}"], /cannot be mixed/, /JSON object/],
-    ["a command that is not built yet", ["export"], /toolcrib export .* not built in this version/, /--help/],
+    ["a target that is none", ["export", "vagrant"], /"vagrant" is nothing/, /compose and kubernetes/],
   ];
   it.each(cases)("%s", async (_title, args, message, hint) => {
     const place = workspace();
@@ -113,10 +113,6 @@ describe("[spine-19e] usage errors exit 2", () => {
     expect(code).toBe(2);
     expect(stdout).toBe("");
     expect(stderr).toContain("Usage: toolcrib <command>");
-  });
-
-  it("names no planned command that is built", () => {
-    expect(COMMANDS.filter(({ name }) => name in PLANNED)).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { toolcribHome } from "../../config/find-config.ts";
 import { verifyAll } from "../../hub/audit/verify.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import type { StoredAudit } from "../../store/store.ts";
+import type { Settings, StoredAudit } from "../../store/store.ts";
 import type { AuditFilter } from "../../telemetry/audit/filter.ts";
 import { type AuditEntry, readAudit } from "../../telemetry/audit/read.ts";
 import { parseTime } from "../../telemetry/audit/time.ts";
@@ -21,6 +21,8 @@ const FOLLOW_LIMIT = 10;
 interface Place {
   readonly dir: string;
   readonly store: StoredAudit | undefined;
+  /** Of a store that several machines share. */
+  readonly settings: Settings | undefined;
 }
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -33,7 +35,9 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   const opened = commandStore(invocation, { needsRight: action === "verify" });
   try {
-    const place = { dir: join(toolcribHome(env), "audit"), store: (await opened.open({ create: false }))?.audit };
+    const store = await opened.open({ create: false });
+    const settings = store?.kind === "postgres" ? store.settings : undefined;
+    const place = { dir: join(toolcribHome(env), "audit"), store: store?.audit, settings };
     if (action === "verify") return await verify(invocation, place);
     return await (flags.has("follow") ? showAndFollow(invocation, place) : show(invocation, place));
   } finally {
@@ -100,14 +104,16 @@ function limitOf(flags: Flags, usual: number): number {
 }
 
 /** Exit 1 for an error; a process that was killed is only a warning. */
-async function verify({ out }: Invocation, { dir, store }: Place): Promise<number> {
-  const report = await verifyAll(dir, store);
+async function verify({ out }: Invocation, { dir, store, settings }: Place): Promise<number> {
+  const report = await verifyAll(dir, store, settings);
   if (out.json) out.value(report);
   else {
     for (const { problems } of [report, ...report.chains]) showProblems(out, problems);
     const records = report.chains.reduce((sum, chain) => sum + chain.records, 0);
     const { length } = report.chains;
-    const what = `${length} ${length === 1 ? "chain" : "chains"}, ${records} lines in ${dir}`;
+    const isElsewhere = store !== undefined && (await listLog(dir, store)).some((file) => !file.isInFolder);
+    const place = isElsewhere ? `${dir} and in the store` : dir;
+    const what = `${length} ${length === 1 ? "chain" : "chains"}, ${records} lines in ${place}`;
     out.line(report.ok ? `${out.paint("green", "ok")}: ${what}` : `${out.paint("red", "broken")}: ${what}`);
   }
   return report.ok ? 0 : 1;

@@ -1,7 +1,12 @@
 import { asToolcribError } from "../../model/errors.ts";
+import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Invocation } from "../command.ts";
+import { Secrets } from "../../secrets/secrets.ts";
+import { availableCages } from "../../upstream/cages/available.ts";
 import { loadQuietly } from "../command-config.ts";
+import { cageChecks } from "../doctor/cage-checks.ts";
+import { clusterChecks, sharedStoreCheck } from "../doctor/cluster-checks.ts";
 import {
   type Check,
   configCheck,
@@ -10,16 +15,20 @@ import {
   nodeCheck,
   storeCheck,
 } from "../doctor/machine-checks.ts";
-import { serverChecks } from "../doctor/server-checks.ts";
+import { serverChecks, withoutRepeats } from "../doctor/server-checks.ts";
 import { shadowingChecks } from "../doctor/shadowing-checks.ts";
 import { skillChecks } from "../doctor/skill-checks.ts";
 import { withHub } from "../running-hub.ts";
 
 /** Exits 0 when nothing failed; warnings are told and harm nothing. */
 export async function run(invocation: Invocation): Promise<number> {
-  const checks: Check[] = [nodeCheck(process.versions.node), homeCheck(invocation.env)];
-  const config = await load(invocation, checks);
-  if (config !== undefined) await checkServers(invocation, config, checks);
+  const found: Check[] = [nodeCheck(process.versions.node), homeCheck(invocation.env)];
+  const config = await load(invocation, found);
+  if (config !== undefined) {
+    found.push(...(await surroundingChecks(invocation, config)));
+    await checkServers(invocation, config, found);
+  }
+  const checks = withoutRepeats(found);
   const ok = checks.every((check) => check.status !== "fail");
   if (invocation.out.json) invocation.out.value({ ok, checks });
   else show(invocation, checks);
@@ -37,13 +46,22 @@ async function load(invocation: Invocation, checks: Check[]): Promise<LoadedConf
   }
 }
 
+/** What servers and nodes need of this machine and of others. */
+async function surroundingChecks({ env, out }: Invocation, config: LoadedConfig): Promise<Check[]> {
+  const { containers, secrets } = config.config;
+  const home = toolcribHome(env);
+  const parts = { secrets: new Secrets({ env, home, redactor: out.redactor, ...secrets }), redactor: out.redactor };
+  const [cages, cluster] = await Promise.all([availableCages({ env, containers }), clusterChecks(config, parts)]);
+  return [...cageChecks(cages, config.servers), ...cluster];
+}
+
 async function checkServers(invocation: Invocation, config: LoadedConfig, checks: Check[]): Promise<void> {
   const onWarning = (message: string): void => void checks.push({ area: "hub", status: "warn", message });
   try {
     await withHub(
       invocation,
       async (running) => {
-        checks.push(...storeCheck(running.hub));
+        checks.push(...storeCheck(running.hub), ...sharedStoreCheck(running.hub));
         // Also those that connect only when asked to: this is asking.
         running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         await running.settled();

@@ -9,7 +9,7 @@ import { STORE_DIALECT } from "../../hub/servers/added-servers.ts";
 import type { ToolcribError } from "../../model/errors.ts";
 
 export interface Check {
-  readonly area: "node" | "home" | "config" | "store" | "skills" | "hub" | "server";
+  readonly area: "node" | "home" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
   /** What to do about it. */

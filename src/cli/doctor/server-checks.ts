@@ -57,13 +57,28 @@ function advice(spec: ServerSpec | undefined): string | undefined {
   return `Check command, args and env of ${spec.id} in ${spec.origin.file}; to see it fail, start ${spec.command} by hand.`;
 }
 
+/** What a first start in a container has to say is no trouble. */
+const PROGRESS = /^An image is being made for /;
+
 function warningsOf(info: ServerInfo): Check[] {
   const login = loginNote(info);
-  const warn = { area: "server", server: info.id, status: "warn" } as const;
+  const base = { area: "server", server: info.id } as const;
   return [
-    ...(login === undefined ? [] : [{ ...warn, ...login }]),
-    ...info.warnings.map((message) => ({ ...warn, message })),
+    ...(login === undefined ? [] : [{ ...base, status: "warn" as const, ...login }]),
+    ...info.warnings.map((message) => ({ ...base, status: statusOf(message), message })),
   ];
+}
+
+function statusOf(message: string): Check["status"] {
+  return PROGRESS.test(message) ? "ok" : "warn";
+}
+
+/** A server's warning is told as it comes, and again with the server: only the latter stays. */
+export function withoutRepeats(checks: readonly Check[]): Check[] {
+  const ofServers = new Set(
+    checks.flatMap(({ server, message }) => (server === undefined ? [] : `${server}: ${message}`)),
+  );
+  return checks.filter(({ area, message }) => area !== "hub" || !ofServers.has(message));
 }
 
 function quarantineOf({ hub }: RunningHub, id: string): Check[] {

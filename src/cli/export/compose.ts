@@ -1,0 +1,190 @@
+/** A deployment as a compose file. */
+import { stringify } from "yaml";
+import type { JsonObject } from "../../model/json.ts";
+import {
+  ENGINE_NETWORK,
+  ENGINES,
+  enginePasswords,
+  type EnginePasswords,
+  engineServices,
+  withEngines,
+} from "./compose-engines.ts";
+import {
+  CONFIG_DIR,
+  CONFIG_FILE,
+  type DeployedServer,
+  type Deployment,
+  type DeploymentFile,
+  type EnvText,
+  GATEWAY,
+  GATEWAY_USER,
+  HOME,
+  SERVE,
+  SERVER_USER,
+  variablesOf,
+} from "./deployment.ts";
+import { rewriteReferences } from "./references.ts";
+
+/** The gateway's way to the rest of the world. Each server has a network of its own, with the gateway alone. */
+const OUTSIDE = "outside";
+
+const HARDENED = {
+  read_only: true,
+  tmpfs: ["/tmp"],
+  cap_drop: ["ALL"],
+  security_opt: ["no-new-privileges:true"],
+  restart: "unless-stopped",
+};
+
+export interface ComposeOptions {
+  /** Whether the config is part of the compose file, or a file beside it. */
+  readonly config: "inline" | "file";
+}
+
+/** The compose file first. */
+export function composeFiles(planned: Deployment, options: ComposeOptions): DeploymentFile[] {
+  const engines = planned.isCluster ? enginePasswords(planned) : undefined;
+  const deployment = engines === undefined ? planned : withEngines(planned, engines);
+  const secrets = secretsOf(deployment);
+  const config = `${JSON.stringify(withSecretFiles(deployment.config), null, 2)}\n`;
+  const inline = options.config === "file" ? undefined : config;
+  const compose = composeFile(deployment, { secrets, engines, inline });
+  const text =
+    header(deployment, secrets, engines) + stringify(compose, { lineWidth: 0, aliasDuplicateObjects: false });
+  const beside = options.config === "file" ? [{ path: CONFIG_FILE, text: config }] : [];
+  return [{ path: "compose.yaml", text }, ...beside];
+}
+
+interface ComposeParts {
+  readonly secrets: readonly string[];
+  readonly engines: EnginePasswords | undefined;
+  /** The gateway's config, where no file of its own has it. */
+  readonly inline: string | undefined;
+}
+
+function composeFile(deployment: Deployment, { secrets, engines, inline }: ComposeParts): JsonObject {
+  const { servers } = deployment;
+  const volumes = [...(deployment.keepsHome ? ["state"] : []), ...(engines === undefined ? [] : ENGINES)];
+  // A dollar sign of the config would be read as a variable of the compose file.
+  const config = inline === undefined ? { file: `./${CONFIG_FILE}` } : { content: escaped(inline) };
+  return {
+    services: {
+      [GATEWAY]: gateway(deployment, secrets),
+      ...Object.fromEntries(servers.map((server) => [server.name, serverService(server)])),
+      ...(engines === undefined ? {} : engineServices(engines, HARDENED)),
+    },
+    networks: {
+      [OUTSIDE]: {},
+      ...Object.fromEntries(servers.map(({ name, needsNetwork }) => [name, needsNetwork ? {} : { internal: true }])),
+      ...(engines === undefined ? {} : { [ENGINE_NETWORK]: { internal: true } }),
+    },
+    configs: { [GATEWAY]: config },
+    ...(secrets.length === 0
+      ? {}
+      : { secrets: Object.fromEntries(secrets.map((name) => [name, { file: `./secrets/${name}` }])) }),
+    ...(volumes.length === 0 ? {} : { volumes: Object.fromEntries(volumes.map((name) => [name, {}])) }),
+  };
+}
+
+/** Secrets come as files, so that they are in nobody's environment. */
+function withSecretFiles(config: JsonObject): JsonObject {
+  return rewriteReferences(config, ({ name, needed }) =>
+    needed ? `\${secret://file//run/secrets/${name}}` : undefined,
+  );
+}
+
+function secretsOf({ variables }: Deployment): string[] {
+  return variables.filter(({ needed }) => needed).map(({ name }) => name);
+}
+
+function gateway(deployment: Deployment, secrets: readonly string[]): JsonObject {
+  const { image, port, replicas, servers, isCluster, keepsHome, stopSeconds, variables } = deployment;
+  const optional = variables.filter(({ needed }) => !needed).map(({ name }): [string, null] => [name, null]);
+  const waitsFor = [
+    ...servers.map(({ name }): [string, string] => [name, "service_started"]),
+    ...(isCluster ? ENGINES.map((name): [string, string] => [name, "service_healthy"]) : []),
+  ];
+  const published = replicas === 1 ? `${port}` : `${port}-${port + replicas - 1}`;
+  const check = `fetch('http://127.0.0.1:${port}/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))`;
+  return {
+    image,
+    user: `${GATEWAY_USER}:${GATEWAY_USER}`,
+    command: [...SERVE],
+    // npx keeps what it fetches in the home.
+    environment: { TOOLCRIB_HOME: HOME, HOME, ...Object.fromEntries(optional) },
+    configs: [{ source: GATEWAY, target: `${CONFIG_DIR}/${CONFIG_FILE}` }],
+    ...(secrets.length === 0 ? {} : { secrets: [...secrets] }),
+    ports: [`127.0.0.1:${published}:${port}`],
+    volumes: [keepsHome ? { type: "volume", source: "state", target: HOME } : { type: "volume", target: HOME }],
+    networks: [OUTSIDE, ...servers.map(({ name }) => name), ...(isCluster ? [ENGINE_NETWORK] : [])],
+    ...(waitsFor.length === 0
+      ? {}
+      : { depends_on: Object.fromEntries(waitsFor.map(([name, condition]) => [name, { condition }])) }),
+    healthcheck: {
+      test: ["CMD", "node", "-e", check],
+      interval: "10s",
+      timeout: "5s",
+      retries: 3,
+      start_period: "30s",
+    },
+    init: true,
+    ...HARDENED,
+    stop_grace_period: `${stopSeconds}s`,
+    ...(replicas === 1 ? {} : { deploy: { replicas } }),
+  };
+}
+
+function serverService(server: DeployedServer): JsonObject {
+  const { name, image, entrypoint, args, cwd, env, read, write, memory, cpus, pids } = server;
+  const variables = Object.entries(env).map(([key, text]): [string, string] => [key, interpolated(text)]);
+  const mounts = [
+    ...read.map((path) => ({ type: "bind", source: path, target: path, read_only: true })),
+    ...write.map((path) => ({ type: "bind", source: path, target: path })),
+  ];
+  return {
+    image,
+    user: `${SERVER_USER}:${SERVER_USER}`,
+    ...(entrypoint === undefined ? {} : { entrypoint: [escaped(entrypoint)] }),
+    ...(args.length === 0 ? {} : { command: args.map(interpolated) }),
+    ...(cwd === undefined ? {} : { working_dir: cwd }),
+    environment: { HOME: "/tmp", ...Object.fromEntries(variables) },
+    networks: [name],
+    ...(mounts.length === 0 ? {} : { volumes: mounts }),
+    ...(memory === undefined ? {} : { mem_limit: `${memory}b` }),
+    ...(cpus === undefined ? {} : { cpus }),
+    pids_limit: pids ?? 256,
+    init: true,
+    ...HARDENED,
+  };
+}
+
+function interpolated(text: EnvText): string {
+  return text.map((part) => (typeof part === "string" ? escaped(part) : `\${${part.name}:?is not set}`)).join("");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("$", "$$$$");
+}
+
+function header({ servers }: Deployment, secrets: readonly string[], engines: EnginePasswords | undefined): string {
+  const fromShell = servers.flatMap((server) => variablesOf(server).map(({ name }) => name));
+  const lines = [
+    "Made by `toolcrib export compose`. Nothing that looks like a secret is in it.",
+    ...(secrets.length === 0
+      ? []
+      : [
+          `Put each secret into a file of its own: ${secrets.map((name) => `secrets/${name}`).join(", ")}`,
+          "Containers read them as users of their own: chmod 644 the files, and chmod 700 the folder, which keeps others out.",
+        ]),
+    ...(engines === undefined
+      ? []
+      : [
+          "Those of the engines are yours to make up, of letters and digits, because they become part of addresses:",
+          ...Object.values(engines).map((name) => `  openssl rand -hex 32 > secrets/${name}`),
+        ]),
+    ...(fromShell.length === 0
+      ? []
+      : [`Taken from the environment, or from .env: ${[...new Set(fromShell)].join(", ")}`]),
+  ];
+  return lines.map((line) => `# ${line}\n`).join("");
+}

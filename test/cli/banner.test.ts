@@ -1,0 +1,24 @@
+import { PassThrough } from "node:stream";
+import { expect, it } from "vitest";
+import { Output } from "../../src/cli/output.ts";
+import { printBanner, type Served } from "../../src/cli/serve/banner.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+
+async function bannerOf(more: Partial<Served>): Promise<string> {
+  const stdout = new PassThrough();
+  const out = new Output({ stdout, stderr: new PassThrough(), env: {}, json: false, quiet: false });
+  const config = await loadConfig({ config: {}, env: {}, cwd: "/" });
+  const listener = { url: "http://127.0.0.1:4700", loginLink: () => "http://127.0.0.1:4700/login" };
+  printBanner(out, { listener, config, needsToken: false, command: "toolcrib", ...more });
+  return String(stdout.read());
+}
+
+it("[scale-05a] a node says of which cluster it is, and offers no client a hub of its own", async () => {
+  const alone = await bannerOf({});
+  expect(alone).toContain("Claude Desktop");
+  expect(alone).not.toContain("Cluster");
+  const node = await bannerOf({ cluster: { name: "crib", node: { id: "1", name: "tools-1", facts: {} } } });
+  expect(node).toMatch(/^ +Cluster +crib; this is the node tools-1$/m);
+  expect(node).toContain("Claude Code");
+  expect(node).not.toContain("Claude Desktop");
+});
