@@ -1,12 +1,10 @@
 /** `npm run bench [name …]`: runs the benches, prints their ratios, and keeps them under bench/results. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Report } from "./bench.ts";
+import { keep, putIntoDocument } from "./keep.ts";
+import { machineFacts, machineLine } from "./machine.ts";
 import { type BenchOptions, parseOptions } from "./options.ts";
 import { number, renderTable } from "./table.ts";
-
-const MARKS = ["<!-- bench -->", "<!-- /bench -->"] as const;
 
 interface Finished {
   readonly text: string;
@@ -67,35 +65,6 @@ async function runBenches(chosen: BenchOptions): Promise<number> {
 function renderReport({ title, baseline, rows }: Report): string {
   const cells = rows.map(({ what, ratio, p50Us, p95Us }) => [what, number(ratio), number(p50Us), number(p95Us)]);
   return renderTable([title, `× ${baseline}`, "p50 µs", "p95 µs"], cells);
-}
-
-function machineFacts() {
-  return {
-    node: process.versions.node,
-    platform: `${process.platform} ${process.arch}`,
-    cpus: cpus().length,
-    cpu: cpus()[0]?.model ?? "",
-    memoryGb: Math.round(totalmem() / 1024 ** 3),
-  };
-}
-
-function machineLine(): string {
-  const { cpus: count, cpu, memoryGb, node, platform } = machineFacts();
-  const day = new Date().toISOString().slice(0, 10);
-  return `${day}, ${count} × ${cpu}, ${memoryGb} GB, Node ${node}, ${platform}, load ${loadavg()[0]?.toFixed(1)}.`;
-}
-
-/** Everything between the two marks is replaced. */
-function putIntoDocument(file: string, text: string): void {
-  const before = readFileSync(file, "utf8");
-  const [begin, end] = [before.indexOf(MARKS[0]), before.indexOf(MARKS[1])];
-  if (begin < 0 || end < begin) throw new Error(`${file} lacks the marks ${MARKS.join(" and ")}.`);
-  writeFileSync(file, `${before.slice(0, begin + MARKS[0].length)}\n${text}\n${before.slice(end)}`);
-}
-
-function keep(folder: string, name: string, result: object): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, null, 2)}\n`);
 }
 
 function say(line: string): void {

@@ -23,10 +23,12 @@ const TASKS = {
   start: (node, args) => built(node, () => run(node, [join("demo", "start.ts"), ...args])),
   demo: (node, args) => built(node, () => run(node, [join("demo", "run.ts"), ...args])),
   test: (node, args) => built(node, () => test(node, args)),
+  "test:cluster": (node, args) => built(node, () => testCluster(node, args)),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
   bench: (node, args) => built(node, () => run(node, [join("bench", "run.ts"), ...args])),
+  "bench:scale": (node, args) => built(node, () => benchScale(node, args)),
   soak: (node, args) => built(node, () => run(node, [join("scripts", "soak.ts"), ...args])),
   conformance: (node, args) => run(node, [join("scripts", "conformance.ts"), ...args]),
   generate: (node) => run(node, [join("scripts", "generate.ts")]),
@@ -41,6 +43,22 @@ function run(node, args) {
 function test(node, args) {
   if (needsSystemPackages(args)) installSystemPackages({ say });
   return run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args]);
+}
+
+/** The cluster with the long runs of random faults, which plain `test` leaves out. @param {NodeBinary} node @param {readonly string[]} args */
+function testCluster(node, args) {
+  installSystemPackages({ say });
+  const vitest = join("node_modules", "vitest", "vitest.mjs");
+  return runNode(node.path, [vitest, "run", join("test", "cluster"), ...args], {
+    cwd: root,
+    env: { CLUSTER_TESTS: "full" },
+  });
+}
+
+/** @param {NodeBinary} node @param {readonly string[]} args */
+function benchScale(node, args) {
+  installSystemPackages({ say });
+  return run(node, [join("bench", "scale", "run.ts"), ...args]);
 }
 
 /** @param {NodeBinary} node @param {() => Promise<number>} next */
