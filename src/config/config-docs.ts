@@ -116,8 +116,7 @@ it is an error.
 In the file of another program, a bad entry is left out with a warning, as it is there; only if nothing usable is left
 is it an error.
 
-Keys marked *not built* are part of the format and do nothing yet: a file that uses one is refused, because ignoring a
-rule in silence would be worse. An unknown key is ignored with a warning.`;
+An unknown key is ignored with a warning.`;
 
 const REFERENCES = `## References
 
