@@ -355,7 +355,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "export",
-    summary: "print the config as a compose file or as manifests for Kubernetes, without any secret",
+    summary: "print the config as a compose file or as manifests for Kubernetes, with secrets as references",
     arguments: [{ syntax: "<target>", summary: "compose or kubernetes" }],
     options: [
       { flags: "--out <folder>", summary: "write the files into this folder" },
