@@ -379,4 +379,8 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
+  "trust-03a": "Any spelling that a WHATWG or RFC 3986 normaliser maps to a denied or asked-for URI is denied or asked for.",
+  "trust-03b": "A rule on a URI applies to every spelling of it, at every level; an exception only to what it surely names.",
+  "trust-03c": "A denied resource is read, followed and completed in no spelling over MCP, REST and the command line.",
+  "trust-03d": "A resource that needs approval is asked for in every spelling, and a yes is one to the URI that was shown.",
 } as const;
