@@ -383,4 +383,7 @@ export const REQUIREMENTS = {
   "trust-03b": "A rule on a URI applies to every spelling of it, at every level; an exception only to what it surely names.",
   "trust-03c": "A denied resource is read, followed and completed in no spelling over MCP, REST and the command line.",
   "trust-03d": "A resource that needs approval is asked for in every spelling, and a yes is one to the URI that was shown.",
+  "trust-09a": "A model in `run` and `acp` reaches only the folder that a server's entry names, wherever it is started.",
+  "trust-09b": "A server is offered the roots of its entry, else `workspaceDir`, else none; an editor's own servers get its folder.",
+  "trust-09c": "Roots of a gateway client widen nothing for a caller who does not run the hub, nor beyond an entry's `roots`.",
 } as const;
