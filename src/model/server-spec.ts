@@ -101,7 +101,7 @@ export const ServerEntrySchema = z.strictObject({
     .union([z.literal(false), z.literal("session"), z.array(RootSchema).max(100)])
     .optional()
     .describe(
-      "Folders or URIs offered to the server as roots, relative to this file; `false` offers none, `\"session\"` those of whoever uses it. `workspaceDir` if absent.",
+      'Folders or URIs offered to the server as roots, relative to this file; `false` offers none, `"session"` those of whoever uses it. `workspaceDir` if absent.',
     ),
   toolPrefix: z
     .string()

@@ -159,7 +159,9 @@ function canonicalForms(parts: Parts): string[] {
 
 function pathForms({ scheme, path }: Parts): string[] {
   const split = path.split("/");
-  const resolved = withoutDots(split.map((segment) => (/^(?:\.|%2e){1,2}$/i.test(segment) ? decode(segment) : segment)));
+  const resolved = withoutDots(
+    split.map((segment) => (/^(?:\.|%2e){1,2}$/i.test(segment) ? decode(segment) : segment)),
+  );
   const decoded = decode(path).replaceAll("\\", "/").split("/");
   const resolvedDecoded = decode(resolved.join("/")).replaceAll("\\", "/").split("/");
   return [

@@ -38,7 +38,14 @@ const READ = "files__read_text_file";
 const attempts = ({ dir }: Workspace): string[] => [join(dir, ".env"), ".env", "../.env", join(dir, "work/../.env")];
 
 async function run(place: Workspace, path: string, tool = READ): Promise<string> {
-  const { stdout, stderr } = await place.run(["run", "--mode", "auto", "--config", place.configFile, `call ${tool} ${path}`]);
+  const { stdout, stderr } = await place.run([
+    "run",
+    "--mode",
+    "auto",
+    "--config",
+    place.configFile,
+    `call ${tool} ${path}`,
+  ]);
   return stdout + stderr;
 }
 
@@ -73,16 +80,21 @@ async function acp(place: Workspace, path: string, mcpServers: object[] = [], to
 describe("[trust-09a] the folder that a server's entry names", () => {
   it("is all that a model reaches with `run`, wherever it is started", async () => {
     const place = await project();
-    for (const path of attempts(place)) expect([path, (await run(place, path)).includes("canary")]).toEqual([path, false]);
+    for (const path of attempts(place))
+      expect([path, (await run(place, path)).includes("canary")]).toEqual([path, false]);
     expect(await run(place, join(place.dir, ".env"))).toContain("Access denied");
     expect(await run(place, join(place.dir, "work/x.txt"))).toContain("the honest file");
   });
 
-  it.each(["shared", "session"])("is all that a model reaches with `acp` in the editor's folder (%s)", async (isolation) => {
-    const place = await project({ isolation });
-    for (const path of attempts(place)) expect([path, (await acp(place, path)).includes("canary")]).toEqual([path, false]);
-    expect(await acp(place, join(place.dir, "work/x.txt"))).toContain("the honest file");
-  });
+  it.each(["shared", "session"])(
+    "is all that a model reaches with `acp` in the editor's folder (%s)",
+    async (isolation) => {
+      const place = await project({ isolation });
+      for (const path of attempts(place))
+        expect([path, (await acp(place, path)).includes("canary")]).toEqual([path, false]);
+      expect(await acp(place, join(place.dir, "work/x.txt"))).toContain("the honest file");
+    },
+  );
 });
 
 describe("[trust-09b] roots", () => {

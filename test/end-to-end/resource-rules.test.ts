@@ -57,7 +57,12 @@ function filesAt(tools: object, { templates = false, more = {} } = {}): Place {
   place.configure({ files: { command: process.execPath, args, toolPrefix: "" } }, { tools, ...more });
   return {
     place,
-    asked: () => (existsSync(log) ? readFileSync(log, "utf8").split("\n").filter((line) => line !== "") : []),
+    asked: () =>
+      existsSync(log)
+        ? readFileSync(log, "utf8")
+            .split("\n")
+            .filter((line) => line !== "")
+        : [],
   };
 }
 
@@ -154,7 +159,11 @@ describe("[trust-03c] a denied resource, through the doors", () => {
     const files = filesAt({ deny: ["file:///private/*"] });
     const read = (uri: string): ReturnType<Workspace["run"]> =>
       files.place.run(["read", uri, "--config", files.place.configFile]);
-    for (const uri of ["FILE:///private/secret.txt", "file:///public/..%2fprivate/secret.txt", " file:/private/secret.txt"]) {
+    for (const uri of [
+      "FILE:///private/secret.txt",
+      "file:///public/..%2fprivate/secret.txt",
+      " file:/private/secret.txt",
+    ]) {
       const { code, stdout, stderr } = await read(uri);
       expect([uri, code, stdout.includes("TOP-SECRET")]).toEqual([uri, 3, false]);
       expect(stderr).toContain('deny "file:///private/*"');
@@ -164,9 +173,13 @@ describe("[trust-03c] a denied resource, through the doors", () => {
   });
 
   it("may be named by its server in the rule, at any level", async () => {
-    const files = filesAt({ deny: ["toolcrib://servers/files/file:///private/secret*"] }, { templates: true, more: AUTH });
+    const files = filesAt(
+      { deny: ["toolcrib://servers/files/file:///private/secret*"] },
+      { templates: true, more: AUTH },
+    );
     const caller = await (await serve(files, CALLER)).client();
-    for (const uri of SPELLINGS) expect([uri, (await outcome(caller.readResource({ uri }))).includes("TOP")]).toEqual([uri, false]);
+    for (const uri of SPELLINGS)
+      expect([uri, (await outcome(caller.readResource({ uri }))).includes("TOP")]).toEqual([uri, false]);
     expect(files.asked()).toEqual([]);
     expect(await outcome(caller.readResource({ uri: "file:///public/a.txt" }))).toContain("for everyone");
   });

@@ -144,7 +144,8 @@ describe("[trust-03a] any spelling that a normaliser maps to a denied URI", () =
       { numRuns: 3000 },
     );
     // A property that is never put to the test proves nothing.
-    for (const judge of ["whatwg", "rfc3986", "opened"]) expect([judge, (agreed.get(judge) ?? 0) > 200]).toEqual([judge, true]);
+    for (const judge of ["whatwg", "rfc3986", "opened"])
+      expect([judge, (agreed.get(judge) ?? 0) > 200]).toEqual([judge, true]);
   });
 
   it("is denied by a rule on everything below it, and no exception beside it lets it in", () => {
@@ -181,9 +182,29 @@ describe("[trust-03a] any spelling that a normaliser maps to a denied URI", () =
   it("never takes more readings than are counted, whatever the text", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom("%25", "%2e", "..", "/", "\\", "%2F", "%3F", "#", "?", "@", ":", "%00", "a", "file:", " ", "é"), {
-          maxLength: 60,
-        }),
+        fc.array(
+          fc.constantFrom(
+            "%25",
+            "%2e",
+            "..",
+            "/",
+            "\\",
+            "%2F",
+            "%3F",
+            "#",
+            "?",
+            "@",
+            ":",
+            "%00",
+            "a",
+            "file:",
+            " ",
+            "é",
+          ),
+          {
+            maxLength: 60,
+          },
+        ),
         (parts) => {
           expect((spellingsOf(parts.join("")) ?? []).length).toBeLessThanOrEqual(110);
         },
