@@ -379,4 +379,19 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
+  "trust-03a":
+    "Any spelling that a WHATWG or RFC 3986 normaliser maps to a denied or asked-for URI is denied or asked for.",
+  "trust-03b":
+    "A rule on a URI applies to every spelling of it, at every level; an exception only to what it surely names.",
+  "trust-03c": "A denied resource is read, followed and completed in no spelling over MCP, REST and the command line.",
+  "trust-03d":
+    "A resource that needs approval is asked for in every spelling, and a yes is one to the URI that was shown.",
+  "trust-09a":
+    "A model in `run` and `acp` reaches only the folder that a server's entry names, wherever it is started.",
+  "trust-09b":
+    "A server is offered the roots of its entry, else `workspaceDir`, else none; an editor's own servers get its folder.",
+  "trust-09c":
+    "Roots of a gateway client widen nothing for a caller who does not run the hub, nor beyond an entry's `roots`.",
+  "trust-18a": "Text in base64 blobs of results is scanned, redacted and blocked like any other text.",
+  "trust-18b": "Words that a server hides in base64 are reported, removed or withheld, and reach no model as text.",
 } as const;

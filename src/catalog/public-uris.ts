@@ -5,10 +5,11 @@
  * Nobody can know beforehand which URIs a server will offer, so a URI may move once, when the owner first offers it;
  * from then on the claim is remembered, and a server that goes down and comes back moves nothing.
  */
+import { SERVER_URI } from "../policy/canonical-uri.ts";
 import type { NamedServer } from "./naming.ts";
 
-const OWN_SCHEME = /^toolcrib:/i;
-const MAPPED = /^toolcrib:\/\/servers\/([^/]+)\//;
+/** However it is spelled: blanks before it, and line breaks in it, are left out by whoever reads a URI as WHATWG does. */
+const OWN_SCHEME = /^[\s\0-\x20]*toolcrib:/i;
 
 interface Offered {
   /** The source's own URI. */
@@ -93,7 +94,7 @@ export class PublicUris {
 }
 
 export function isOwnScheme(uri: string): boolean {
-  return OWN_SCHEME.test(uri);
+  return OWN_SCHEME.test(uri.replace(/[\t\n\r]+/g, ""));
 }
 
 /** The form that names the source. A template keeps its meaning behind the prefix, which holds no expression. */
@@ -103,7 +104,7 @@ export function mappedUri(source: string, uri: string): string {
 
 /** Undefined for a URI that is not in that form, as `mappedUri` writes it: one URI must not have two spellings. */
 export function splitMappedUri(uri: string): { readonly source: string; readonly uri: string } | undefined {
-  const [prefix = "", id = ""] = MAPPED.exec(uri) ?? [];
+  const [prefix = "", id = ""] = SERVER_URI.exec(uri) ?? [];
   if (prefix === "") return undefined;
   const split = { source: decoded(id), uri: uri.slice(prefix.length) };
   return mappedUri(split.source, split.uri) === uri ? split : undefined;

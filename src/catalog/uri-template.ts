@@ -50,6 +50,32 @@ export class UriTemplate {
   }
 }
 
+/**
+ * The beginning of a URI that is known once these variables are: up to the first expression that lacks one. `?` and `#` of a
+ * value are encoded, as they are part of it.
+ */
+export function filledIn(template: string, values: Readonly<Record<string, unknown>>): string {
+  let uri = "";
+  let position = 0;
+  for (const { 0: expression, 1: operator = "", 2: names = "", index } of template.matchAll(EXPRESSION)) {
+    uri += template.slice(position, index);
+    position = index + expression.length;
+    const lead = operator === "+" ? "" : operator;
+    for (const [nth, name] of names.split(",").entries()) {
+      const key = name.replace(/(?::\d{1,4}|\*)$/, "");
+      const value = Object.hasOwn(values, key) ? values[key] : undefined;
+      if (typeof value !== "string") return uri;
+      const named = /^[;?&]$/.test(operator) ? `${key}=` : "";
+      const separator = nth === 0 ? lead : (SEPARATORS[operator] ?? ",");
+      uri += `${separator}${named}${value.replaceAll("?", "%3F").replaceAll("#", "%23")}`;
+    }
+  }
+  return uri + template.slice(position);
+}
+
+const EXPRESSION = /\{([+#./;?&]?)([^{}]*)\}/g;
+const SEPARATORS: Readonly<Record<string, string>> = { ".": ".", "/": "/", ";": ";", "?": "&", "&": "&" };
+
 function advance(part: Part, uri: string, before: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const after = new Uint8Array(uri.length + 1);
   const fixed = "literal" in part ? part.literal : part.lead;

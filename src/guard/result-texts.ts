@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
 import { characterSet, runEnd } from "./detect/runs.ts";
+import { textBlobs, withTextBlob } from "./text-blobs.ts";
 import { hasOwnKeys, withoutOwnKeys } from "./untrusted-mark.ts";
 
 /** Given a text, its replacement; the same text leaves it as it is. */
@@ -36,6 +37,7 @@ export function textsOf(result: Result): ResultTexts {
     } else if (Array.isArray(value)) {
       for (const element of value) pending.push(element);
     } else if (isJsonObject(value)) {
+      for (const [, text] of textBlobs(value)) add(text);
       for (const [key, member] of Object.entries(value)) {
         add(key);
         if (isBinary(key, member)) continue;
@@ -47,7 +49,7 @@ export function textsOf(result: Result): ResultTexts {
   return { texts, hasForgedMeta };
 }
 
-/** Images, audio and files: nobody reads them as text, and they can be large. */
+/** Images, audio and files: nobody reads them as they are, and they can be large. */
 function isBinary(key: string, value: unknown): boolean {
   if ((key !== "data" && key !== "blob") || typeof value !== "string") return false;
   return runEnd(value, BASE64, 0) === value.length && !(value.includes("\n") && SHORT_LINE.test(value));
@@ -64,11 +66,20 @@ function rewrittenValue(value: unknown, change: TextChange): unknown {
   if (Array.isArray(value)) return value.map((element) => rewrittenValue(element, change));
   if (!isJsonObject(value)) return value;
   const members = new Map<string, unknown>();
-  for (const [key, member] of Object.entries(value)) {
+  for (const [key, member] of Object.entries(withTextsChanged(value, change))) {
     const own = key === "_meta" && isJsonObject(member) ? withoutOwnKeys(member) : member;
     members.set(freeKey(members, change(key)), isBinary(key, own) ? own : rewrittenValue(own, change));
   }
   return Object.fromEntries(members);
+}
+
+function withTextsChanged(holder: JsonObject, change: TextChange): JsonObject {
+  let changed = holder;
+  for (const [key, text] of textBlobs(holder)) {
+    const next = change(text);
+    if (next !== text) changed = withTextBlob(changed, key, next);
+  }
+  return changed;
 }
 
 /** Two keys can become the same text; neither value may be lost. */

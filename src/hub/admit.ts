@@ -2,7 +2,7 @@
 import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Taken } from "../policy/limits.ts";
-import { argumentsOf, type CallInProgress, type CallPath, publicNameOf } from "./call-path.ts";
+import { argumentsOf, type CallInProgress, type CallPath, publicNameOf, ruledNameOf } from "./call-path.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./frozen-copy.ts";
 import { locate, notFound } from "./locate.ts";
@@ -31,7 +31,7 @@ async function admitted(path: CallPath, call: CallInProgress, found: Target): Pr
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameThing(target, found)) throw changedMeanwhile(name);
-    const verdicts = path.gate.verdicts(session, target.capability, name);
+    const verdicts = path.gate.verdicts(session, target.capability, ruledNameOf(use));
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw refusal(path, call, target, denial);
     const open = verdicts.flatMap(({ verdict, rule }) => (verdict === "ask" && !answered.has(rule.list) ? [rule] : []));
@@ -44,7 +44,7 @@ async function admitted(path: CallPath, call: CallInProgress, found: Target): Pr
 
 function question(path: CallPath, { id, session, use }: CallInProgress, { capability }: Target, rule: Rule): Question {
   const name = publicNameOf(use);
-  const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, name) : [rule];
+  const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, ruledNameOf(use)) : [rule];
   const reason = `${name} needs a yes first: ${wordsOf(rule)}.`;
   return {
     callId: id,
@@ -52,7 +52,8 @@ function question(path: CallPath, { id, session, use }: CallInProgress, { capabi
     name,
     origin: capability.origin,
     fingerprint: capability.fingerprint,
-    arguments: argumentsOf(use),
+    // A yes to completing one value is none to completing another.
+    arguments: use.kind === "completion" ? { [use.argument.name]: use.argument.value } : argumentsOf(use),
     rule,
     rules,
     reason,
@@ -61,7 +62,7 @@ function question(path: CallPath, { id, session, use }: CallInProgress, { capabi
 
 function refusal(path: CallPath, { session, use }: CallInProgress, { capability }: Target, rule: Rule): ToolcribError {
   const name = publicNameOf(use);
-  if (!session.owner && !path.gate.shows(session, capability, name)) {
+  if (!session.owner && !path.gate.shows(session, capability, ruledNameOf(use))) {
     return path.absent.explain(session, use) ?? notFound(use, path.visibleNames(session, use.kind));
   }
   return new ToolcribError("denied", `Policy denies ${name}: ${wordsOf(rule)}.`, {

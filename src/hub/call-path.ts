@@ -1,4 +1,5 @@
 import type { CatalogReader } from "../catalog/catalog-reader.ts";
+import { filledIn } from "../catalog/uri-template.ts";
 import type { AskCallback } from "../model/ask.ts";
 import type { CapabilityOrigin } from "../model/capability.ts";
 import type { CancelSignal } from "../model/cancel.ts";
@@ -6,7 +7,7 @@ import type { Clock } from "../model/clock.ts";
 import type { GuardRules, Limits as LimitValues } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
 import type { Finding } from "../model/finding.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Progress } from "../model/protocol.ts";
 import type { ClientSide } from "../model/session.ts";
 import type { InputRound, Use, UseContext } from "../model/source.ts";
@@ -105,6 +106,14 @@ export function publicNameOf(use: Use): string {
     case "completion":
       return use.ref.type === "ref/prompt" ? use.ref.name : use.ref.uri;
   }
+}
+
+/** What rules are matched against: a completion is about the URI that its template has with what was typed so far. */
+export function ruledNameOf(use: Use): string {
+  if (use.kind !== "completion" || use.ref.type !== "ref/resource") return publicNameOf(use);
+  const { ref, argument, context } = use;
+  const known = isJsonObject(context?.["arguments"]) ? context["arguments"] : {};
+  return filledIn(ref.uri, { ...known, [argument.name]: argument.value });
 }
 
 export function argumentsOf(use: Use): Readonly<JsonObject> {

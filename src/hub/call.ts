@@ -6,11 +6,12 @@ import { randomUUID } from "node:crypto";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Outcome } from "../model/outcome.ts";
+import type { Result } from "../model/protocol.ts";
 import type { Use, UseContext } from "../model/source.ts";
 import type { Session } from "../sessions/session.ts";
 import { callSignal, givenUpFor } from "./abort.ts";
 import { admit, takeSlot } from "./admit.ts";
-import { argumentsOf, type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-path.ts";
+import { argumentsOf, type CallInProgress, type CallOptions, type CallPath, ruledNameOf } from "./call-path.ts";
 import { recordOf, startOf } from "./call-records.ts";
 import { beginSpan, endSpan, runIn } from "./call-span.ts";
 import { describeCall, narrowUse } from "./hook-call.ts";
@@ -42,7 +43,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     checkRequest(call);
     const found = (call.target = locate(path, session, use) ?? (await locateAbsent(path, session, use)));
     checkOrigin(found, options.origin);
-    call.decision = path.gate.decide(session, found.capability, publicNameOf(use));
+    call.decision = path.gate.decide(session, found.capability, ruledNameOf(use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await admit(path, call, found));
     const taken = takeSlot(path, call, target);
     // A hub on its own decides at once, and its calls go on in the same turn.
@@ -52,7 +53,8 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       const narrowed = seen === undefined ? target.use : await narrowUse(path, seen, target.use, call.notes);
       const recorded = path.audit.begin?.(startOf(call), { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
-      const raw = await runIn(span, target.source, narrowed, contextOf(path, call, target, options));
+      const answered = await runIn(span, target.source, narrowed, contextOf(path, call, target, options));
+      const raw = withoutHidden(path, call, target, answered);
       const result = path.maskResult(withPublicUris(path.catalogOf(session), session, target.source, raw));
       outcome = conclude(call, await examine(path, call, target, seen, result, options));
     } finally {
@@ -91,6 +93,21 @@ function contextOf(path: CallPath, call: CallInProgress, target: Target, options
     onAsk,
     audience,
   };
+}
+
+/** What a completion would lead to and the session may not see is not suggested either. */
+function withoutHidden({ gate }: CallPath, { session, use }: CallInProgress, target: Target, result: Result): Result {
+  if (use.kind !== "completion" || use.ref.type !== "ref/resource") return result;
+  const { completion } = result;
+  if (!isJsonObject(completion) || !Array.isArray(completion["values"])) return result;
+  const given: unknown[] = completion["values"];
+  const values = given.filter((value) => {
+    const argument = { ...use.argument, value: String(value) };
+    return gate.shows(session, target.capability, ruledNameOf({ ...use, argument }));
+  });
+  if (values.length === given.length) return result;
+  const { total: _total, ...rest } = completion;
+  return { ...result, completion: { ...rest, values } };
 }
 
 /** Names can change hands, such as to a server that the hub has got meanwhile. */

@@ -1,5 +1,5 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
-import { splitMappedUri } from "../catalog/public-uris.ts";
+import { mappedUri, splitMappedUri } from "../catalog/public-uris.ts";
 import { isReservedName } from "../catalog/provider-name.ts";
 import type { Capability, CapabilityOrigin } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
@@ -99,7 +99,8 @@ export class Gate {
     return {
       kind: capability.kind,
       publicName: capability.name,
-      aliases: this.#aliases(capability, uri),
+      aliases: this.#aliases(capability),
+      read: capability.kind === "template" && uri !== undefined ? urisOf(uri, capability.origin.source) : undefined,
       originName: capability.origin.name,
       server: local ? null : this.#options.serverOf(capability.origin.source),
       skill: local ? undefined : this.#options.skillOf(capability.origin),
@@ -110,18 +111,10 @@ export class Gate {
     };
   }
 
-  /** A rule on a URI holds however the server's name is put before it. */
-  #aliases({ kind, name, origin }: Capability, uri: string | undefined): string[] {
-    switch (kind) {
-      case "template":
-        return uri === undefined ? [] : [uri, ...inServersWords(uri)];
-      case "resource":
-        return inServersWords(name);
-      default: {
-        const alias = this.#options.aliasOf(origin.source, origin.name);
-        return alias === undefined ? [] : [alias];
-      }
-    }
+  #aliases({ kind, name, origin }: Capability): string[] {
+    if (kind === "resource" || kind === "template") return urisOf(name, origin.source).slice(1);
+    const alias = this.#options.aliasOf(origin.source, origin.name);
+    return alias === undefined ? [] : [alias];
   }
 
   #standing(session: Session, capability: Capability, uri?: string): Decision[] {
@@ -178,9 +171,9 @@ export class Gate {
   }
 }
 
-function inServersWords(uri: string): string[] {
-  const mapped = splitMappedUri(uri);
-  return mapped === undefined ? [] : [mapped.uri];
+/** A public URI, and the same with or without its server's name before it: a rule on either applies. */
+function urisOf(uri: string, source: string): [string, string] {
+  return [uri, splitMappedUri(uri)?.uri ?? mappedUri(source, uri)];
 }
 
 const ALLOWED: Decision = Object.freeze({ verdict: "allow", rule: null });

@@ -2,6 +2,8 @@
 import { join } from "node:path";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Clock } from "../model/clock.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Root } from "../model/protocol.ts";
 import type { SessionContext } from "../model/session.ts";
 import { VERSION } from "../model/version.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
@@ -11,9 +13,11 @@ import type { OwnHost } from "../sessions/own/own-host.ts";
 import { ALL_OFFERS } from "../upstream/client-offer.ts";
 import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
+import { rootOf } from "../upstream/offered-roots.ts";
 import type { PidRecords } from "../upstream/orphans/pid-records.ts";
 import type { StderrLog } from "../upstream/stdio/stderr-log.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { configuredWorkspace } from "./hub-session.ts";
 
 export interface HubConnectionParts {
   readonly clock: Clock;
@@ -31,8 +35,21 @@ export interface HubConnectionParts {
   readonly logLevel: () => string;
 }
 
+/** An agent's sessions have roots for servers of the config only if the config names a folder. */
+function offersOf(
+  offers: HubOptions["offers"],
+  { client }: SessionContext,
+  workspaceRoots: readonly Root[],
+): Readonly<JsonObject> {
+  if (offers === undefined) return client.capabilities;
+  const { roots, ...others } = ALL_OFFERS;
+  return offers === "all" || workspaceRoots.length > 0 ? { ...others, roots } : others;
+}
+
 export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
   const { clock, env, home, redactor, secrets, pids, stderr, session, offers, idleClient, config, logLevel } = parts;
+  const workspace = offers === "agent" ? configuredWorkspace(config()) : session.workspaceDir;
+  const workspaceRoots = workspace === undefined ? [] : [rootOf(workspace)];
   return {
     clock,
     env,
@@ -45,7 +62,8 @@ export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
     hubSession: session,
     idleClient,
     mostSeats: () => config().config.limits.sessionConnections,
-    offers: offers === "all" ? ALL_OFFERS : session.client.capabilities,
+    offers: offersOf(offers, session, workspaceRoots),
+    workspaceRoots,
     clientVersion: VERSION,
     cages: { home, containers: () => config().config.containers },
     get logLevel() {

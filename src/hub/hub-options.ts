@@ -33,8 +33,11 @@ export interface HubOptions {
   readonly role?: string;
   /** The door that the hub's own session belongs to. */
   readonly door?: string;
-  /** Declares every client capability to servers, for a hub whose callers bring their own; else what the hub's session has. */
-  readonly offers?: "all";
+  /**
+   * Declares every client capability to servers, for a hub whose callers bring their own. With `agent` the `workspaceDir` given
+   * here is only where the agent works: servers get the config's. What the hub's session has if absent.
+   */
+  readonly offers?: "all" | "agent";
   /** Log messages that servers are asked for, from this level on; `info` by default. */
   readonly logLevel?: string;
   /**

@@ -4,14 +4,19 @@ import type { OwnHost } from "../sessions/own/own-host.ts";
 import { Session, type SessionOptions } from "../sessions/session.ts";
 import type { HubOptions } from "./hub-options.ts";
 
+/** Absolute. */
+export function configuredWorkspace({ config, baseDir }: LoadedConfig): string | undefined {
+  return config.workspaceDir && resolve(baseDir, config.workspaceDir);
+}
+
 /** The session of the program that makes the hub. */
 export function hubSession(config: LoadedConfig, options: HubOptions, host: OwnHost): Session {
-  const fromConfig = config.config.workspaceDir;
-  const workspaceDir = options.workspaceDir ?? (fromConfig && resolve(config.baseDir, fromConfig));
+  const workspaceDir = options.workspaceDir ?? configuredWorkspace(config);
   const given: SessionOptions = {
     owner: true,
     door: options.door ?? "library",
     ...(workspaceDir === undefined ? {} : { workspaceDir }),
+    ...(options.offers === "agent" ? { rootsOnRequest: true } : {}),
     ...(options.role === undefined ? {} : { role: options.role }),
     ...(options.onSample === undefined ? {} : { onSample: options.onSample }),
     ...(options.onElicit === undefined ? {} : { onElicit: options.onElicit }),

@@ -55,6 +55,8 @@ const AuthSchema = z.discriminatedUnion("type", [
   ClientCredentialsSchema,
 ]);
 
+const RootSchema = SystemText.min(1).regex(/^(?!.*(?:\$\{|secret:\/\/))/s, "a folder or a URI, without references");
+
 const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 
 export const ServerIdSchema = z
@@ -95,6 +97,12 @@ export const ServerEntrySchema = z.strictObject({
     .union([z.literal(false), RestartSchema])
     .prefault({})
     .describe("How a lost server is brought back; false leaves it down."),
+  roots: z
+    .union([z.literal(false), z.literal("session"), z.array(RootSchema).max(100)])
+    .optional()
+    .describe(
+      'Folders or URIs offered to the server as roots, relative to this file; `false` offers none, `"session"` those of whoever uses it. `workspaceDir` if absent.',
+    ),
   toolPrefix: z
     .string()
     .regex(/^[A-Za-z0-9_-]*$/, "letters, digits, _ and -")

@@ -19,6 +19,11 @@ export interface ClientSide {
   readonly waiting?: boolean;
   /** What it can answer: MCP's client capabilities `roots`, `sampling` and `elicitation`, as the client declared them. */
   readonly capabilities: Readonly<JsonObject>;
+  /**
+   * True if its roots are only for servers that the session itself brought, and for those whose entries ask for the
+   * session's: they are where the client happens to be, or come from a guest, and nobody who runs the hub named them.
+   */
+  readonly rootsOnRequest?: boolean;
   /** Answers `roots/list`, with MCP's own result. */
   readonly listRoots?: (context: ServerRequestContext) => Promise<JsonObject>;
   readonly sample?: SamplingCallback;

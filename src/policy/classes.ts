@@ -35,7 +35,7 @@ export class ToolClasses {
     if (list.match(subject) !== undefined) return true;
     // What a resource or a prompt brings in was written by anybody, too.
     const claimed =
-      subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name](subject) : name === "openWorld";
+      subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name].names(subject) : name === "openWorld";
     return claimed && !list.excepts(subject);
   }
 }

@@ -3,6 +3,7 @@ import type { Capability } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
 import type { SessionRules, ToolRules } from "../model/tool-rules.ts";
+import { spellingsOf } from "./canonical-uri.ts";
 import type { Matchable } from "./pattern.ts";
 import { PatternList } from "./pattern-list.ts";
 import { RuleList } from "./rule-list.ts";
@@ -47,9 +48,11 @@ export interface Subject {
   readonly publicName: string;
   /**
    * Other names that rules hold for: of a tool at a role's own server its name at the server that is replaced, of a
-   * template the URI that is read through it, of a URI that names its server the server's own.
+   * URI the one that names its server, and the server's own.
    */
   readonly aliases?: readonly string[] | undefined;
+  /** Of a template: the URI that is read through it, in all its public forms. */
+  readonly read?: readonly string[] | undefined;
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
@@ -154,11 +157,12 @@ export class Policy {
   #steps(subject: Subject, who: Who): Step[] {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
-    const { kind, annotations, tags = server?.policy.tags } = subject;
-    const publicNames = [subject.publicName, ...(subject.aliases ?? [])];
-    const byPublicName: Matchable = { kind, names: publicNames, annotations, tags };
+    const { kind, read, annotations, tags = server?.policy.tags } = subject;
+    const publicNames = [subject.publicName, ...(subject.aliases ?? []), ...(read ?? [])];
+    const spellings = rememberedSpellings();
+    const byPublicName: Matchable = { kind, names: publicNames, read, annotations, tags, spellings };
     // A server's rules may also use the names that the server itself gives.
-    const byEitherName: Matchable = { kind, names: [subject.originName, ...publicNames], annotations, tags };
+    const byEitherName: Matchable = { ...byPublicName, names: [subject.originName, ...publicNames] };
     const isTool = subject.kind === "tool";
 
     const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];
@@ -236,6 +240,15 @@ export class Policy {
     }
     return compiled;
   }
+}
+
+/** For one decision: several levels match the same URIs. */
+function rememberedSpellings(): typeof spellingsOf {
+  const known = new Map<string, ReturnType<typeof spellingsOf>>();
+  return (uri) => {
+    if (!known.has(uri)) known.set(uri, spellingsOf(uri));
+    return known.get(uri);
+  };
 }
 
 const NO_SETS: readonly SessionRules[] = [];

@@ -197,7 +197,8 @@ function credentialsInUrl(text: string | undefined): string[] {
         .map(({ value }) => value);
 }
 
-function absolutePath(path: string, baseDir: string, env: NodeJS.ProcessEnv): string {
+/** A path of an entry: relative to its file, `~` is the user's home. */
+export function absolutePath(path: string, baseDir: string, env: NodeJS.ProcessEnv): string {
   if (path === "~" || path.startsWith("~/")) return join(env["HOME"] ?? homedir(), path.slice(1));
   return isAbsolute(path) ? path : resolve(baseDir, path);
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { AskCallback } from "../model/ask.ts";
 import { Emitter } from "../model/emitter.ts";
 import type { Root } from "../model/protocol.ts";
@@ -9,6 +8,7 @@ import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext 
 import type { SessionRules } from "../model/tool-rules.ts";
 import type { Tool } from "../model/tool.ts";
 import { TurnoverSet } from "../model/turnover.ts";
+import { rootOf } from "../upstream/offered-roots.ts";
 import { KeptResults } from "./kept-results.ts";
 import { allOf } from "./narrowing.ts";
 import { BroughtParts } from "./own/brought-parts.ts";
@@ -35,6 +35,8 @@ export interface SessionOptions {
   readonly rules?: SessionRules;
   /** Offered to servers as a root. */
   readonly workspaceDir?: string;
+  /** Offers it only to servers that the session brings, and to those whose `roots` is `"session"`. */
+  readonly rootsOnRequest?: boolean;
   readonly onSample?: SamplingCallback;
   readonly onElicit?: ElicitationCallback;
   /** Answers for calls that an `ask` rule holds back. Without it they are denied. */
@@ -117,6 +119,7 @@ export class Session implements SessionContext {
       limits = {},
       rules,
       resultName,
+      rootsOnRequest: _rootsOnRequest,
       servers: _servers,
       tools: _tools,
       ...given
@@ -228,9 +231,11 @@ export class Session implements SessionContext {
 }
 
 /** Only what can be answered is declared, so that servers can choose another way. */
-function clientOf(key: string, roots: readonly Root[], { onSample, onElicit }: SessionOptions): ClientSide {
+function clientOf(key: string, roots: readonly Root[], options: SessionOptions): ClientSide {
+  const { onSample, onElicit, rootsOnRequest = false } = options;
   return {
     key,
+    rootsOnRequest,
     capabilities: {
       ...(roots.length > 0 ? { roots: { listChanged: true } } : {}),
       ...(onSample ? { sampling: {} } : {}),
@@ -240,8 +245,4 @@ function clientOf(key: string, roots: readonly Root[], { onSample, onElicit }: S
     ...(onSample ? { sample: onSample } : {}),
     ...(onElicit ? { elicit: onElicit } : {}),
   };
-}
-
-function rootOf(dir: string): Root {
-  return { uri: pathToFileURL(dir).href, name: dir.split(/[\\/]/).findLast((part) => part !== "") ?? dir };
 }

@@ -18,6 +18,7 @@ export interface LinkKeeper {
   /** The link in use. */
   readonly link: () => Link | undefined;
   readonly spec: () => ServerSpec;
+  readonly deps: CallSetting["deps"];
   readonly lists: LiveLists;
   readonly subscriptions: ResourceSubscriptions;
   /** Waits for a link that is being made; rejects if there is none to wait for. */
@@ -44,6 +45,7 @@ export class CallRunner {
       get spec() {
         return keeper.spec();
       },
+      deps: keeper.deps,
       findTool: (name) => keeper.lists.findTool(name),
       readTools: () => keeper.lists.readNow("tools"),
     };

@@ -2,10 +2,13 @@
 import type { JsonObject } from "../model/json.ts";
 import { CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, type ToolDefinition } from "../model/protocol.ts";
 import { calledName, type ServerSpec } from "../model/server-spec.ts";
+import type { ClientSide } from "../model/session.ts";
 import type { InputRound, Use, UseContext } from "../model/source.ts";
 import { modernCapabilities } from "./client-offer.ts";
+import type { ConnectionDeps } from "./connection-deps.ts";
 import { completeInput } from "./input-rounds.ts";
 import type { Link } from "./link.ts";
+import { withOfferedAnswers, withOfferedRoots } from "./offered-roots.ts";
 import { paramHeaders } from "./param-headers.ts";
 import type { RequestOptions } from "./request-options.ts";
 import { rpcOf } from "./rpc-error.ts";
@@ -23,11 +26,13 @@ export function longestCallMs({ toolTimeout }: ServerSpec): number {
 
 export interface CallSetting {
   readonly spec: ServerSpec;
+  readonly deps: Pick<ConnectionDeps, "workspaceRoots" | "env">;
   readonly findTool: (name: string) => ToolDefinition | undefined;
   readonly readTools: () => Promise<void>;
 }
 
-export function runOn(link: Link, use: Use, context: UseContext, setting: CallSetting): Promise<JsonObject> {
+export function runOn(link: Link, use: Use, given: UseContext, setting: CallSetting): Promise<JsonObject> {
+  const context = { ...given, client: withOfferedRoots(given.client, setting.spec, setting.deps) };
   const { method, params: known } = useRequest(use);
   // What the hub knows of the request is never overwritten by what it does not know.
   const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
@@ -42,7 +47,7 @@ export function runOn(link: Link, use: Use, context: UseContext, setting: CallSe
       .request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) })
       .catch((error: unknown) => sendAgainWithFreshHeaders(error, extra));
   };
-  if (input !== undefined) return send(broughtAlong(input));
+  if (input !== undefined) return send(broughtAlong(input, given.client, setting));
   return completeInput({
     send,
     answer: (asked, askedParams, askedSignal) =>
@@ -67,9 +72,13 @@ function callerEnvelope({ client, logLevel }: UseContext): JsonObject {
   };
 }
 
-function broughtAlong({ responses, state }: InputRound): JsonObject {
+function broughtAlong(
+  { responses, state }: InputRound,
+  client: ClientSide,
+  { spec, deps }: Pick<CallSetting, "spec" | "deps">,
+): JsonObject {
   return {
-    ...(responses === undefined ? {} : { inputResponses: responses }),
+    ...(responses === undefined ? {} : { inputResponses: withOfferedAnswers(responses, client, spec, deps) }),
     ...(state === undefined ? {} : { requestState: state }),
   };
 }

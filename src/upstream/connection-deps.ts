@@ -4,6 +4,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { ContainersConfig } from "../model/sandbox.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
+import type { Root } from "../model/protocol.ts";
 import type { ClientSide, SessionContext } from "../model/session.ts";
 import type { OAuth } from "../secrets/oauth/oauth.ts";
 import type { Redactor } from "../secrets/redactor.ts";
@@ -31,6 +32,8 @@ export interface ConnectionDeps {
   readonly idleClient?: (server: string, user: string | undefined, session?: string) => ClientSide | undefined;
   /** The client capabilities that a server is told where it cannot be told those of each caller. */
   readonly offers: Readonly<JsonObject>;
+  /** The folder that the hub was told to work in, for servers whose entries say nothing of roots. */
+  readonly workspaceRoots?: readonly Root[];
   readonly clientVersion: string;
   /** Asks servers for log messages from this level on; they choose for themselves if absent. */
   readonly logLevel?: string;

@@ -1,6 +1,7 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
 import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
+import { isJsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
@@ -22,6 +23,7 @@ import { LinkClosings } from "./link-closings.ts";
 import { hearLink } from "./link-talk.ts";
 import { LiveLists } from "./live-lists.ts";
 import { NoticeRouter } from "./notice-router.ts";
+import { offersFor } from "./offered-roots.ts";
 import { RecentWarnings } from "./recent-warnings.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { Restarts } from "./restarts.ts";
@@ -182,7 +184,10 @@ export class Connection implements Source {
   }
 
   async rootsChanged(): Promise<void> {
-    if (this.#link?.agreement.era !== "legacy" || this.#deps.offers["roots"] === undefined) return;
+    const { roots } = offersFor(this.#deps.offers, this.#spec);
+    // A list of the entry's own stays as it is.
+    const canChange = isJsonObject(roots) && roots["listChanged"] === true;
+    if (this.#link?.agreement.era !== "legacy" || !canChange) return;
     await this.#link.peer.notify("notifications/roots/list_changed").catch(() => {});
   }
 
@@ -380,6 +385,7 @@ export class Connection implements Source {
     return {
       link: () => this.#link,
       spec: () => this.#spec,
+      deps: this.#deps,
       lists: this.#lists,
       subscriptions: this.#subscriptions,
       usableLink: (signal) => this.#usableLink(signal),

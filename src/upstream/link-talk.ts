@@ -4,6 +4,7 @@ import { calledName, type ServerSpec } from "../model/server-spec.ts";
 import type { ClientSide } from "../model/session.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import type { NoticeRouter } from "./notice-router.ts";
+import { withOfferedRoots } from "./offered-roots.ts";
 import type { Peer, PeerOptions } from "./peer.ts";
 import { answerServer, clientFor } from "./server-requests.ts";
 
@@ -21,7 +22,8 @@ export function hearLink({ spec, deps, notices, peer, onLost, warn }: Hearing): 
   return {
     clock: deps.clock,
     onRequest: (method, params, incoming) => {
-      const client = clientFor(incoming.client, peer()?.callers() ?? [], idleClient(spec.id, deps));
+      const idle = withOfferedRoots(idleClient(spec.id, deps), spec, deps);
+      const client = clientFor(incoming.client, peer()?.callers() ?? [], idle);
       return answerServer(calledName(spec), client, method, params, incoming.signal);
     },
     onNotification: (method, params, request) => notices.route(method, params, request),

@@ -11,6 +11,7 @@ import { agree, eraOrder, isUnauthorized } from "./era-detection.ts";
 import { eraKey } from "./era-memory.ts";
 import type { Agreement } from "./handshake.ts";
 import type { WireCredentials } from "./http/authorized-client.ts";
+import { offersFor } from "./offered-roots.ts";
 import { openWire } from "./open-wire.ts";
 import { Peer, type PeerOptions } from "./peer.ts";
 import { checkRemoteAddress } from "./remote-address.ts";
@@ -114,7 +115,7 @@ async function openOn(
     await openInTime(wire, deadline, deps, signal);
     const offer: ClientOffer = {
       clientInfo: { name: "toolcrib", version: deps.clientVersion },
-      offers: deps.offers,
+      offers: offersFor(deps.offers, spec),
       ...(deps.logLevel === undefined ? {} : { logLevel: deps.logLevel }),
     };
     const agreement = await agree(peer, offer, { order, deadline, clock: deps.clock, signal });

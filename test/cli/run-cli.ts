@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly main?: string;
   /** Nobody reads stdout: the pipe is closed at once. */
   readonly readerGone?: boolean;
+  /** Whoever started it writes to its input, and ends it. */
+  readonly open?: boolean;
 }
 
 /** A bundled real server as a config entry. */
@@ -79,7 +81,7 @@ export class Workspace {
     this.#children.add(child);
     // The command may end without having read its input.
     child.stdin.on("error", () => {});
-    child.stdin.end(options.input ?? "");
+    if (options.open !== true) child.stdin.end(options.input ?? "");
     const exited = new Promise<number | null>((done) => child.on("close", (code) => done(code)));
     if (options.readerGone === true) child.stdout.destroy();
     const output = options.readerGone === true ? "" : text(child.stdout);

@@ -123,6 +123,97 @@ describe("inspectResult of untrusted content", () => {
     expect(JSON.stringify(words.result)).not.toContain("Ignore");
   });
 
+  describe("[trust-18a] text in base64", () => {
+    const base64 = (text: string, encoding: BufferEncoding = "utf8"): string =>
+      Buffer.from(text, encoding).toString("base64");
+    const note = `The weather is fine.\n${ATTACK}\nMore tomorrow.`;
+    const embedded = (blob: string, mimeType?: string): JsonObject => ({
+      content: [
+        { type: "resource", resource: { uri: "x://1", blob, ...(mimeType === undefined ? {} : { mimeType }) } },
+      ],
+    });
+    const blobOf = ({ content }: JsonObject): { blob: string; mimeType?: string } =>
+      (content as [{ resource: { blob: string; mimeType?: string } }])[0].resource;
+
+    it.each([
+      "text/plain",
+      "Text/HTML; charset=UTF-8",
+      "text/x-unknown",
+      "application/json",
+      "application/vnd.api+json",
+      "application/atom+xml",
+      "application/javascript",
+      "application/x-yaml",
+      "image/svg+xml",
+      "application/octet-stream",
+      "",
+      undefined,
+    ])("is found and removed (%s)", async (mimeType) => {
+      const { result, findings } = await inspect(embedded(base64(note), mimeType));
+      expect(findings.map(({ code }) => code)).toContain("instruction_override");
+      const text = Buffer.from(blobOf(result).blob, "base64").toString("utf8");
+      expect(text).not.toContain("Ignore all previous");
+      expect(text).toContain("The weather is fine.");
+      const blocked = await inspectResult(embedded(base64(note), mimeType), {
+        resultBytes: 1e6,
+        untrusted: { ...untrusted, onSuspicious: "block" },
+      });
+      expect(blocked).toMatchObject({ verdict: "rejected", code: "blocked" });
+    });
+
+    it("is found in what a resource holds, in messages of a prompt, and in images that are text", async () => {
+      const blob = base64(note);
+      for (const result of [
+        { contents: [{ uri: "x://1", mimeType: "text/plain", blob }] },
+        {
+          messages: [
+            { role: "user", content: { type: "resource", resource: { uri: "x://1", mimeType: "text/plain", blob } } },
+          ],
+        },
+        { content: [{ type: "image", mimeType: "image/svg+xml", data: blob }] },
+      ]) {
+        const { result: clean, findings } = await inspect(result);
+        expect(findings.length).toBeGreaterThan(0);
+        expect(JSON.stringify(clean)).not.toContain(blob);
+      }
+    });
+
+    it("is read in its own character set, and however the base64 is broken into lines", async () => {
+      const utf16 = await inspect(embedded(base64(`\ufeff${note}`, "utf16le"), "text/plain; charset=utf-16le"));
+      expect(utf16.findings.length).toBeGreaterThan(0);
+      expect(blobOf(utf16.result).mimeType).toBe("text/plain;charset=utf-8");
+      expect(Buffer.from(blobOf(utf16.result).blob, "base64").toString("utf8")).toContain("The weather is fine.");
+      for (const blob of [base64(note).replace(/.{20}/g, "$&\r\n"), Buffer.from(note).toString("base64url")]) {
+        expect((await inspect(embedded(blob, "text/plain"))).findings.length).toBeGreaterThan(0);
+      }
+    });
+
+    it("leaves honest text, broken base64 and bytes that are no text as they came", async () => {
+      const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2, 3, ...Buffer.from(ATTACK)]).toString("base64");
+      for (const [blob, mimeType] of [
+        [base64("An honest note about instructions."), "text/plain"],
+        ["%%%not base64%%%", "text/plain"],
+        ["A", "text/plain"],
+        ["", "text/plain"],
+        [png, undefined],
+        [png, "application/octet-stream"],
+      ] as const) {
+        const given = embedded(blob, mimeType);
+        expect((await inspect(given)).result["content"]).toEqual(given["content"]);
+      }
+    });
+
+    it("takes turns with others when it is large, and what is too large is refused as ever", async () => {
+      let turns = 0;
+      const large = embedded(base64("A line of honest text.\n".repeat(100_000)), "text/plain");
+      await inspect(large, {}, async () => {
+        turns += 1;
+      });
+      expect(turns).toBeGreaterThan(0);
+      expect(await inspectResult(large, { resultBytes: 1e6, untrusted })).toMatchObject({ code: "too_large" });
+    });
+  });
+
   it("gives others their turn, however many or long the texts are", async () => {
     let turns = 0;
     const yieldNow = async (): Promise<void> => {

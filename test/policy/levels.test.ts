@@ -149,8 +149,8 @@ describe("[guard-01c] rules by annotation and tag", () => {
   });
 
   it("a tool that is called like a class is matched by name only through a glob", () => {
-    expect(compilePattern("readOnl?")({ names: ["readOnly"] })).toBe(true);
-    expect(compilePattern("readOnly")({ names: ["readOnly"] })).toBe(false);
+    expect(compilePattern("readOnl?").names({ names: ["readOnly"] })).toBe(true);
+    expect(compilePattern("readOnly").names({ names: ["readOnly"] })).toBe(false);
   });
 });
 

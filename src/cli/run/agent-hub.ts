@@ -15,10 +15,10 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
   const hub = await createHub(config, {
     wait: false,
     // The agent's session answers what servers ask.
-    offers: "all",
+    offers: "agent",
+    workspaceDir: cwd,
     door: "cli",
     env,
-    workspaceDir: cwd,
     redactor: out.redactor,
     ...(role === undefined ? {} : { role }),
   });

@@ -139,6 +139,8 @@ export class AgentSeat {
         door: DOOR,
         owner: true,
         workspaceDir: cwd,
+        // Where somebody stands is not a folder that they chose for the servers of the config.
+        rootsOnRequest: true,
         ...(role === undefined ? {} : { role }),
         ...(questions === undefined ? {} : { onElicit: questions.onElicit }),
       },

@@ -70,6 +70,8 @@ export class AcpSession {
     const session = hub.openSession({
       door: "acp",
       workspaceDir: workspace.cwd,
+      // The client's own servers get its folder; those of the config get what the config says.
+      rootsOnRequest: true,
       // Whoever speaks to this process over its stdin has started it, and can start others.
       mayRunCommands: true,
       ...(role === undefined ? {} : { role }),

@@ -10,6 +10,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { METHOD_NOT_FOUND, MISSING_CAPABILITY, type RpcError } from "../../model/rpc.ts";
 import type { ClientSide } from "../../model/session.ts";
+import type { Session } from "../../sessions/session.ts";
 import { refusal } from "../../upstream/rpc-error.ts";
 import type { Encoded, Outlet } from "./encoded.ts";
 import { invalidParams } from "./params.ts";
@@ -26,6 +27,9 @@ export interface RoundKey {
   readonly method: string;
   readonly params: JsonObject;
 }
+
+/** The caller's session. */
+type Principal = Pick<Session, "owner">;
 
 function isSameRound(a: RoundKey, b: RoundKey): boolean {
   return a.caller === b.caller && about(a) === about(b);
@@ -63,7 +67,7 @@ export class RoundCall {
   #exhale: () => void = () => {};
 
   /** @param principal The same for all calls of one caller: whichever of them is asked, the same client answers. */
-  constructor(rounds: InputRounds, key: RoundKey, principal: unknown, capabilities: JsonObject, outlet: Outlet) {
+  constructor(rounds: InputRounds, key: RoundKey, principal: Principal, capabilities: JsonObject, outlet: Outlet) {
     this.#rounds = rounds;
     this.#key = key;
     this.#outlet = outlet;
@@ -149,7 +153,7 @@ export class RoundCall {
     };
   }
 
-  #clientSide(key: unknown, capabilities: JsonObject): ClientSide {
+  #clientSide(key: Principal, capabilities: JsonObject): ClientSide {
     const questions = this.#questions;
     return {
       key,
@@ -157,6 +161,7 @@ export class RoundCall {
         return questions.size > 0;
       },
       capabilities,
+      rootsOnRequest: !key.owner,
       listRoots: ({ signal }) => this.#ask("roots", "roots/list", {}, signal),
       sample: (params, { signal }) => this.#ask("sampling", "sampling/createMessage", params, signal),
       elicit: (params, { signal }) => this.#ask("elicitation", "elicitation/create", params, signal),

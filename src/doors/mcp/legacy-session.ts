@@ -130,6 +130,11 @@ export class LegacySession {
     return (this.#ownClient ??= this.#client(this.#outlet));
   }
 
+  /** Whether it is a client of the user who runs the hub. */
+  get #isOwners(): boolean {
+    return this.#session?.owner === true;
+  }
+
   get #hasRoots(): boolean {
     return isJsonObject(this.#capabilities["roots"]);
   }
@@ -265,6 +270,7 @@ export class LegacySession {
     return {
       key: this,
       capabilities,
+      rootsOnRequest: !this.#isOwners,
       ...(isJsonObject(capabilities["roots"])
         ? { listRoots: ({ signal }) => this.#asked.ask(outlet, "roots/list", undefined, signal) }
         : {}),

@@ -155,7 +155,8 @@ interface ModernCall {
 
 /** For requests that no server may answer with questions; what the client could answer is told all the same. */
 function mute(session: Session, params: JsonObject): ClientSide {
-  return { key: session, waiting: true, capabilities: passedOnCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]) };
+  const capabilities = passedOnCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
+  return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
 }
 
 function incoming(call: ModernCall, client: ClientSide): Incoming {

@@ -31,6 +31,8 @@ export function clientOf(sent: SentClient, call: Pick<IncomingCall, "ask" | "fro
       return open > 0;
     },
     capabilities: sent.capabilities,
+    // One that does not say is of a node that knows nothing of it.
+    rootsOnRequest: sent.rootsOnRequest ?? true,
     ...(answers.roots ? { listRoots: ({ signal }: ServerRequestContext) => roots({}, signal) } : {}),
     ...(answers.sampling
       ? { sample: (params: JsonObject, { signal }: ServerRequestContext) => sample(params, signal) }

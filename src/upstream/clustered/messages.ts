@@ -54,6 +54,7 @@ export interface SentClient {
   /** Of the client, on its node. */
   readonly key: string;
   readonly capabilities: Readonly<JsonObject>;
+  readonly rootsOnRequest?: boolean;
   readonly answers: { readonly roots: boolean; readonly sampling: boolean; readonly elicitation: boolean };
 }
 
@@ -83,13 +84,20 @@ export function keyWord(key: unknown): string {
   return word;
 }
 
-export function sentClient({ key, capabilities, listRoots, sample, elicit }: ClientSide): SentClient {
+export function sentClient({
+  key,
+  capabilities,
+  rootsOnRequest = false,
+  listRoots,
+  sample,
+  elicit,
+}: ClientSide): SentClient {
   const answers = {
     roots: listRoots !== undefined,
     sampling: sample !== undefined,
     elicitation: elicit !== undefined,
   };
-  return { key: keyWord(key), capabilities, answers };
+  return { key: keyWord(key), capabilities, rootsOnRequest, answers };
 }
 
 export function sentUse(use: Use, context: UseContext, hubSession: SessionContext): SentUse {
