@@ -1,6 +1,8 @@
 /** What bubblewrap and its launchers say when they fail, in words a person can act on. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { CageSettings, RunEnd } from "./cage.ts";
+import type { CageUser } from "./cage-user.ts";
+import type { NamedPath } from "./named-mounts.ts";
 
 export const OTHER_CAGE = 'Or use the sandbox "container", or "none" for a program that you trust.';
 
@@ -15,7 +17,7 @@ export function explainEnd(end: RunEnd, settings: CageSettings, wasOutOfMemory: 
   }
   const isRunning = end.exitCode === null && end.signal === null;
   if (end.heard || end.exitCode === 0 || isRunning) return undefined;
-  const line = /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
+  const line = /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|setpriv|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
     end.stderr,
   )?.[0];
   if (line !== undefined) return cageFailure(line, end);
@@ -27,8 +29,32 @@ export function explainEnd(end: RunEnd, settings: CageSettings, wasOutOfMemory: 
   });
 }
 
+/** What a program lacks because it runs as another user than the hub, which is root. */
+export function explainUser(
+  end: RunEnd,
+  { uid, gid }: Pick<CageUser, "uid" | "gid">,
+  named: readonly NamedPath[],
+): ToolcribError | undefined {
+  if (end.heard) return undefined;
+  const who = `The hub runs as root, and the program in its sandbox as the user ${uid}.`;
+  const [, number] = /^toolcrib-cage: cannot use (\d+)$/m.exec(end.stderr) ?? [];
+  const lacking = number === undefined ? undefined : named[Number(number)];
+  if (lacking !== undefined) {
+    const { key, path, writable } = lacking;
+    const fix = writable ? `chown -R ${uid}:${gid} ${path}` : `chmod -R o+rX ${path}, or chown it to the user ${uid}`;
+    return invalid(
+      `${key} names ${path}, which the program may not ${writable ? "write" : "read"}: it runs as the user ${uid}`,
+      `${who} Run ${fix}.`,
+      end,
+    );
+  }
+  const denied = /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp )\/.*Permission denied$/m;
+  if (!denied.test(end.stderr)) return undefined;
+  return invalid("its program may not be started in its sandbox", `${who} Run chmod o+rx on it and its folders.`, end);
+}
+
 function cageFailure(line: string, end: RunEnd): ToolcribError {
-  const execFailed = /^bwrap: execvp (.+): No such file or directory$/.exec(line);
+  const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(line);
   if (execFailed !== null) {
     return invalid(
       `the program ${execFailed[1]} cannot be started in its sandbox: it or the program that its first line names is not in there`,
