@@ -36,21 +36,22 @@ export function explainUser(
   named: readonly NamedPath[],
 ): ToolcribError | undefined {
   if (end.heard) return undefined;
-  const who = `The hub runs as root, and the program in its sandbox as the user ${uid}.`;
+  const who = `the hub runs as root, and the program in its sandbox as the user ${uid}`;
   const [, number] = /^toolcrib-cage: cannot use (\d+)$/m.exec(end.stderr) ?? [];
   const lacking = number === undefined ? undefined : named[Number(number)];
   if (lacking !== undefined) {
     const { key, path, writable } = lacking;
-    const fix = writable ? `chown -R ${uid}:${gid} ${path}` : `chmod -R o+rX ${path}, or chown it to the user ${uid}`;
+    const verb = writable ? "write" : "read";
+    const fix = writable ? `chown -R ${uid}:${gid} ${path}` : `chmod -R o+rX ${path}`;
     return invalid(
-      `${key} names ${path}, which the program may not ${writable ? "write" : "read"}: it runs as the user ${uid}`,
-      `${who} Run ${fix}.`,
+      `${key} names ${path}, which the program may not ${verb}: ${who}. Run ${fix}`,
+      `Or give it to the user that is to ${verb} it: the program runs as the owner of its first \`write\` path.`,
       end,
     );
   }
   const denied = /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp )\/.*Permission denied$/m;
   if (!denied.test(end.stderr)) return undefined;
-  return invalid("its program may not be started in its sandbox", `${who} Run chmod o+rx on it and its folders.`, end);
+  return invalid(`its program may not be started: ${who}`, "Run chmod -R o+rX on the folder that it is installed in.", end);
 }
 
 function cageFailure(line: string, end: RunEnd): ToolcribError {
@@ -82,7 +83,8 @@ function programEnd(end: RunEnd): string {
 }
 
 function invalid(message: string, hint: string, end: RunEnd): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false, ...exit(end) } });
+  // Said again, because a request that waits for the answer fails with another code.
+  return new ToolcribError("invalid_config", message, { hint, details: { sent: false, permanent: true, ...exit(end) } });
 }
 
 function exit({ exitCode, signal }: RunEnd): { exitCode: number | null; signalCode: NodeJS.Signals | null } {

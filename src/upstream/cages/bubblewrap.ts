@@ -49,9 +49,12 @@ async function prepare(
   const found = programMounts(command, { path: env["PATH"], cwd, writable: settings.write.map(realPath) });
   if (found === undefined) throw startFailure(Object.assign(new Error("not found"), { code: "ENOENT" }), command);
 
-  // What lies in a named path is there already, and stays as that was named.
+  // What lies in a named path, or in a folder of the program's, is there already, and stays as that was named.
   const implied = found.mounts.filter(
-    (path) => !isWithin(path, "/usr") && !named.some((each) => isWithin(path, each.path)),
+    (path) =>
+      !isWithin(path, "/usr") &&
+      !named.some((each) => isWithin(path, each.path)) &&
+      !found.mounts.some((each) => each !== path && isWithin(path, each)),
   );
   named.push(...implied.map((path) => ({ path, key: "`command`", writable: false })));
   const mounts = checkedMounts(
