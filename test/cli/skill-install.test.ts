@@ -626,7 +626,15 @@ describe("skill remove", () => {
     const before = texts();
     const config = readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8");
     writeSkill(place.dir, "notes", [filesServer(), memoryServer()]);
-    const install = ["install", "notes", ...withMcp, "--client", "cursor,codex,claude-desktop", "--set", "RECALL_TOKEN"];
+    const install = [
+      "install",
+      "notes",
+      ...withMcp,
+      "--client",
+      "cursor,codex,claude-desktop",
+      "--set",
+      "RECALL_TOKEN",
+    ];
     expect((await run(place, install, { RECALL_TOKEN: TOKEN })).code).toBe(0);
     expect(texts()).not.toEqual(before);
 

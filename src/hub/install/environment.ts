@@ -37,7 +37,9 @@ const KINDS: readonly { readonly names: ReadonlySet<string>; readonly fits: (val
   { names: words("cwd dir directory file folder path repo repository root workspace"), fits: isHarmlessPath },
   { names: words("endpoint host hostname uri url"), fits: isHarmlessAddress },
   {
-    names: words("count days depth height hours interval limit max min minutes port retries seconds size timeout ttl width"),
+    names: words(
+      "count days depth height hours interval limit max min minutes port retries seconds size timeout ttl width",
+    ),
     fits: (value) => /^\d{1,9}(?:\.\d{1,3})?(?:ms|s|m|h|d|k|kb|mb|gb)?$/i.test(value),
   },
   {

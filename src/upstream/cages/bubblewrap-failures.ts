@@ -17,9 +17,10 @@ export function explainEnd(end: RunEnd, settings: CageSettings, wasOutOfMemory: 
   }
   const isRunning = end.exitCode === null && end.signal === null;
   if (end.heard || end.exitCode === 0 || isRunning) return undefined;
-  const line = /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|setpriv|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
-    end.stderr,
-  )?.[0];
+  const line =
+    /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|setpriv|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
+      end.stderr,
+    )?.[0];
   if (line !== undefined) return cageFailure(line, end);
   return new ToolcribError("server_unavailable", programEnd(end), {
     hint:
@@ -49,13 +50,20 @@ export function explainUser(
       end,
     );
   }
-  const denied = /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp )\/.*Permission denied$/m;
+  const denied =
+    /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp )\/.*Permission denied$/m;
   if (!denied.test(end.stderr)) return undefined;
-  return invalid(`its program may not be started: ${who}`, "Run chmod -R o+rX on the folder that it is installed in.", end);
+  return invalid(
+    `its program may not be started: ${who}`,
+    "Run chmod -R o+rX on the folder that it is installed in.",
+    end,
+  );
 }
 
 function cageFailure(line: string, end: RunEnd): ToolcribError {
-  const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(line);
+  const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(
+    line,
+  );
   if (execFailed !== null) {
     return invalid(
       `the program ${execFailed[1]} cannot be started in its sandbox: it or the program that its first line names is not in there`,
@@ -84,7 +92,10 @@ function programEnd(end: RunEnd): string {
 
 function invalid(message: string, hint: string, end: RunEnd): ToolcribError {
   // Said again, because a request that waits for the answer fails with another code.
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false, permanent: true, ...exit(end) } });
+  return new ToolcribError("invalid_config", message, {
+    hint,
+    details: { sent: false, permanent: true, ...exit(end) },
+  });
 }
 
 function exit({ exitCode, signal }: RunEnd): { exitCode: number | null; signalCode: NodeJS.Signals | null } {

@@ -5,7 +5,7 @@ import { startFailure } from "../stdio/start-failures.ts";
 import { explainEnd, explainUser } from "./bubblewrap-failures.ts";
 import type { Cage, CageDeps, CagedLaunch, CagedProgram, CageSettings } from "./cage.ts";
 import { cageEnvironment } from "./cage-environment.ts";
-import { becomeUser, type CageUser, cageUser, handOver } from "./cage-user.ts";
+import { becomeUser, type CageUser, cageUser, handOver, openSkills } from "./cage-user.ts";
 import { findBubblewrap } from "./find-bubblewrap.ts";
 import { isWithin, realPath } from "./find-program.ts";
 import { type LimitMeans, limitMeans, planLimits } from "./limits.ts";
@@ -63,7 +63,10 @@ async function prepare(
   );
   const limitsOfHost = means(deps.env);
   const user = limitsOfHost.isRoot ? await cageUser(mounts) : undefined;
-  if (user !== undefined) tellHandOver(handOver(mounts, user), user, deps.warn);
+  if (user !== undefined) {
+    openSkills(mounts, deps.home);
+    tellHandOver(handOver(mounts, user), user, deps.warn);
+  }
   const owner: CageOwner = user?.mountsAs === "root" ? { kind: "root", ...user } : { kind: "namespace" };
   const files = madeFiles(settings.network, owner);
   const seen = mounts.map(({ path }) => path);
@@ -137,7 +140,14 @@ done
 shift; exec "$@"`;
 
 function checkFirst(paths: readonly NamedPath[]): string[] {
-  return ["/bin/sh", "-c", CHECK, "toolcrib-cage", ...paths.flatMap(({ path, writable }) => [writable ? "w" : "r", path]), "--"];
+  return [
+    "/bin/sh",
+    "-c",
+    CHECK,
+    "toolcrib-cage",
+    ...paths.flatMap(({ path, writable }) => [writable ? "w" : "r", path]),
+    "--",
+  ];
 }
 
 /** A home that lies in the system would be seen with it. */

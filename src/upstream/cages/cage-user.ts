@@ -4,11 +4,23 @@
  * program gets another user id on this machine, not only in a namespace.
  */
 import { execFile } from "node:child_process";
-import { closeSync, constants, fchownSync, fstatSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
-import type { Stats } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchownSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { ToolcribError } from "../../model/errors.ts";
-import { findProgram } from "./find-program.ts";
+import { findProgram, isWithin, realPath } from "./find-program.ts";
 import type { CageMount } from "./named-mounts.ts";
 
 export interface CageUser {
@@ -48,7 +60,9 @@ export function becomeUser({ setpriv, uid, gid, mountsAs }: CageUser): string[] 
  * volume. Anything else is for the operator to decide: other programs may rely on who owns it.
  */
 export function handOver(mounts: readonly UserMount[], { uid, gid }: CageUser): string[] {
-  return mounts.filter(({ writable }) => writable).flatMap(({ source }) => (isHandedOver(source, uid, gid) ? [source] : []));
+  return mounts
+    .filter(({ writable }) => writable)
+    .flatMap(({ source }) => (isHandedOver(source, uid, gid) ? [source] : []));
 }
 
 function isHandedOver(folder: string, uid: number, gid: number): boolean {
@@ -65,6 +79,28 @@ function isHandedOver(folder: string, uid: number, gid: number): boolean {
   } finally {
     closeSync(handle);
   }
+}
+
+/**
+ * Lets the user read the copies of skills that servers are run from: they are the hub's own, in folders that only root
+ * may enter, so nobody else gains by it. The folder itself comes last and says that the rest is done.
+ */
+export function openSkills(mounts: readonly UserMount[], home: string): void {
+  const skills = join(realPath(home), "skills");
+  for (const { source } of mounts) {
+    const found = lstatSync(source, { throwIfNoEntry: false });
+    if (!isWithin(source, skills) || found?.isDirectory() !== true || isForAll(found)) continue;
+    for (const entry of readdirSync(source, { withFileTypes: true, recursive: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isDirectory() || entry.isFile()) chmodSync(path, readableMode(lstatSync(path)));
+    }
+    chmodSync(source, readableMode(found));
+  }
+}
+
+function readableMode({ mode }: Stats): number {
+  const bits = mode & 0o777;
+  return bits | 0o004 | ((bits & 0o100) === 0 ? 0 : 0o001);
 }
 
 /** The owner of what it is to write, else of what only its owner may read, else nobody; never root. */
@@ -111,7 +147,7 @@ async function findSetpriv(): Promise<string> {
     "invalid_config",
     "The sandbox cannot be made: the hub runs as root, and setpriv, with which the program gets another user, is missing.",
     {
-      hint: "Install util-linux (apt) or setpriv (apk), run the hub as another user, or use the sandbox \"container\".",
+      hint: 'Install util-linux (apt) or setpriv (apk), run the hub as another user, or use the sandbox "container".',
       details: { sent: false },
     },
   );

@@ -7,7 +7,9 @@ export const CAGE_HOME = "/home/cage";
 const MAPPED_ID = 1000;
 
 /** `namespace`: the hub's own user under another number. `root`: the mounts are root's, the program another user's. */
-export type CageOwner = { readonly kind: "namespace" } | { readonly kind: "root"; readonly uid: number; readonly gid: number };
+export type CageOwner =
+  | { readonly kind: "namespace" }
+  | { readonly kind: "root"; readonly uid: number; readonly gid: number };
 
 const PROGRAMS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
@@ -65,7 +67,9 @@ export function namespaceOptions(network: "none" | "host", owner: CageOwner): st
     ...["--hostname", "cage"],
     ...["--cap-drop", "ALL"],
     // For the step inside that changes the user, and gives up these as well.
-    ...(owner.kind === "root" ? ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"].flatMap((each) => ["--cap-add", each]) : []),
+    ...(owner.kind === "root"
+      ? ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"].flatMap((each) => ["--cap-add", each])
+      : []),
     // No --new-session: the hub starts it in a session without a terminal already, and bubblewrap's first process
     // inside, which is the last one there to end, must stay in the group that the hub waits for.
     "--die-with-parent",
@@ -97,7 +101,8 @@ const READ_ONLY = ["acpi", "asound", "bus", "driver", "fs", "irq", "mtrr", "pres
 const HIDDEN = ["kcore", "keys", "key-users", "kmsg", "latency_stats", "sched_debug", "timer_list"];
 
 function processes(): string[] {
-  const there = (names: readonly string[]): string[] => names.map((name) => `/proc/${name}`).filter((path) => existsSync(path));
+  const there = (names: readonly string[]): string[] =>
+    names.map((name) => `/proc/${name}`).filter((path) => existsSync(path));
   return [
     ...["--proc", "/proc"],
     ...there(READ_ONLY).flatMap((path) => ["--ro-bind", path, path]),

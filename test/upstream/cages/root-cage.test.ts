@@ -37,6 +37,8 @@ if (HUBS.length === 1) console.warn(`No cage is tried as nobody here: it may not
 /** Calls by their numbers, which are those of this kind of processor. */
 const noCalls = process.arch !== "x64" || !existsSync("/usr/bin/perl");
 
+const noSetpriv = !existsSync("/usr/bin/setpriv");
+
 let dir: string;
 let marker: string;
 const running: (() => Promise<unknown>)[] = [];
@@ -62,12 +64,14 @@ async function run(
   mcpServers: Record<string, unknown>,
   calls: readonly [tool: string, args: object][],
   user?: typeof NOBODY,
+  before: readonly string[] = [],
 ): Promise<Said> {
   const home = join(dir, "home");
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (user !== undefined) chownSync(home, user.uid, user.gid);
   const words = calls.flatMap(([tool, args]) => [tool, JSON.stringify(args)]);
-  const child = spawn(process.execPath, [HUB, home, JSON.stringify({ mcpServers }), ...words], {
+  const [program = "", ...args] = [...before, process.execPath, HUB, home, JSON.stringify({ mcpServers }), ...words];
+  const child = spawn(program, args, {
     ...user,
     cwd: "/",
     env: { PATH: process.env["PATH"], HOME: home },
@@ -130,7 +134,9 @@ describe.skipIf(missing !== undefined).each(HUBS)("in a cage of a hub that is %s
     ]);
     // bubblewrap's own process in there is root's where the hub is, and has nothing of root's powers.
     const firstOnes = outside.filter(({ status }) => /\s1$/.test(status["NSpid"] ?? ""));
-    expect(firstOnes.map(({ status }) => [status["CapEff"], status["NoNewPrivs"]])).toEqual([["0000000000000000", "1"]]);
+    expect(firstOnes.map(({ status }) => [status["CapEff"], status["NoNewPrivs"]])).toEqual([
+      ["0000000000000000", "1"],
+    ]);
   }, 30_000);
 
   it("[trust-02b] opens nothing of the machine's settings for writing", async () => {
@@ -164,34 +170,38 @@ describe.skipIf(missing !== undefined).each(HUBS)("in a cage of a hub that is %s
     expect(writable.filter((place) => !place.startsWith("/dev/")).toSorted()).toEqual(own.toSorted());
   }, 30_000);
 
-  it.skipIf(noCalls)("[trust-02d] makes no namespace and no io_uring", async () => {
-    const NEW_USER = 0x1000_0000;
-    const calls = [
-      [272, NEW_USER, 0],
-      [272, 0x0002_0000, 0],
-      [56, NEW_USER + 17, 0, 0, 0, 0],
-      [435, 0, 0],
-      [308, 0, NEW_USER],
-      [425, 8, 0],
-      [426, 0, 0, 0, 0, 0, 0],
-      [427, 0, 0, 0, 0],
-      // What is honest still works: unshare(CLONE_FILES).
-      [272, 0x400, 0],
-    ];
-    const said = await run(
-      hostile({}),
-      [
-        ["caged__calls", { calls }],
-        ["caged__run", { command: "/usr/bin/unshare", args: ["--user", "true"] }],
-        ["caged__run", { command: "/bin/sh", args: ["-c", "(echo started | cat)"] }],
-      ],
-      user,
-    );
-    const refused = ["error 1", "error 1", "error 1", "error 38", "error 1", "error 1", "error 1", "error 1", "done"];
-    expect(valueOf(said)).toEqual({ ok: true, value: refused });
-    expect(valueOf(said, 1)).toMatchObject({ value: { status: 1 } });
-    expect(valueOf(said, 2)).toMatchObject({ value: { status: 0, stdout: "started\n" } });
-  }, 30_000);
+  it.skipIf(noCalls)(
+    "[trust-02d] makes no namespace and no io_uring",
+    async () => {
+      const NEW_USER = 0x1000_0000;
+      const calls = [
+        [272, NEW_USER, 0],
+        [272, 0x0002_0000, 0],
+        [56, NEW_USER + 17, 0, 0, 0, 0],
+        [435, 0, 0],
+        [308, 0, NEW_USER],
+        [425, 8, 0],
+        [426, 0, 0, 0, 0, 0, 0],
+        [427, 0, 0, 0, 0],
+        // What is honest still works: unshare(CLONE_FILES).
+        [272, 0x400, 0],
+      ];
+      const said = await run(
+        hostile({}),
+        [
+          ["caged__calls", { calls }],
+          ["caged__run", { command: "/usr/bin/unshare", args: ["--user", "true"] }],
+          ["caged__run", { command: "/bin/sh", args: ["-c", "(echo started | cat)"] }],
+        ],
+        user,
+      );
+      const refused = ["error 1", "error 1", "error 1", "error 38", "error 1", "error 1", "error 1", "error 1", "done"];
+      expect(valueOf(said)).toEqual({ ok: true, value: refused });
+      expect(valueOf(said, 1)).toMatchObject({ value: { status: 1 } });
+      expect(valueOf(said, 2)).toMatchObject({ value: { status: 0, stdout: "started\n" } });
+    },
+    30_000,
+  );
 
   it("[trust-02e] leaves no setuid file, and none of root's, where it may write", async () => {
     const out = folder("out", user);
@@ -217,27 +227,37 @@ describe.skipIf(missing !== undefined).each(HUBS)("in a cage of a hub that is %s
   }, 30_000);
 
   it.each([
-    ["server-memory", "memory__create_entities", { entities: [{ name: "one", entityType: "thing", observations: [] }] }],
+    [
+      "server-memory",
+      "memory__create_entities",
+      { entities: [{ name: "one", entityType: "thing", observations: [] }] },
+    ],
     ["server-filesystem", "filesystem__write_file", { path: "OUT/memory.json", content: "kept" }],
     ["server-everything", "everything__echo", { message: "hello" }],
-  ])("[trust-02f] is %s, works as ever, and keeps what it writes", async (name, tool, args) => {
-    const out = folder("out", user);
-    const file = readdirSync(join(PACKAGES, name, "dist")).includes("index.js") ? join(PACKAGES, name, "dist/index.js") : "";
-    const server = {
-      command: process.execPath,
-      args: [file, ...(name === "server-filesystem" ? [out] : [])],
-      env: { MEMORY_FILE_PATH: join(out, "memory.json") },
-      sandbox: { read: [join(ROOT, "node_modules")], write: [out] },
-    };
-    const wanted = JSON.parse(JSON.stringify(args).replace("OUT", out));
-    const said = await run({ [name.replace("server-", "")]: server }, [[tool, wanted]], user);
-    expect(said.servers).toMatchObject([{ state: "ready", lastError: null }]);
-    expect(said.answers[0]).not.toMatchObject({ isError: true });
-    expect(said.answers[0]?.content?.length).toBeGreaterThan(0);
-    if (name === "server-everything") return;
-    expect(statSync(join(out, "memory.json"))).toMatchObject({ uid: 65_534, size: expect.any(Number) });
-    expect(who === "root" ? statSync(out).uid : NOBODY.uid).toBe(NOBODY.uid);
-  }, 30_000);
+  ])(
+    "[trust-02f] is %s, works as ever, and keeps what it writes",
+    async (name, tool, args) => {
+      const out = folder("out", user);
+      const file = readdirSync(join(PACKAGES, name, "dist")).includes("index.js")
+        ? join(PACKAGES, name, "dist/index.js")
+        : "";
+      const server = {
+        command: process.execPath,
+        args: [file, ...(name === "server-filesystem" ? [out] : [])],
+        env: { MEMORY_FILE_PATH: join(out, "memory.json") },
+        sandbox: { read: [join(ROOT, "node_modules")], write: [out] },
+      };
+      const wanted = JSON.parse(JSON.stringify(args).replace("OUT", out));
+      const said = await run({ [name.replace("server-", "")]: server }, [[tool, wanted]], user);
+      expect(said.servers).toMatchObject([{ state: "ready", lastError: null }]);
+      expect(said.answers[0]).not.toMatchObject({ isError: true });
+      expect(said.answers[0]?.content?.length).toBeGreaterThan(0);
+      if (name === "server-everything") return;
+      expect(statSync(join(out, "memory.json"))).toMatchObject({ uid: 65_534, size: expect.any(Number) });
+      expect(who === "root" ? statSync(out).uid : NOBODY.uid).toBe(NOBODY.uid);
+    },
+    30_000,
+  );
 });
 
 function stat(path: string): { uid: number; bits: number } {
@@ -259,7 +279,11 @@ describe.skipIf(missing !== undefined)("[trust-02g] the paths of a cage whose hu
     );
     symlinkSync("../lib/node_modules/tool/cli.mjs", join(rooted, "npm/bin/tool"));
     writeFileSync(join(rooted, "notes/one.txt"), "a note");
-    const server = { command: join(rooted, "npm/bin/tool"), args: [marker], sandbox: { read: [join(rooted, "notes")] } };
+    const server = {
+      command: join(rooted, "npm/bin/tool"),
+      args: [marker],
+      sandbox: { read: [join(rooted, "notes")] },
+    };
     const said = await run({ caged: server }, [
       ["caged__read", { path: join(rooted, "notes/one.txt") }],
       ["caged__list", { path: rooted }],
@@ -299,6 +323,46 @@ describe.skipIf(missing !== undefined)("[trust-02g] the paths of a cage whose hu
     const said = await run(hostile({ write: [out] }), [["caged__write", { path: join(out, "of-root.txt") }]]);
     expect(valueOf(said)).toMatchObject({ ok: true });
   }, 30_000);
+
+  it("may be a skill's own folder, which is the hub's alone otherwise", async () => {
+    const skill = join(dir, "home/skills/files/one/1");
+    mkdirSync(join(skill, "lib"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(skill, "lib/server.mjs"), readFileSync(SERVER), { mode: 0o600 });
+    const server = { command: process.execPath, args: ["lib/server.mjs", marker], cwd: skill, sandbox: "bubblewrap" };
+    const said = await run({ caged: server }, [["caged__list", { path: skill }]]);
+    expect(said.servers).toMatchObject([{ state: "ready", lastError: null }]);
+    expect(valueOf(said)).toEqual({ ok: true, value: ["lib"] });
+    for (const closed of ["home", "home/skills", "home/skills/files"]) {
+      expect(statSync(join(dir, closed)).mode & 0o077).toBe(0);
+    }
+  }, 30_000);
+
+  it.skipIf(noSetpriv)(
+    "[trust-02a] holds where root may not mount, as in a container without CAP_SYS_ADMIN",
+    async () => {
+      const out = folder("out");
+      const calls: [string, object][] = [
+        ["caged__privileged", { folder: out }],
+        ["caged__openable", { path: "/proc/sys" }],
+        ["caged__read", { path: "/proc/self/status" }],
+      ];
+      const said = await run(hostile({ write: [out] }), calls, undefined, ["setpriv", "--bounding-set=-sys_admin"]);
+      expect(said.servers).toMatchObject([{ state: "ready", lastError: null }]);
+      expect(readdirSync(out).map((name) => stat(join(out, name)))).toEqual(Array(4).fill({ uid: 65_534, bits: 0 }));
+      expect(valueOf(said, 1)).toMatchObject({ value: { opened: [] } });
+      const program = pidsWith(marker).find((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith(process.execPath + "\0" + SERVER),
+      );
+      expect(fieldsOf(readFileSync(`/proc/${program}/status`, "utf8"))).toMatchObject({
+        Uid: "65534\t65534\t65534\t65534",
+        CapEff: "0000000000000000",
+        CapBnd: "0000000000000000",
+        NoNewPrivs: "1",
+        Seccomp: "2",
+      });
+    },
+    30_000,
+  );
 
   it("are never the kernel's settings to change", async () => {
     const said = await run(hostile({ write: ["/sys/kernel"] }), []);

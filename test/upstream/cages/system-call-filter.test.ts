@@ -73,10 +73,22 @@ describe("[cage-02b] the filter of system calls", () => {
   });
 
   it.each([
-    ["x64", 0xc000_003e, { chmod: 90, fchmod: 91, fchmodat: 268, creat: 85, mknod: 133, mknodat: 259, open: 2, openat: 257 }],
-    ["x64", 0x4000_0003, { chmod: 15, fchmod: 94, fchmodat: 306, creat: 8, mknod: 14, mknodat: 297, open: 5, openat: 295 }],
+    [
+      "x64",
+      0xc000_003e,
+      { chmod: 90, fchmod: 91, fchmodat: 268, creat: 85, mknod: 133, mknodat: 259, open: 2, openat: 257 },
+    ],
+    [
+      "x64",
+      0x4000_0003,
+      { chmod: 15, fchmod: 94, fchmodat: 306, creat: 8, mknod: 14, mknodat: 297, open: 5, openat: 295 },
+    ],
     ["arm64", 0xc000_00b7, { fchmod: 52, fchmodat: 53, mknodat: 33, openat: 56 }],
-    ["arm64", 0x4000_0028, { chmod: 15, fchmod: 94, fchmodat: 333, creat: 8, mknod: 14, mknodat: 324, open: 5, openat: 322 }],
+    [
+      "arm64",
+      0x4000_0028,
+      { chmod: 15, fchmod: 94, fchmodat: 333, creat: 8, mknod: 14, mknodat: 324, open: 5, openat: 322 },
+    ],
   ] as const)("[trust-02e] of %s refuses setuid and setgid bits to programs of %i", (machine, architecture, calls) => {
     const filter = systemCallFilter(machine);
     const answer = (call: number, args: readonly number[]): number => decide(filter, call, architecture, args);
