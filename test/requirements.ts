@@ -394,4 +394,16 @@ export const REQUIREMENTS = {
     "Roots of a gateway client widen nothing for a caller who does not run the hub, nor beyond an entry's `roots`.",
   "trust-18a": "Text in base64 blobs of results is scanned, redacted and blocked like any other text.",
   "trust-18b": "Words that a server hides in base64 are reported, removed or withheld, and reach no model as text.",
+  "trust-02a":
+    "In a bubblewrap cage a program is no root of the machine, also where the hub is, and has no capabilities.",
+  "trust-02b": "A caged program opens no file of /proc/sys, of the like in /proc, or of /sys for writing.",
+  "trust-02c": "Every mount of a bubblewrap cage is nosuid, and nodev but for its own /dev.",
+  "trust-02d": "A caged program makes no namespaces and uses no io_uring.",
+  "trust-02e": "A caged program leaves no setuid or setgid file, and none of root's, in a path that it may write.",
+  "trust-02f": "Real servers work in the bubblewrap cage of a root hub and of an ordinary one, with a path to write.",
+  "trust-02g": "Paths that the user of a root hub's cage cannot use are refused with the command that helps.",
+  "trust-10a": "An install in a script takes no credential of the environment that was not named.",
+  "trust-10b": "Only a variable that is harmless by name and by value is taken without being named.",
+  "trust-10c": "`skills.autoStart` hands over nothing sensitive, and says what it withheld and how it is given.",
+  "trust-10d": "What `--set` names reaches the server of a skill, and nothing else that is sensitive.",
 } as const;

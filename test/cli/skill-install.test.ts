@@ -129,7 +129,7 @@ describe("with --with-mcp", () => {
     const place = furnished();
     writeSkill(place.dir, "notes", [filesServer(), memoryServer()]);
     const args = ["install", "notes", ...withMcp, "--client", "cursor,codex,claude-desktop", "--json"];
-    const done = await runReal(place, args, { RECALL_TOKEN: TOKEN });
+    const done = await runReal(place, [...args, "--set", "RECALL_TOKEN"], { RECALL_TOKEN: TOKEN });
     expect(done.stderr).toBe("");
     const report = done.json<Report>();
     expect(report.installed).toMatchObject([
@@ -440,7 +440,7 @@ describe("all or nothing", () => {
   ] as const)("[skill-11e] %s in the middle restores every file", async (signal, code) => {
     const { place, started, env } = await withHistory();
     const before = treeOf(place.home);
-    const { child, finished } = place.start([...args, "--force"], { env });
+    const { child, finished } = place.start([...args, "--set", "RECALL_TOKEN", "--force"], { env });
     await started(finished);
     expect(existsSync(join(place.toolcribHome, "secrets/RECALL_TOKEN"))).toBe(true);
     expect(treeOf(place.home)).not.toEqual(before);
@@ -454,7 +454,7 @@ describe("all or nothing", () => {
   it("[skill-11e] what a killed install left is put right by the next skill command", async () => {
     const { place, started, env } = await withHistory();
     const before = treeOf(place.home);
-    const { child, finished } = place.start([...args, "--force"], { env });
+    const { child, finished } = place.start([...args, "--set", "RECALL_TOKEN", "--force"], { env });
     await started(finished);
     child.kill("SIGKILL");
     await finished;
@@ -505,7 +505,8 @@ describe("all or nothing", () => {
     config-template: {command: toolcrib-no-such-program}`;
     writeSkill(place.dir, "notes", [filesServer(), memoryServer(), broken]);
     const before = treeOf(place.home);
-    const failed = await place.run([...args, "--json"], { env: environment(place, { RECALL_TOKEN: TOKEN }) });
+    const env = environment(place, { RECALL_TOKEN: TOKEN });
+    const failed = await place.run([...args, "--set", "RECALL_TOKEN", "--json"], { env });
     expect(failed.code).toBe(4);
     expect(failed.json<Failure>().error.message).toContain("broken did not connect");
     expect(treeOf(place.home)).toEqual(before);
@@ -539,7 +540,8 @@ describe("all or nothing", () => {
     writeSkill(place.dir, "notes", [filesServer(), memoryServer()]);
     const before = treeOf(place.home);
     const env = { RECALL_TOKEN: TOKEN };
-    const shown = await run(place, ["install", "notes", ...withMcp, "--client", "cursor", "--dry-run"], env);
+    const dry = ["install", "notes", ...withMcp, "--client", "cursor", "--set", "RECALL_TOKEN", "--dry-run"];
+    const shown = await run(place, dry, env);
     expect(shown.code).toBe(0);
     expect(shown.stdout).toContain('+     "files": {');
     // Without a keychain on the PATH, as the install itself writes it.
@@ -547,7 +549,7 @@ describe("all or nothing", () => {
     expect(shown.stdout).toContain(join(place.home, ".cursor/skills/notes"));
     expect(shown.stdout).toContain("toolcrib-skills.lock");
     expect(shown.stdout).not.toContain(TOKEN);
-    const json = await run(place, ["install", "notes", ...withMcp, "--client", "cursor", "--dry-run", "--json"], env);
+    const json = await run(place, [...dry, "--json"], env);
     expect(json.json()).toMatchObject({
       dryRun: true,
       servers: [
@@ -624,7 +626,15 @@ describe("skill remove", () => {
     const before = texts();
     const config = readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8");
     writeSkill(place.dir, "notes", [filesServer(), memoryServer()]);
-    const install = ["install", "notes", ...withMcp, "--client", "cursor,codex,claude-desktop"];
+    const install = [
+      "install",
+      "notes",
+      ...withMcp,
+      "--client",
+      "cursor,codex,claude-desktop",
+      "--set",
+      "RECALL_TOKEN",
+    ];
     expect((await run(place, install, { RECALL_TOKEN: TOKEN })).code).toBe(0);
     expect(texts()).not.toEqual(before);
 

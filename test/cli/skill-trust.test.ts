@@ -89,7 +89,7 @@ describe("what is started", () => {
   it("[skill-11d] is shown as it runs: arguments, variables and folder", async () => {
     const place = furnished();
     writeSkill(place.dir, "notes", [filesServer(), memoryServer()]);
-    const args = ["install", "notes", "--with-mcp", "--set", "ROOT=./data", "--dry-run"];
+    const args = ["install", "notes", "--with-mcp", "--set", "ROOT=./data", "--set", "RECALL_TOKEN", "--dry-run"];
     const { stderr } = await run(place, args, { RECALL_TOKEN: "canary-4471" });
     expect(stderr).toContain(`index.js ${place.dir}/data\n`);
     expect(stderr).toContain(`with the variable MEMORY_FILE_PATH=${place.dir}/memory.jsonl\n`);

@@ -1,55 +1,113 @@
 /**
  * Which variables of the user's environment a server of a skill may have. The author of a skill chooses the names of its
- * parameters, so a name alone must not be enough to be given whatever the user has under it.
+ * parameters, so a name alone must not be enough to be given whatever the user has under it: only what is known to be
+ * harmless, by its name and by its value, goes without the user naming it. A list of what is a secret would never be whole.
  */
-import type { RequiredServer, ServerParameter } from "../../model/skill.ts";
 import { looksLikeCredential } from "../../secrets/looks-like-secret.ts";
 import { maskTokens } from "../../secrets/token-shapes.ts";
-import { isNeededByTable } from "../../skills/servers/well-known.ts";
 
 /** The shell's own; a parameter of such a name does not mean them. */
 const SHELL_VARIABLES = new Set(["PATH", "PWD", "OLDPWD", "SHELL", "USER", "LOGNAME", "LANG", "TERM", "TMPDIR", "_"]);
-
-/** First words of variables that many people have set for other programs. */
-const OF_OTHERS = new Set(
-  (
-    "anthropic arm aws azure bitbucket ci circle claude cloudflare cloudsdk cohere consul datadog digitalocean docker " +
-    "firebase fly gcloud gcp gemini gh github gitlab google gpg groq heroku hf hugging huggingface kube kubeconfig " +
-    "mistral netlify node npm openai openrouter pgpassword pypi sentry sendgrid slack snyk sonar ssh stripe sudo " +
-    "supabase telegram terraform tf toolcrib twilio twine vault vercel"
-  ).split(" "),
-);
-
-interface Wanted {
-  readonly parameter: ServerParameter;
-  readonly server: RequiredServer;
-  /** Name of the skill. */
-  readonly skill: string;
-}
 
 /** Undefined if there is none, an empty one, or one of the shell's own. */
 export function environmentValue(env: NodeJS.ProcessEnv, name: string): string | undefined {
   return SHELL_VARIABLES.has(name) || env[name] === "" ? undefined : env[name];
 }
 
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+/** First words of variables that people have set for other programs, and that say something of an account or a socket. */
+const OF_OTHERS = words(
+  "anthropic arm aws azure bitbucket ci circle claude cloudflare cloudsdk cohere consul datadog dbus digitalocean " +
+    "docker firebase fly gcloud gcp gemini gh git github gitlab gnome gnupg google gpg groq heroku hf hugging huggingface " +
+    "kube kubeconfig kubernetes mistral mysql netlify node npm openai openrouter pg pgpassword podman postgres pypi " +
+    "redis sentry sendgrid slack snyk sonar ssh stripe sudo supabase telegram terraform tf toolcrib twilio twine vault " +
+    "vercel wayland xauthority xdg",
+);
+
+/** What a name has in it where it leads to a credential, or is one. */
+const OF_SECRETS =
+  /agent|auth|cert|cookie|cred|hook|jwt|key|kube|login|passw|private|secret|session|sign|sock|ssh|token|wallet/i;
+/** The same of a file or folder; people's own are called after agents and sessions, too. */
+const SECRET_FILE =
+  /cred|kubeconfig|netrc|npmrc|passw|pgpass|private|secret|sock(?:et)?$|token|wallet|^id_|\.(?:jks|kdbx|key|p12|pem|pfx)$/i;
+
+/** What the last word of a harmless name says its value to be. */
+const KINDS: readonly { readonly names: ReadonlySet<string>; readonly fits: (value: string) => boolean }[] = [
+  { names: words("cwd dir directory file folder path repo repository root workspace"), fits: isHarmlessPath },
+  { names: words("endpoint host hostname uri url"), fits: isHarmlessAddress },
+  {
+    names: words(
+      "count days depth height hours interval limit max min minutes port retries seconds size timeout ttl width",
+    ),
+    fits: (value) => /^\d{1,9}(?:\.\d{1,3})?(?:ms|s|m|h|d|k|kb|mb|gb)?$/i.test(value),
+  },
+  {
+    names: words("color colour debug enable enabled quiet readonly verbose"),
+    fits: (value) => /^(?:true|false|yes|no|on|off|0|1)$/i.test(value),
+  },
+  {
+    names: words(
+      "branch city country currency environment format lang language level locale mode model name project region stage " +
+        "theme timezone tz units version zone",
+    ),
+    fits: (value) => /^[A-Za-z0-9][A-Za-z0-9_.:/+-]{0,39}$/.test(value) && !value.includes("://") && !isRandom(value),
+  },
+];
+
+const MAX_LENGTH = 512;
+
 /**
- * Whether the variable of a parameter's name may be taken without anybody naming it. Only a required parameter's is. A
- * secret of a widespread service goes to a server of that service only: by the table of well-known servers, or because the
- * service is named in the name of the server, its package or the skill.
+ * Whether the value is known to be harmless, so that a server may have it though nobody named it. Neither is enough
+ * alone: `DATABASE_URL` may hold a password, and `STRIPE_SK` may hold anything.
  */
-export function mayTakeUnasked({ parameter, server, skill }: Wanted, value: string): boolean {
-  const { name, required, sensitive } = parameter;
-  if (!required) return false;
-  if (isNeededByTable(server, name) || !(sensitive || isCredential(name, value))) return true;
-  const [first = ""] = wordsOf(name);
-  return !OF_OTHERS.has(first) || [server.name, server.package ?? "", skill].flatMap(wordsOf).includes(first);
+export function isHarmless(name: string, value: string): boolean {
+  const parts = wordsOf(name);
+  const kind = KINDS.find(({ names }) => names.has(parts.at(-1) ?? ""));
+  if (kind === undefined || OF_OTHERS.has(parts[0] ?? "") || OF_SECRETS.test(name)) return false;
+  return value.length <= MAX_LENGTH && !isCredential(name, value) && kind.fits(value);
 }
 
-/** By its name, or by the shape of its value: a token with a maker's prefix, an address with a password. */
+/** By its name, or by the shape of its value: a token with a maker's prefix, an address that is itself the secret. */
 export function isCredential(name: string, value: string): boolean {
-  return looksLikeCredential(name) || maskTokens(value) !== value;
+  return looksLikeCredential(name) || maskTokens(value) !== value || isSecretAddress(value);
 }
 
+/** Whoever knows the address of a webhook may use it. So with a long random part, or a token among its parameters. */
+function isSecretAddress(value: string): boolean {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^(?:https?|wss?):$/.test(url.protocol)) return false;
+  const parts = [...url.hostname.split("."), ...url.pathname.split("/")];
+  const given = [...url.searchParams].some(([key, each]) => looksLikeCredential(key) || isRandom(each));
+  return parts.some((part) => /hook/i.test(part) || isRandom(part)) || given;
+}
+
+/** A path of the user's own work: nothing hidden, where programs keep what they know, and no running system. */
+function isHarmlessPath(value: string): boolean {
+  if (!/^(?:~|\.{1,2})?(?:[/\\]|$)|^[A-Za-z]:[/\\]/.test(value) || /[\n\r\0]/.test(value)) return false;
+  if (/^\/(?:run|var\/run|proc|sys|dev|etc)(?:\/|$)/.test(value)) return false;
+  return value
+    .split(/[/\\]/)
+    .every((part) => /^\.{0,2}$|^[^.]/.test(part) && !SECRET_FILE.test(part) && !(part.length >= 32 && isRandom(part)));
+}
+
+/** A machine, or an address of one that says nothing more. */
+function isHarmlessAddress(value: string): boolean {
+  if (/^(?:[A-Za-z0-9-]{1,63}\.){0,8}[A-Za-z0-9-]{1,63}(?::\d{1,5})?$/.test(value)) {
+    return value.split(".").every((part) => !isRandom(part));
+  }
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^(?:https?|wss?):$/.test(url.protocol)) return false;
+  if (url.username + url.password + url.search + url.hash !== "" || isSecretAddress(value)) return false;
+  return url.pathname.split("/").every((part) => /^(?:api|v\d{1,2}|mcp|sse|rest|graphql|)$/i.test(part));
+}
+
+/** Letters and digits mixed as no word is: `B0A1x9Qz…`, a UUID, a long number. */
+function isRandom(text: string): boolean {
+  return /\d{9}/.test(text) || (text.length >= 16 && /\d/.test(text) && /[A-Za-z]/.test(text)) || text.length >= 40;
+}
+
+/** `githubApiUrl` and `GITHUB_API_URL` alike. */
 function wordsOf(name: string): string[] {
-  return name.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  return (name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").match(/[A-Za-z0-9]+/g) ?? []).map((word) => word.toLowerCase());
 }

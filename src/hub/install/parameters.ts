@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerParameter } from "../../model/skill.ts";
 import { defaultOf, type ServerVariables } from "../../skills/servers/resolve.ts";
-import { environmentValue, isCredential, mayTakeUnasked } from "./environment.ts";
+import { environmentValue, isCredential, isHarmless } from "./environment.ts";
 import { type Given, GivenValues } from "./given-values.ts";
 import { hasPlaceFor, type PlannedServer } from "./required-servers.ts";
 
@@ -104,9 +104,9 @@ async function otherwise(
   const variable = environmentValue(env, name);
   const fallback = defaultOf(declared, variables(planned));
   const byDefault = fallback === undefined ? undefined : { value: fallback, taken: false };
-  const wanted = { parameter: declared, server: planned.server, skill: planned.skill.name };
   if (ask === undefined) {
-    return variable !== undefined && mayTakeUnasked(wanted, variable) ? { value: variable, taken: true } : byDefault;
+    const isTaken = variable !== undefined && required && !declared.sensitive && isHarmless(name, variable);
+    return isTaken ? { value: variable, taken: true } : byDefault;
   }
   const offered = variable !== undefined && required ? { value: variable, taken: true } : byDefault;
   const typed = await ask({

@@ -16,15 +16,27 @@ export interface SkillServersOptions {
   readonly warn: (message: string) => void;
 }
 
+/** What a person types to have the server with these variables. */
+function installLine({ manifest, facts }: OfferedSkill, names: readonly string[]): string {
+  const source = manifest?.source ?? facts.name;
+  return ["toolcrib skill install", source, "--with-mcp", ...names.map((name) => `--set ${name}`)].join(" ");
+}
+
 /** A server that cannot be brought up as it stands is warned about; the others are. */
 export async function withSkillServers(
   config: LoadedConfig,
   skills: readonly OfferedSkill[],
   { env, warn }: SkillServersOptions,
 ): Promise<LoadedConfig> {
-  const [{ defaultOf, entryOf, sameServer, satisfiedBy }, { entryFindings }, { containerChoice }] = await Promise.all([
+  const [
+    { defaultOf, entryOf, sameServer, satisfiedBy },
+    { entryFindings },
+    { environmentValue, isHarmless },
+    { containerChoice },
+  ] = await Promise.all([
     import("../../skills/servers/resolve.ts"),
     import("../install/entry-findings.ts"),
+    import("../install/environment.ts"),
     import("./container-choice.ts"),
   ]);
   const imported = skills.filter(({ manifest }) => manifest !== undefined);
@@ -46,18 +58,30 @@ export async function withSkillServers(
     };
     const values: Record<string, string> = {};
     const lacking: string[] = [];
+    const withheld: string[] = [];
     for (const parameter of server.parameters) {
       const { name, sensitive, required } = parameter;
       // A skill must not get a secret by asking for a variable of that name: those are set up with `skill install`.
-      const given = sensitive ? undefined : env[name] || undefined;
-      const value = given ?? defaultOf(parameter, variables);
+      const variable = environmentValue(env, name);
+      const isGiven = variable !== undefined && !sensitive && isHarmless(name, variable);
+      const value = isGiven ? variable : defaultOf(parameter, variables);
       if (value !== undefined) values[name] = value;
       else if (required) lacking.push(name);
+      if (variable !== undefined && !isGiven) withheld.push(name);
     }
+    const install = installLine(skill, withheld);
     if (lacking.length > 0) {
-      throw new ToolcribError("invalid_config", `it needs ${lacking.join(", ")}`, {
-        hint: "toolcrib skill install --with-mcp sets the server up.",
+      const kept = lacking.filter((name) => withheld.includes(name)).join(", ");
+      const why = kept === "" ? "" : `. ${kept} of your environment was not handed over, because you did not name it`;
+      throw new ToolcribError("invalid_config", `it needs ${lacking.join(", ")}${why}`, {
+        hint: `${install} sets the server up.`,
       });
+    }
+    if (withheld.length > 0) {
+      warn(
+        `The server ${server.name} of the skill ${skill.facts.name} runs without ${withheld.join(", ")} of your ` +
+          `environment, because you did not name it. ${install} hands it over.`,
+      );
     }
     const id = ServerIdSchema.parse(server.name);
     const resolved = entryOf(server, values, variables);

@@ -2,8 +2,7 @@
  * Servers that skills name without saying how they are started. The names of packages, variables and options are those of
  * the servers themselves.
  */
-import { canonicalJson } from "../../model/canonical-json.ts";
-import type { RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
+import type { ServerParameter, ServerTemplate } from "../../model/skill.ts";
 import { launchOf, type PackageReference, parsePackage, samePackage } from "./package-reference.ts";
 
 export interface WellKnownServer {
@@ -188,17 +187,6 @@ export function wellKnownByPackage(reference: PackageReference): WellKnownServer
     if (own !== undefined && samePackage(own, reference)) return serverOf(name, row, reference);
   }
   return undefined;
-}
-
-/** Whether the table itself says that the server needs it: it is started as the table says, and nothing is added. */
-export function isNeededByTable({ name, package: text, template }: RequiredServer, parameter: string): boolean {
-  const reference = text === undefined ? undefined : parsePackage(text);
-  const known = reference === undefined ? wellKnownByName(name) : wellKnownByPackage(reference);
-  if (known === undefined || template === undefined) return false;
-  return (
-    canonicalJson(known.template) === canonicalJson(template) &&
-    known.parameters.some((each) => each.name === parameter && each.required)
-  );
 }
 
 export const WELL_KNOWN_NAMES: readonly string[] = Object.keys(ROWS);

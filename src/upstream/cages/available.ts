@@ -5,10 +5,11 @@ import { asToolcribError } from "../../model/errors.ts";
 import type { CageKind } from "../../model/sandbox.ts";
 import { explainEnd } from "./bubblewrap-failures.ts";
 import type { CageDeps } from "./cage.ts";
+import { becomeUser, cageUser } from "./cage-user.ts";
 import { containerEngine } from "./container/engine.ts";
 import { findBubblewrap } from "./find-bubblewrap.ts";
 import { readCage } from "./read-cage.ts";
-import { namespaceOptions, systemMounts } from "./system-mounts.ts";
+import { type CageOwner, namespaceOptions, systemMounts } from "./system-mounts.ts";
 
 export interface AvailableCage {
   readonly kind: CageKind;
@@ -47,10 +48,22 @@ async function tried(kind: CageKind, attempt: () => Promise<string>): Promise<Av
 /** Makes a cage for a moment: to have the program is not yet to be allowed to use it. */
 async function tryBubblewrap(env: NodeJS.ProcessEnv): Promise<string> {
   const { program } = await findBubblewrap(env);
+  const user = process.getuid?.() === 0 ? await cageUser([]) : undefined;
+  const isRoots = user?.mountsAs === "root";
+  const owner: CageOwner = isRoots ? { kind: "root", ...user } : { kind: "namespace" };
+  const become = user === undefined ? [] : becomeUser(user);
+  const words = [
+    ...(isRoots ? [] : become),
+    program,
+    ...namespaceOptions("none", owner),
+    ...systemMounts("none", undefined, owner),
+    ...["--", ...(isRoots ? become : []), "/bin/true"],
+  ];
   const options = { env: { PATH: "/usr/bin:/bin" }, timeout: TRY_MS, cwd: "/" };
   try {
     const { stdout } = await run(program, ["--version"], options);
-    await run(program, [...namespaceOptions("none"), ...systemMounts("none", undefined), "--", "/bin/true"], options);
+    const [launcher = program, ...args] = words;
+    await run(launcher, args, options);
     return stdout.trim();
   } catch (error) {
     const end = { exitCode: 1, signal: null, stderr: stderrOf(error), heard: false };

@@ -1,6 +1,8 @@
 /** What bubblewrap and its launchers say when they fail, in words a person can act on. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { CageSettings, RunEnd } from "./cage.ts";
+import type { CageUser } from "./cage-user.ts";
+import type { NamedPath } from "./named-mounts.ts";
 
 export const OTHER_CAGE = 'Or use the sandbox "container", or "none" for a program that you trust.';
 
@@ -15,9 +17,10 @@ export function explainEnd(end: RunEnd, settings: CageSettings, wasOutOfMemory: 
   }
   const isRunning = end.exitCode === null && end.signal === null;
   if (end.heard || end.exitCode === 0 || isRunning) return undefined;
-  const line = /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
-    end.stderr,
-  )?.[0];
+  const line =
+    /^(?:bwrap|toolcrib-cage|systemd-run|prlimit|setpriv|Failed to (?:create|start|connect)[^:]*): ?.*$/m.exec(
+      end.stderr,
+    )?.[0];
   if (line !== undefined) return cageFailure(line, end);
   return new ToolcribError("server_unavailable", programEnd(end), {
     hint:
@@ -27,8 +30,40 @@ export function explainEnd(end: RunEnd, settings: CageSettings, wasOutOfMemory: 
   });
 }
 
+/** What a program lacks because it runs as another user than the hub, which is root. */
+export function explainUser(
+  end: RunEnd,
+  { uid, gid }: Pick<CageUser, "uid" | "gid">,
+  named: readonly NamedPath[],
+): ToolcribError | undefined {
+  if (end.heard) return undefined;
+  const who = `the hub runs as root, and the program in its sandbox as the user ${uid}`;
+  const [, number] = /^toolcrib-cage: cannot use (\d+)$/m.exec(end.stderr) ?? [];
+  const lacking = number === undefined ? undefined : named[Number(number)];
+  if (lacking !== undefined) {
+    const { key, path, writable } = lacking;
+    const verb = writable ? "write" : "read";
+    const fix = writable ? `chown -R ${uid}:${gid} ${path}` : `chmod -R o+rX ${path}`;
+    return invalid(
+      `${key} names ${path}, which the program may not ${verb}: ${who}. Run ${fix}`,
+      `Or give it to the user that is to ${verb} it: the program runs as the owner of its first \`write\` path.`,
+      end,
+    );
+  }
+  const denied =
+    /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp )\/.*Permission denied$/m;
+  if (!denied.test(end.stderr)) return undefined;
+  return invalid(
+    `its program may not be started: ${who}`,
+    "Run chmod -R o+rX on the folder that it is installed in.",
+    end,
+  );
+}
+
 function cageFailure(line: string, end: RunEnd): ToolcribError {
-  const execFailed = /^bwrap: execvp (.+): No such file or directory$/.exec(line);
+  const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(
+    line,
+  );
   if (execFailed !== null) {
     return invalid(
       `the program ${execFailed[1]} cannot be started in its sandbox: it or the program that its first line names is not in there`,
@@ -56,7 +91,11 @@ function programEnd(end: RunEnd): string {
 }
 
 function invalid(message: string, hint: string, end: RunEnd): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false, ...exit(end) } });
+  // Said again, because a request that waits for the answer fails with another code.
+  return new ToolcribError("invalid_config", message, {
+    hint,
+    details: { sent: false, permanent: true, ...exit(end) },
+  });
 }
 
 function exit({ exitCode, signal }: RunEnd): { exitCode: number | null; signalCode: NodeJS.Signals | null } {

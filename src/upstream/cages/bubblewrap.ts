@@ -2,18 +2,19 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { startFailure } from "../stdio/start-failures.ts";
-import { explainEnd } from "./bubblewrap-failures.ts";
+import { explainEnd, explainUser } from "./bubblewrap-failures.ts";
 import type { Cage, CageDeps, CagedLaunch, CagedProgram, CageSettings } from "./cage.ts";
 import { cageEnvironment } from "./cage-environment.ts";
+import { becomeUser, type CageUser, cageUser, handOver, openSkills } from "./cage-user.ts";
 import { findBubblewrap } from "./find-bubblewrap.ts";
 import { isWithin, realPath } from "./find-program.ts";
 import { type LimitMeans, limitMeans, planLimits } from "./limits.ts";
 import { inheritedDescriptors } from "./inherited-descriptors.ts";
-import { checkedMounts, namedPaths } from "./named-mounts.ts";
+import { checkedMounts, type NamedPath, namedPaths } from "./named-mounts.ts";
 import { refuseNul } from "./no-nul.ts";
 import { programMounts } from "./program-mounts.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
-import { CAGE_HOME, madeFiles, namespaceOptions, systemMounts } from "./system-mounts.ts";
+import { CAGE_HOME, type CageOwner, madeFiles, namespaceOptions, systemMounts, wayTo } from "./system-mounts.ts";
 
 /** /tmp, the home and shared memory are kept in memory; each may grow to this, or to `memory`. */
 const SCRATCH_BYTES = 1024 ** 3;
@@ -48,40 +49,60 @@ async function prepare(
   const found = programMounts(command, { path: env["PATH"], cwd, writable: settings.write.map(realPath) });
   if (found === undefined) throw startFailure(Object.assign(new Error("not found"), { code: "ENOENT" }), command);
 
-  // What lies in a named path is there already, and stays as that was named.
+  // What lies in a named path, or in a folder of the program's, is there already, and stays as that was named.
   const implied = found.mounts.filter(
-    (path) => !isWithin(path, "/usr") && !named.some((each) => isWithin(path, each.path)),
+    (path) =>
+      !isWithin(path, "/usr") &&
+      !named.some((each) => isWithin(path, each.path)) &&
+      !found.mounts.some((each) => each !== path && isWithin(path, each)),
   );
   named.push(...implied.map((path) => ({ path, key: "`command`", writable: false })));
   const mounts = checkedMounts(
     named.filter(({ key, path }) => key !== "`cwd`" || !isWithin(path, "/usr")),
     deps.home,
   );
-  const filter = systemCallFilter();
-  const files = madeFiles(settings.network);
+  const limitsOfHost = means(deps.env);
+  const user = limitsOfHost.isRoot ? await cageUser(mounts) : undefined;
+  if (user !== undefined) {
+    openSkills(mounts, deps.home);
+    tellHandOver(handOver(mounts, user), user, deps.warn);
+  }
+  const owner: CageOwner = user?.mountsAs === "root" ? { kind: "root", ...user } : { kind: "namespace" };
+  const files = madeFiles(settings.network, owner);
   const seen = mounts.map(({ path }) => path);
-  const pipes = [...files.map(({ text }) => Buffer.from(text)), ...(filter === undefined ? [] : [filter])];
+  const pipes = [...files.map(({ text }) => Buffer.from(text)), systemCallFilter()];
   const options = [
-    ...namespaceOptions(settings.network),
-    ...systemMounts(settings.network, sizes ? Math.min(settings.memory ?? SCRATCH_BYTES, SCRATCH_BYTES) : undefined),
-    ...files.flatMap(({ path }, index) => ["--ro-bind-data", String(OPTIONS_FD + 1 + index), path]),
-    ...mounts.flatMap(({ path, source, writable }) => [writable ? "--bind" : "--ro-bind", source, path]),
+    ...namespaceOptions(settings.network, owner),
+    ...systemMounts(
+      settings.network,
+      sizes ? Math.min(settings.memory ?? SCRATCH_BYTES, SCRATCH_BYTES) : undefined,
+      owner,
+    ),
+    ...files.flatMap(({ path }, at) => ["--perms", "0444", "--ro-bind-data", String(OPTIONS_FD + 1 + at), path]),
+    ...mounts.flatMap(({ path, source, writable }) => [
+      ...wayTo(path, owner),
+      ...[writable ? "--bind" : "--ro-bind", source, path],
+    ]),
     ...hiddenHome(deps.home),
     // Last, because what is mounted needs places to be mounted at.
     ...["--remount-ro", "/"],
     ...["--chdir", cwd ?? CAGE_HOME],
     ...Object.entries(cageEnvironment(env, deps.env, seen)).flatMap(([name, value]) => ["--setenv", name, value]),
-    ...(filter === undefined ? [] : ["--seccomp", String(OPTIONS_FD + pipes.length)]),
+    ...["--seccomp", String(OPTIONS_FD + pipes.length)],
   ];
-  const limits = planLimits(settings, means(deps.env));
+  const checked = user === undefined ? [] : named.filter(({ key }) => key !== "`command`");
+  const limits = planLimits(settings, limitsOfHost);
   // Through a pipe, because the environment holds secrets and a command line is for all to read.
   const words = [
     ...limits.before,
+    ...(user?.mountsAs === "user" ? becomeUser(user) : []),
     bubblewrap,
     "--args",
     String(OPTIONS_FD),
     "--",
+    ...(user?.mountsAs === "root" ? becomeUser(user) : []),
     ...limits.inside,
+    ...(user === undefined ? [] : checkFirst(checked)),
     found.path,
     ...args,
   ];
@@ -93,10 +114,40 @@ async function prepare(
     cwd: "/",
     fds: [Buffer.from(options.map((option) => `${option}\0`).join("")), ...pipes],
     withheld: inheritedDescriptors(),
-    explain: (end) => explainEnd(end, settings, limits.group?.wasOutOfMemory() ?? false),
+    explain: (end) =>
+      (user === undefined ? undefined : explainUser(end, user, checked)) ??
+      explainEnd(end, settings, limits.group?.wasOutOfMemory() ?? false),
     stop: endInside,
     cleanUp: async () => limits.group?.remove(),
   };
+}
+
+function tellHandOver(folders: readonly string[], { uid, gid }: CageUser, warn: (message: string) => void): void {
+  for (const folder of folders) {
+    warn(`${folder} was an empty folder of root's and belongs to ${uid}:${gid} now, as whom the program runs.`);
+  }
+}
+
+/**
+ * Asks the kernel, as the user and inside, whether the named paths can be used: modes alone do not tell, as there are
+ * access lists. By its number, so that no text of the program's can have a person change another path.
+ */
+const CHECK = `n=0
+while [ "$1" != -- ]; do
+  test -r "$2" -a \\( ! -d "$2" -o -x "$2" \\) -a \\( "$1" = r -o -w "$2" \\) || { echo "toolcrib-cage: cannot use $n" >&2; exit 125; }
+  n=$((n+1)); shift 2
+done
+shift; exec "$@"`;
+
+function checkFirst(paths: readonly NamedPath[]): string[] {
+  return [
+    "/bin/sh",
+    "-c",
+    CHECK,
+    "toolcrib-cage",
+    ...paths.flatMap(({ path, writable }) => [writable ? "w" : "r", path]),
+    "--",
+  ];
 }
 
 /** A home that lies in the system would be seen with it. */

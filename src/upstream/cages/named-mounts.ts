@@ -50,6 +50,7 @@ export function checkedMounts(named: readonly NamedPath[], home: string): CageMo
   for (const each of named) {
     const { path } = each;
     checkNamedPath(each, home);
+    checkNoSettings(each);
     checkNoLink(each, writable);
     if (each.writable || chosen.get(path)?.writable !== true) {
       chosen.set(path, { path, source: realPath(path), writable: each.writable });
@@ -65,6 +66,14 @@ function checkNoLink({ path, key }: NamedPath, writable: readonly string[]): voi
   throw refused(
     `${key} names ${path}: on the way there ${link} is a link, and lies where the program may write.`,
     "Name what it points to, or put a real folder there.",
+  );
+}
+
+function checkNoSettings({ path, key, writable }: NamedPath): void {
+  if (!writable || !isWithin(realPath(path), "/sys")) return;
+  throw refused(
+    `${key} names ${path}: the settings of the kernel cannot be let in for writing.`,
+    "Name it in `sandbox.read` if the program only reads it.",
   );
 }
 

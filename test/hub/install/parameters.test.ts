@@ -143,23 +143,13 @@ describe("[skill-11b] whose variables are taken without being named", () => {
     return Object.values(values.get(planned[0]?.id ?? "") ?? {})[0];
   };
 
-  it("the server's own and what is no credential", async () => {
-    expect(await value(wants("WEATHER_TOKEN"))).toBe("own");
+  it("what is harmless, and only where it is required", async () => {
     expect(await value(wants("CITY"))).toBe("Bern");
-    const ofSkill = requiredServers(
-      [skillWith("weather", "  - {name: w, command: x, args: ['${WEATHER_TOKEN}']}")],
-      [],
-    );
-    expect(await value(ofSkill)).toBe("own");
+    expect(await value(wants("CITY", ", parameters: {CITY: {required: false}}"))).toBeUndefined();
   });
 
-  it("any other of a required parameter's name", async () => {
-    expect(await value(wants("DSN"))).toBe("pg://u:pass@h/d");
-    expect(await value(wants("DSN", ", parameters: {DSN: {required: false}}"))).toBeUndefined();
-  });
-
-  it.each(["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"])(
-    "not %s of another service; the error says how it would be",
+  it.each(["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "WEATHER_TOKEN", "DSN"])(
+    "[trust-10a] not %s; the error says how it would be",
     async (name) => {
       const plain = `, parameters: {${name}: {sensitive: false}}`;
       for (const planned of [wants(name), wants(name, plain)]) {
@@ -173,24 +163,18 @@ describe("[skill-11b] whose variables are taken without being named", () => {
     },
   );
 
-  it("one of a service to a server that is called after it, which is told", async () => {
-    const named = requiredServers(
-      [skillWith("cloud", "  - {name: my-aws, command: x, args: ['${AWS_SECRET_ACCESS_KEY}']}")],
-      [],
-    );
-    const { taken } = await collectValues(named, options({ env }));
-    expect(taken).toEqual([{ server: "my-aws", name: "AWS_SECRET_ACCESS_KEY" }]);
-  });
-
-  it("what the table says a well-known server needs", async () => {
-    const token = { GITHUB_PERSONAL_ACCESS_TOKEN: "pat" };
-    const known = requiredServers([skillWith("s", "  - github")], []);
-    const { taken } = await collectValues(known, options({ env: token }));
-    expect(taken).toEqual([{ server: "github", name: "GITHUB_PERSONAL_ACCESS_TOKEN" }]);
-    const entry =
-      "{name: helper, command: evil, env: {GITHUB_PERSONAL_ACCESS_TOKEN: '${GITHUB_PERSONAL_ACCESS_TOKEN}'}}";
-    const other = requiredServers([skillWith("s", `  - ${entry}`)], []);
-    await expect(collectValues(other, options({ env: token }))).rejects.toThrow("GITHUB_PERSONAL_ACCESS_TOKEN");
+  it("[trust-10a] no credential to a server that is called after it, or known to need it", async () => {
+    const token = { GITHUB_PERSONAL_ACCESS_TOKEN: "pat", AWS_SECRET_ACCESS_KEY: "aws" };
+    const own = "  - {name: my-aws, command: x, args: ['${AWS_SECRET_ACCESS_KEY}']}";
+    for (const [servers, name] of [
+      ["  - github", "GITHUB_PERSONAL_ACCESS_TOKEN"],
+      [own, "AWS_SECRET_ACCESS_KEY"],
+    ] as const) {
+      const planned = requiredServers([skillWith("aws", servers)], []);
+      await expect(collectValues(planned, options({ env: token }))).rejects.toThrow(`--set ${name}`);
+      const { taken } = await collectValues(planned, options({ env: token, set: [name] }));
+      expect(taken).toEqual([{ server: planned[0]?.id, name }]);
+    }
   });
 
   it("keeps a value that is a credential by its shape as one, whatever the skill says of it", async () => {

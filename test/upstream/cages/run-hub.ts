@@ -1,0 +1,14 @@
+/** A hub as a process, for another user to be: `run-hub.ts <home> <config> [<tool> <arguments>]…`. Prints and waits. */
+import { createHub } from "../../../src/hub/create.ts";
+
+const [home = "", config = "{}", ...calls] = process.argv.slice(2);
+const hub = await createHub(JSON.parse(config), { home, store: false });
+const answers: unknown[] = [];
+for (let at = 0; at < calls.length; at += 2) {
+  const request = { name: calls[at] ?? "", arguments: JSON.parse(calls[at + 1] ?? "{}") };
+  const outcome = await hub.call(hub.session, request);
+  answers.push(outcome.ok ? outcome.result : outcome.error);
+}
+const servers = hub.servers().map(({ id, state, lastError }) => ({ id, state, lastError }));
+process.stdout.write(`${JSON.stringify({ servers, answers })}\n`);
+process.stdin.resume().on("end", () => void hub.close().then(() => process.exit()));
