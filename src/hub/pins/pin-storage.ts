@@ -13,6 +13,8 @@ export interface ReadPins {
 export interface PinStorage {
   /** The lock file that they stand in, or would stand in. */
   readonly file: string;
+  /** Says what else it is made of, where that is more than the file; the same text for the same. */
+  readonly part?: string;
   /** What it means that something could not be written. */
   readonly unwritten: string;
   /** Whether there may be something else than what was last read or written here. */
