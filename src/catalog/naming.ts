@@ -55,9 +55,7 @@ export class Naming {
     const rankOf = ({ server }: NamePattern): number => (added.has(server) ? 1 : 0);
     const ranked = servers
       .map(patternOf)
-      .toSorted(
-        (a, b) => rankOf(a) - rankOf(b) || b.specificity - a.specificity || (a.server < b.server ? -1 : 1),
-      );
+      .toSorted((a, b) => rankOf(a) - rankOf(b) || b.specificity - a.specificity || (a.server < b.server ? -1 : 1));
     const before: NamePattern[] = [];
     for (const pattern of ranked) {
       // A host with bare names could have any: what it really has is among the taken names.

@@ -1,6 +1,12 @@
 /** The config of a command; apart from the hub, so that commands which only edit it start quickly. */
 import { type Diagnostic, renderDiagnostic } from "../config/diagnostics.ts";
-import { type LoadedConfig, loadConfig, type LoadOptions, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
+import {
+  type LoadedConfig,
+  loadConfig,
+  type LoadOptions,
+  type TrustQuestion,
+  UNTRUSTED,
+} from "../config/load-config.ts";
 import { describeProject } from "../config/project-config.ts";
 import type { Invocation } from "./command.ts";
 import { readLine } from "./read-line.ts";

@@ -206,7 +206,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       force("replace entries of the same id"),
       { flags: "--rename", summary: "give a new id to an entry whose id is taken" },
-      { flags: "--scope <scope>", summary: "of a client: its user's files, or those of this project; user if absent" },
+      {
+        flags: "--scope <scope>",
+        summary: "project: also the client's files in this folder; user, without them, if absent",
+      },
       dryRun,
     ],
     load: () => import("./commands/import.ts"),

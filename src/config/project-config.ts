@@ -5,38 +5,15 @@
 import { resolve } from "node:path";
 import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { Config } from "../model/config.ts";
-import type { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import type { ToolRules } from "../model/tool-rules.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
 import { MASK } from "../secrets/mask.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import { withCage } from "./effective-cage.ts";
 import { mergeLayers, withoutSay } from "./imports.ts";
-import type { LoadedConfig } from "./load-config.ts";
-import { GUARD_ORDER, type TrustSubject } from "./trust.ts";
-
-/** A project config as it was read, with everything that belongs to it. */
-export interface ProjectReading extends TrustSubject {
-  readonly file: string;
-  /** Every file of it, by path; null for one that is not there. */
-  readonly texts: ReadonlyMap<string, string | null>;
-  readonly value: unknown;
-  /** By itself; undefined if it cannot be used, and `failure` says why. */
-  readonly loaded: LoadedConfig | undefined;
-  readonly failure: ToolcribError | undefined;
-}
-
-/** What a hub knows of the project config that was added to its own. */
-export interface ProjectLayer {
-  readonly file: string;
-  /** One more level of rules, which can only narrow. */
-  readonly rules: ToolRules;
-  /** Roles that only the project has. */
-  readonly roles: readonly string[];
-  readonly reading: ProjectReading;
-}
+import type { LoadedConfig, ProjectReading } from "./read-config.ts";
+import { GUARD_ORDER } from "./trust.ts";
 
 type Keys = Readonly<Record<string, true | readonly string[]>>;
 

@@ -156,8 +156,8 @@ function narrowsLists(before: JsonObject, after: JsonObject): boolean {
   const [deny, ask] = [compareLists(before["deny"], after["deny"]), compareLists(before["ask"], after["ask"])];
   if (deny === undefined || ask === undefined || deny.lost || ask.lost || deny.freed || ask.freed) return false;
   if (after["allow"] === undefined) return before["allow"] === undefined;
-  // What `ask` names need not be in `allow`: there a new entry lets something in.
-  if (ask.gained) return false;
+  // What `ask` names need not be in `allow`: there a new entry, or one exception less, lets something in.
+  if (ask.gained || ask.bound) return false;
   if (before["allow"] === undefined) return isTextList(after["allow"]);
   const allow = compareLists(before["allow"], after["allow"]);
   return allow !== undefined && !allow.gained && !allow.bound;

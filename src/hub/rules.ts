@@ -33,7 +33,12 @@ export function policyOf({ config, file, servers, project }: LoadedConfig): Poli
     ([name, role]) =>
       [
         name,
-        { where: `${whereOfRole(name)} (role ${name})`, servers: withOwn(name, role), skills: role.skills, rules: role.tools },
+        {
+          where: `${whereOfRole(name)} (role ${name})`,
+          servers: withOwn(name, role),
+          skills: role.skills,
+          rules: role.tools,
+        },
       ] as const,
   );
   return new Policy({

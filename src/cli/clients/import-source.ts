@@ -52,7 +52,7 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
   const wanted = scopeOf(invocation);
   const inFolder = client.files(place).filter(isOfProject);
   // A folder that was cloned must not get its servers into the user's config by the way.
-  const isWanted = (file: ClientFile): boolean => isOfProject(file) === (wanted === "project");
+  const isWanted = (file: ClientFile): boolean => wanted === "project" || !isOfProject(file);
   const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
   const { layers, warnings, broken, own, files } = await serversOfClient(scoped, place);
   for (const { path } of wanted === "user" ? inFolder.filter((file) => existsSync(file.path)) : []) {

@@ -1,7 +1,14 @@
 /** `toolcrib trust`: which project configs may be used. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { configIn, expandTilde, isConfigName, projectConfig, toolcribHome, userHome } from "../../config/find-config.ts";
+import {
+  configIn,
+  expandTilde,
+  isConfigName,
+  projectConfig,
+  toolcribHome,
+  userHome,
+} from "../../config/find-config.ts";
 import { readProject } from "../../config/load-config.ts";
 import { describeProject } from "../../config/project-config.ts";
 import {
