@@ -4,7 +4,7 @@ import { LazyStore } from "../hub/lazy-store.ts";
 import { systemClock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Store } from "../store/store.ts";
-import { type ConfigInvocation, loadForStore } from "./command-config.ts";
+import { type ConfigInvocation, loadForStore } from "./load-asked.ts";
 
 export interface CommandStoreOptions {
   /** Refuse where no config says which store it is and the home was last used with one outside of it. */

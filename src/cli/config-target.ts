@@ -124,6 +124,8 @@ export async function editOwnServer(
     const elsewhere = await originElsewhere(invocation, id, file);
     if (elsewhere === undefined) throw error;
     const { origin, isStored } = elsewhere;
+    // In a folder with a trusted project config both are in use.
+    if (origin === ownFile(invocation)) return { file: origin, result: await edit(origin) };
     if (isStored) {
       const { editStoredServer } = await import("./edit-stored-server.ts");
       return { file: origin, result: await editStoredServer(invocation, id, updates) };

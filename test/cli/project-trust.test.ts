@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -16,6 +17,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { MAIN } from "../support/main-program.ts";
+import { runProgram } from "../support/run-program.ts";
 import { ClonedFolder, hasScript, isRoot } from "./cloned-folder.ts";
 import { fakeStreams, until } from "./run/fake-terminal.ts";
 
@@ -89,11 +91,28 @@ describe("[trust-01b] in a cloned folder", () => {
       expect(errors).toContain(`toolcrib trust ${folder.config}`);
       expect(output).toContain(`${folder.homeConfig} (changes are picked up)`);
       expect(output).not.toMatch(/evil|thief/);
+      expect(output).toContain(`"--config","${folder.homeConfig}"`);
       expect(folder.ran()).toEqual([]);
     } finally {
       child.kill("SIGKILL");
       await once(child, "close");
     }
+  });
+
+  it("[trust-01i] `connect` gives a client the user's own config by its path, so that no folder matters", async () => {
+    const folder = hostile();
+    for (const made of [true, false]) {
+      if (!made) rmSync(folder.homeConfig);
+      expect((await folder.run(["connect", "cursor"])).code).toBe(0);
+      const written = JSON.parse(readFileSync(join(folder.home, ".cursor/mcp.json"), "utf8")) as {
+        mcpServers: { toolcrib: { command: string; args: string[] } };
+      };
+      const { command, args } = written.mcpServers.toolcrib;
+      expect(args.slice(-3)).toEqual(["mcp", "--config", folder.homeConfig]);
+      const started = await runProgram(command, args, { cwd: folder.dir, env: folder.env });
+      expect(started).toMatchObject({ code: 0, stderr: expect.not.stringContaining("toolcrib trust") });
+    }
+    expect(folder.ran()).toEqual([]);
   });
 
   it("the user's own config and rules are in force", async () => {
@@ -224,6 +243,9 @@ describe("[trust-01c] once it is trusted", () => {
     expect(await folder.tools()).toEqual({ names: ["more__x", "own__who"], stderr: "" });
     expect((await folder.run(["remove", "more"])).code).toBe(0);
     expect(await folder.tools()).toEqual({ names: ["own__who"], stderr: "" });
+    // What the home has is changed there.
+    expect((await folder.run(["disable", "own"])).stdout).toContain(`Disabled own in ${folder.homeConfig}`);
+    expect(await folder.tools()).toEqual({ names: [], stderr: "" });
   });
 
   it("`add` in a folder that is not trusted writes into the home's config and says so", async () => {

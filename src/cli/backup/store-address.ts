@@ -3,7 +3,7 @@ import { toolcribHome } from "../../config/find-config.ts";
 import { addressOf } from "../../hub/open-home.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import type { Invocation } from "../command.ts";
-import { loadForStore } from "../command-config.ts";
+import { loadForStore } from "../load-asked.ts";
 
 export async function storeAddress(invocation: Invocation): Promise<string | undefined> {
   const config = await loadForStore(invocation);

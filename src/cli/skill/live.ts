@@ -12,7 +12,7 @@ import { recordOf, type SkillRecord } from "../../skills/registry/manifest.ts";
 import { skillNamed, type SkillRegistry } from "../../skills/registry/registry.ts";
 import { type SourceState, sourceState } from "../../skills/registry/source-state.ts";
 import type { Invocation, Surroundings } from "../command.ts";
-import { loadForStore } from "../command-config.ts";
+import { loadForStore } from "../load-asked.ts";
 import { plain } from "./describe.ts";
 
 /** The manifest, with `missing` and `dependenciesMet` as of now. */
