@@ -1,11 +1,6 @@
 /** Loads the config of a command, with the question whether a project config that was found is trusted. */
 import { type Diagnostic, renderDiagnostic } from "../config/diagnostics.ts";
-import {
-  type LoadedConfig,
-  loadConfig,
-  type TrustQuestion,
-  UNTRUSTED,
-} from "../config/load-config.ts";
+import { type LoadedConfig, loadConfig, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
 import { describeProject } from "../config/project-config.ts";
 import type { Invocation } from "./command.ts";
 import { readLine } from "./read-line.ts";
@@ -32,10 +27,7 @@ export function showWarnings({ out }: Pick<Invocation, "out">, warnings: readonl
   for (const warning of warnings) out.warn(renderDiagnostic(warning));
 }
 
-export function loadAsked(
-  invocation: ConfigInvocation,
-  { asks = true }: LoadingOptions = {},
-): Promise<LoadedConfig> {
+export function loadAsked(invocation: ConfigInvocation, { asks = true }: LoadingOptions = {}): Promise<LoadedConfig> {
   const { flags, env, cwd } = invocation;
   const question = asks ? trustQuestion(invocation) : undefined;
   return loadConfig({ env, cwd, file: flags.text("config"), onUntrusted: question });

@@ -185,12 +185,11 @@ function stricterGuard(base: LoadedConfig, written: unknown, warn: Warn): Config
     const own = guard.classes[name as keyof typeof guard.classes] ?? [];
     return [name, [...own, ...texts.filter((text) => !isException(text))]] as const;
   });
-  // Only keys and words of the schema, which `read` has checked.
   return {
     ...guard,
     ...Object.fromEntries(stricter),
     classes: { ...guard.classes, ...Object.fromEntries(added) },
-  } as Config["guard"];
+  };
 }
 
 /** A reference of the home's own must not begin to run a program of the project. */

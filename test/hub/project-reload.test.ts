@@ -100,3 +100,22 @@ it("[trust-01g] the library leaves out what is not trusted, with a warning, and 
   await using named = await createHub(file, { home, store: false, env: at.env });
   expect(ids(named)).toEqual(["app"]);
 });
+
+it("[trust-01f] a server that the home keeps in its store is not displaced by one of the project", async () => {
+  const { configure, trust, at, home, file } = place();
+  const first = await createHub(await loadConfig(at), { home, env: {}, connect: "none" });
+  await first.addServer("app", { command: "from-store", enabled: false });
+  await first.close();
+  configure(["app", "more"]);
+  await trust();
+  await using hub = await createHub(await loadConfig(at), { home, env: {}, connect: "none" });
+  const started = new Map(hub.config.servers.map(({ id, command }) => [id, command]));
+  expect([...started]).toEqual([
+    ["own", "x"],
+    ["more", "x"],
+    ["app", "from-store"],
+  ]);
+  expect(hub.warnings().map(({ message }) => message)).toEqual([
+    expect.stringContaining(`The server "app" of ${file} is not used`),
+  ]);
+});
