@@ -158,7 +158,7 @@ export async function readProject(
 ): Promise<ProjectReading> {
   const texts = new Map<string, string | null>();
   const readText: ReadText = async (path) => {
-    const known = texts.get(path) ?? given.get(path);
+    const known = texts.has(path) ? texts.get(path) : given.get(path);
     if (known === null) throw Object.assign(new Error("there is no such file"), { code: "ENOENT" });
     texts.set(path, null);
     const text = known ?? (await readPlainFile(path));
@@ -174,10 +174,11 @@ export async function readProject(
     for (const plugin of loaded.config.plugins) await readText(resolve(loaded.baseDir, plugin));
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    const path = [...texts.keys()].at(-1) ?? file;
     failure =
       error instanceof ToolcribError
         ? error
-        : new ToolcribError("invalid_config", `${file}: a file of it cannot be read (${reason})`, { cause: error });
+        : new ToolcribError("invalid_config", `${path} cannot be read (${reason})`, { cause: error });
   }
   const others = new Map([...texts].filter(([path]) => path !== file));
   // A text that does not parse is nothing but itself.

@@ -56,7 +56,7 @@ export async function readTrust(home: string): Promise<{ readonly table: TrustTa
 /** Writes one record down; undefined takes it out. */
 export async function saveTrust(home: string, config: string, record: TrustRecord | undefined): Promise<void> {
   const file = trustFile(home);
-  await mkdir(home, { recursive: true });
+  await mkdir(home, { recursive: true, mode: 0o700 });
   await withLock(file, async () => {
     const { table, problem } = await readTrust(home);
     if (problem !== undefined) {
