@@ -406,4 +406,19 @@ export const REQUIREMENTS = {
   "trust-10b": "Only a variable that is harmless by name and by value is taken without being named.",
   "trust-10c": "`skills.autoStart` hands over nothing sensitive, and says what it withheld and how it is given.",
   "trust-10d": "What `--set` names reaches the server of a skill, and nothing else that is sensitive.",
+  "trust-01a": "No file in Toolcrib's home is taken for a project config, by whatever path.",
+  "trust-01b":
+    "In a folder that is not trusted no command runs anything of its config, and the user's own config and rules apply.",
+  "trust-01c":
+    "A trusted project config is added to the home's and only narrows it; a change that can run or reach something needs trust again.",
+  "trust-01d":
+    "A project config that other users own or can write is refused, with the way to accept it; links and pipes do not get around that.",
+  "trust-01e": "At a terminal the user is shown what a project config would start, with nothing hidden, and is asked.",
+  "trust-01f":
+    "What a project config may set, key by key: nothing of it acts on the home's servers, names, roles, secrets or data.",
+  "trust-01g":
+    "A running hub keeps the last trusted version of a project config, and takes up a newer one once it is trusted.",
+  "trust-01h": "A change of rules needs no new question only if it narrows them, for every name.",
+  "trust-01i": "What clients are given to start Toolcrib names its config by an absolute path.",
+  "trust-01j": "Importing a client's servers takes those of the folder only when asked for.",
 } as const;

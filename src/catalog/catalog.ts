@@ -330,9 +330,10 @@ function isSamePatterns(a: readonly NamedServer[], b: readonly NamedServer[]): b
   const known = new Map(b.map((server) => [server.id, server]));
   return (
     a.length === b.length &&
-    a.every(({ id, toolPrefix, shownAs }) => {
+    a.every(({ id, toolPrefix, shownAs, fromProject }) => {
       const same = known.get(id);
-      return same !== undefined && same.toolPrefix === toolPrefix && same.shownAs === shownAs;
+      if (same === undefined || same.fromProject !== fromProject) return false;
+      return same.toolPrefix === toolPrefix && same.shownAs === shownAs;
     })
   );
 }

@@ -4,7 +4,8 @@
  *
  * - The template gives every server a pattern of names. Where another server's pattern could give the same name,
  *   the name belongs to the more specific pattern, between equals to the smaller id, and the other server's tool gets
- *   a hash, whether the owner is up or not, and whether it has such a tool or not.
+ *   a hash, whether the owner is up or not, and whether it has such a tool or not. A server of a project config comes
+ *   after all others, however specific its pattern is: otherwise it could take a name out of the reach of a rule.
  * - In-process tools keep their own names, so a server's tool with the same name gets a hash.
  * - Names of one server that become the same because characters were replaced get a hash each; one that needed no
  *   replacing keeps its name.
@@ -28,6 +29,8 @@ export interface NamedServer {
   readonly toolPrefix?: string | undefined;
   /** Stands for the id in names. */
   readonly shownAs?: string | undefined;
+  /** Brought by a project config: every name that a server of the home could have is that server's. */
+  readonly fromProject?: true | undefined;
 }
 
 /** Names that somebody else has. */
@@ -48,9 +51,11 @@ export class Naming {
     const patternOf = (server: NamedServer): NamePattern =>
       new NamePattern(template, server.id, server.toolPrefix, server.shownAs);
     this.#hosts = hosts.map(patternOf);
+    const added = new Set(servers.filter(({ fromProject }) => fromProject === true).map(({ id }) => id));
+    const rankOf = ({ server }: NamePattern): number => (added.has(server) ? 1 : 0);
     const ranked = servers
       .map(patternOf)
-      .toSorted((a, b) => b.specificity - a.specificity || (a.server < b.server ? -1 : 1));
+      .toSorted((a, b) => rankOf(a) - rankOf(b) || b.specificity - a.specificity || (a.server < b.server ? -1 : 1));
     const before: NamePattern[] = [];
     for (const pattern of ranked) {
       // A host with bare names could have any: what it really has is among the taken names.

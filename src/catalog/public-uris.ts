@@ -37,7 +37,9 @@ export class PublicUris {
 
   /** Other servers, or other prefixes: a URI that is shared may get another owner. */
   rank(servers: readonly NamedServer[]): void {
-    this.#rank = new Map(servers.map(({ id, toolPrefix }) => [id, `${toolPrefix === "" ? 0 : 1}${id}`]));
+    const rankOf = ({ toolPrefix, fromProject }: NamedServer): number =>
+      fromProject === true ? 2 : toolPrefix === "" ? 0 : 1;
+    this.#rank = new Map(servers.map((server) => [server.id, `${rankOf(server)}${server.id}`]));
     this.#revision += 1;
   }
 

@@ -1,13 +1,10 @@
 /** The store of a command that works on it without a hub: the one that the config names. */
 import { toolcribHome } from "../config/find-config.ts";
-import { loadConfig } from "../config/load-config.ts";
 import { LazyStore } from "../hub/lazy-store.ts";
 import { systemClock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Store } from "../store/store.ts";
-import type { Invocation } from "./command.ts";
-
-type Place = Pick<Invocation, "env" | "cwd" | "flags" | "out">;
+import { type ConfigInvocation, loadForStore } from "./load-asked.ts";
 
 export interface CommandStoreOptions {
   /** Refuse where no config says which store it is and the home was last used with one outside of it. */
@@ -25,15 +22,16 @@ export interface CommandStoreOptions {
  * It is opened when something asks for it, and made when something is written. Without a config file it is the one of the
  * home; a config that cannot be used is an error, because it may name another.
  */
-export function commandStore(invocation: Place, options: CommandStoreOptions = {}): LazyStore {
+export function commandStore(invocation: ConfigInvocation, options: CommandStoreOptions = {}): LazyStore {
   return new LazyStore(({ create }) => openForCommand(invocation, create, options));
 }
 
 async function openForCommand(
-  { env, cwd, flags, out }: Place,
+  invocation: ConfigInvocation,
   create: boolean,
   { needsRight = false, needsAll = false, readsOnly = false }: CommandStoreOptions,
 ): Promise<Store | undefined> {
+  const { env, flags, out } = invocation;
   const file = flags.text("config");
   const home = toolcribHome(env);
   const [{ openHubStore }, { notedStore, otherStore }, { Secrets }] = await Promise.all([
@@ -42,7 +40,7 @@ async function openForCommand(
     import("../secrets/secrets.ts"),
   ]);
   const other = await notedStore(home);
-  const config = await loadConfig({ env, cwd, ...(file === undefined ? {} : { file }) }).catch((error: unknown) => {
+  const config = await loadForStore(invocation).catch((error: unknown) => {
     if (readsOnly && file === undefined && other === undefined && error instanceof ToolcribError) return undefined;
     throw error;
   });

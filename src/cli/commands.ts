@@ -189,12 +189,27 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/secrets.ts"),
   },
   {
+    name: "trust",
+    summary: "say which project configs may be used: those that are found from the working directory upward",
+    arguments: [
+      { syntax: "[action]", summary: "list, add or remove; a file alone is added" },
+      { syntax: "[file]", summary: "the config or its folder; the one that is found here if absent" },
+    ],
+    options: [{ flags: "--shared", summary: "add: also a file or folder that other users can change" }],
+    examples: ["toolcrib trust", "toolcrib trust ~/work/app/toolcrib.json", "toolcrib trust list"],
+    load: () => import("./commands/trust.ts"),
+  },
+  {
     name: "import",
     summary: "add the servers that another program has",
     arguments: [{ syntax: "<source>", summary: "a client's id, as `toolcrib clients` shows it, or a config file" }],
     options: [
       force("replace entries of the same id"),
       { flags: "--rename", summary: "give a new id to an entry whose id is taken" },
+      {
+        flags: "--scope <scope>",
+        summary: "project: also the client's files in this folder; user, without them, if absent",
+      },
       dryRun,
     ],
     load: () => import("./commands/import.ts"),

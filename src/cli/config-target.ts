@@ -1,8 +1,10 @@
 /** What the commands that edit the config share: which file, and how a change is shown. */
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { EditResult } from "../config/edit-config.ts";
-import { expandTilde, findConfig, toolcribHome, userHome } from "../config/find-config.ts";
+import { expandTilde, findConfig, homeConfigFile, toolcribHome, userHome } from "../config/find-config.ts";
+import { readProject } from "../config/load-config.ts";
+import { isTrusted, readTrust, recordOf, saveTrust, strangersAt, trustCommand } from "../config/trust.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
@@ -12,11 +14,44 @@ import { loadQuietly } from "./command-config.ts";
 import { diffLines } from "./diff.ts";
 import { recoverKilled } from "./recover-install.ts";
 
-/** The config that would be used; the one in the home, still to be made, where there is none. */
-export function targetFile({ flags, env, cwd }: Invocation): string {
+/** The file that a command edits. */
+export interface EditTarget {
+  readonly file: string;
+  /** Trusts the edited project config again, if it is what was trusted with this edit and nothing else. */
+  renew(edit: EditResult): Promise<void>;
+}
+
+/** The config that the command line names; the home's, still to be made where there is none. */
+export function ownFile({ flags, env, cwd }: Invocation): string {
   const named = flags.text("config") || env["TOOLCRIB_CONFIG"];
   if (named !== undefined && named !== "") return resolve(cwd, expandTilde(named, userHome(env)));
-  return findConfig({ env, cwd }) ?? join(toolcribHome(env), "toolcrib.json");
+  return homeConfigFile(toolcribHome(env));
+}
+
+/** The config that is named; otherwise the project's if it is trusted, and the home's, still to be made, if not. */
+export async function editTarget(invocation: Invocation): Promise<EditTarget> {
+  const { env, cwd, flags, out } = invocation;
+  const own: EditTarget = { file: ownFile(invocation), renew: async () => {} };
+  if ((flags.text("config") || env["TOOLCRIB_CONFIG"] || "") !== "") return own;
+  const home = toolcribHome(env);
+  const found = findConfig({ env, cwd, home });
+  if ("named" in found || found.project === null) return own;
+  const file = found.project;
+  const record = (await readTrust(home)).table.get(file);
+  const isSafe = record?.shared === true || (await strangersAt(file)) === undefined;
+  const reading = record !== undefined && isSafe ? await readProject(file, { env, cwd, home }) : undefined;
+  if (reading === undefined || !isTrusted(record, reading)) {
+    out.warn(`${file} is not trusted, so this is about ${own.file}. To change that: ${trustCommand(file)}`);
+    return own;
+  }
+  return {
+    file,
+    async renew({ before, after }) {
+      if (before === after || before !== reading.texts.get(file)) return;
+      const edited = await readProject(file, { env, cwd, home }, new Map([...reading.texts, [file, after]]));
+      await saveTrust(home, file, recordOf(edited, record?.shared === true));
+    },
+  };
 }
 
 /** Says what was changed where, or with `--dry-run` what would be. */
@@ -78,15 +113,19 @@ export async function editOwnServer(
   updates: JsonObject | null,
 ): Promise<{ file: string; result: EditResult }> {
   await recoverKilled(invocation);
-  const file = targetFile(invocation);
+  const { file, renew } = await editTarget(invocation);
   try {
     if (!existsSync(file)) throw new ToolcribError("not_found", `There is no server "${id}": ${file} does not exist.`);
-    return { file, result: await edit(file) };
+    const result = await edit(file);
+    if (!invocation.flags.has("dryRun")) await renew(result);
+    return { file, result };
   } catch (error) {
     if (!(error instanceof ToolcribError) || error.code !== "not_found") throw error;
     const elsewhere = await originElsewhere(invocation, id, file);
     if (elsewhere === undefined) throw error;
     const { origin, isStored } = elsewhere;
+    // In a folder with a trusted project config both are in use.
+    if (origin === ownFile(invocation)) return { file: origin, result: await edit(origin) };
     if (isStored) {
       const { editStoredServer } = await import("./edit-stored-server.ts");
       return { file: origin, result: await editStoredServer(invocation, id, updates) };

@@ -39,7 +39,16 @@ function isUsers({ scope }: { readonly scope: "user" | "project" }): boolean {
   return scope === "user";
 }
 
-export async function serversOfClient(client: AgentClient, place: ClientPlace): Promise<ClientServers> {
+interface ReadOptions {
+  /** Reads files that the project brings; those of the user are read as they are. */
+  readonly readProject?: (file: string) => Promise<string>;
+}
+
+export async function serversOfClient(
+  client: AgentClient,
+  place: ClientPlace,
+  { readProject }: ReadOptions = {},
+): Promise<ClientServers> {
   const all = client.files(place);
   const layers: ClientServers["layers"][number][] = [];
   const warnings: Diagnostic[] = [];
@@ -47,7 +56,7 @@ export async function serversOfClient(client: AgentClient, place: ClientPlace): 
   const own = new Set<string>();
   const taken = new Map<string, ServerSpec>();
   for (const file of all.toSorted((one, other) => rankOf(one) - rankOf(other))) {
-    const opened = await openClientFile(client, file);
+    const opened = await openClientFile(client, file, isOfProject(file) ? readProject : undefined);
     if (opened.state === "absent") continue;
     if (opened.state === "broken") {
       if (!broken.some((problem) => problem.file === file.path)) broken.push(opened.problem);
@@ -65,6 +74,11 @@ export async function serversOfClient(client: AgentClient, place: ClientPlace): 
     layers.push({ file: file.path, servers: fresh });
   }
   return { layers, warnings, broken, own: [...own], files: [...new Set(all.map(({ path }) => path))] };
+}
+
+/** As opposed to what the user keeps about a project. */
+export function isOfProject({ scope, projectKey }: ClientFile): boolean {
+  return scope === "project" && projectKey === undefined;
 }
 
 /** What the user has for this project alone wins over what the project brings, and that over what the user has anywhere. */

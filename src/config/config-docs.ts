@@ -88,12 +88,16 @@ export function renderConfigDocs(): string {
 
 const INTRODUCTION = `# Config
 
-Toolcrib reads \`toolcrib.json\`, which is JSON with comments and trailing commas. The file is looked for in this order:
+Toolcrib reads \`toolcrib.json\`, which is JSON with comments and trailing commas. A file that is named counts alone:
 
 1. \`--config <path>\`
 2. \`$TOOLCRIB_CONFIG\`
-3. \`toolcrib.json\` or \`toolcrib.jsonc\` in the working directory, then in each folder above it
-4. \`$TOOLCRIB_HOME/toolcrib.json\` (\`$TOOLCRIB_HOME\` is \`~/.toolcrib\` by default)
+
+Otherwise there are two, of which either may be missing:
+
+1. \`$TOOLCRIB_HOME/toolcrib.json\` (\`$TOOLCRIB_HOME\` is \`~/.toolcrib\` by default), your own
+2. the *project config*: \`toolcrib.json\` or \`toolcrib.jsonc\` in the working directory, or in the nearest folder above it. It is added to
+   your own if you trust it, and can only narrow its rules. [trust.md](trust.md) has the keys that count in it.
 
 The config of another program works in its place: see [Dialects](#dialects). The smallest useful file:
 

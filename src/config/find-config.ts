@@ -1,7 +1,7 @@
-/** Finds the config file: flag, variable, the working directory upward, the home. */
-import { existsSync } from "node:fs";
+/** Finds the config files: flag or variable; otherwise the home's, and a project's from the working directory upward. */
+import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 
 const NAMES = ["toolcrib.json", "toolcrib.jsonc"];
@@ -31,29 +31,66 @@ interface FindOptions {
   readonly home?: string | undefined;
 }
 
-/**
- * The absolute path of the config file, or null if there is none anywhere.
- * A file that was named and is not there is an error: falling back to another one would surprise.
- */
-export function findConfig({ config, env, cwd, home }: FindOptions): string | null {
-  if (config !== undefined && config !== "") return named(config, "", env, cwd);
+/** Absolute paths. A file that was named counts alone; otherwise the project's is added to the home's, if it is trusted. */
+export type FoundConfig =
+  | { readonly named: string }
+  | { readonly home: string | null; readonly project: string | null };
+
+/** A file that was named and is not there is an error: falling back to another one would surprise. */
+export function findConfig({ config, env, cwd, home = toolcribHome(env) }: FindOptions): FoundConfig {
+  if (config !== undefined && config !== "") return named(config, "", { env, cwd, home });
   const variable = env["TOOLCRIB_CONFIG"];
-  if (variable !== undefined && variable !== "") return named(variable, ", which $TOOLCRIB_CONFIG names", env, cwd);
-  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
-    const found = firstIn(folder);
-    if (found !== undefined) return found;
-    if (folder === dirname(folder)) break;
+  if (variable !== undefined && variable !== "") {
+    return named(variable, ", which $TOOLCRIB_CONFIG names", { env, cwd, home });
   }
-  return firstIn(home ?? toolcribHome(env)) ?? null;
+  return { home: configIn(home) ?? null, project: projectConfig(cwd, home) };
 }
 
-function firstIn(folder: string): string | undefined {
+/** The config that `toolcrib add` makes where there is none. */
+export function homeConfigFile(home: string): string {
+  return configIn(home) ?? join(home, "toolcrib.json");
+}
+
+/** Whether a path has the name of a config that is found in a folder. */
+export function isConfigName(path: string): boolean {
+  return NAMES.includes(basename(path));
+}
+
+/**
+ * The nearest one from the working directory upward, by the real path of its folder: trust in a folder must not carry over to
+ * a link that leads there. Nothing in Toolcrib's home is a project's, whoever put it there.
+ */
+export function projectConfig(cwd: string, home: string): string | null {
+  const start = realOf(resolve(cwd));
+  const own = realOf(home);
+  for (let folder = start; ; folder = dirname(folder)) {
+    const found = isWithin(folder, own) ? undefined : configIn(folder);
+    if (found !== undefined) return found;
+    if (folder === dirname(folder)) return null;
+  }
+}
+
+function isWithin(folder: string, outer: string): boolean {
+  return folder === outer || folder.startsWith(outer.endsWith(sep) ? outer : outer + sep);
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+export function configIn(folder: string): string | undefined {
   return NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
 }
 
-function named(path: string, remark: string, env: NodeJS.ProcessEnv, cwd: string): string {
+function named(path: string, remark: string, { env, cwd, home }: FindOptions & { readonly home: string }): FoundConfig {
   const file = resolve(cwd, expandTilde(path, userHome(env)));
-  if (existsSync(file)) return file;
+  if (existsSync(file)) return { named: file };
+  // `connect` names it for clients also before there is one.
+  if (file === homeConfigFile(home)) return { home: null, project: null };
   throw new ToolcribError("not_found", `There is no config file ${file}${remark}`, {
     hint: "Check the path, or leave it out to have toolcrib.json searched for.",
     details: { file },

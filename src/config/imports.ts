@@ -1,11 +1,12 @@
 /** Other files that bring servers: the `import` list, and the home's etc/mcp-servers.json. */
-import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { CLIENT_IDS, type ClientId } from "../clients/client.ts";
+import type { Config } from "../model/config.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { asWarning, type Diagnostic } from "./diagnostics.ts";
 import { readDialect } from "./dialects/detect.ts";
 import type { Document } from "./document.ts";
+import { withImportedCage } from "./effective-cage.ts";
 import { expandTilde } from "./find-config.ts";
 import { parseConfigText } from "./read-document.ts";
 import { roleServers } from "./role-servers.ts";
@@ -28,7 +29,12 @@ interface ImportOptions {
   readonly list: readonly string[];
   readonly userHome: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Reads what a list names, apart from files that are the user's own at another program. */
+  readonly read: ReadText;
 }
+
+/** Rejects with an error that has a `code`, as Node's own does. */
+export type ReadText = (file: string) => Promise<string>;
 
 interface Imports {
   /** In the order in which they win. */
@@ -57,7 +63,7 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
     if (seen.has(file)) continue;
     seen.add(file);
     imports.files.push(file);
-    const reason = await readLayer(file, userHome, imports);
+    const reason = await readLayer(file, options, imports);
     if (reason !== undefined) {
       const message = `the file ${file} ${reason}; nothing is imported from it`;
       imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
@@ -66,7 +72,7 @@ export async function readImports(options: ImportOptions): Promise<Imports> {
   const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
   if (etc === null || seen.has(etc)) return imports;
   imports.files.push(etc);
-  const reason = await readLayer(etc, userHome, imports, true);
+  const reason = await readLayer(etc, options, imports, true);
   if (reason !== undefined && reason !== MISSING) {
     const message = `the file ${reason}; it is skipped`;
     imports.warnings.push({
@@ -89,7 +95,7 @@ function isClientId(item: string): item is ClientId {
 /** Why there is nothing to read, if so. */
 async function readClient(
   id: ClientId,
-  { baseDir, env }: ImportOptions,
+  { baseDir, env, read }: ImportOptions,
   seen: Set<string>,
   imports: Imports,
 ): Promise<string | undefined> {
@@ -101,7 +107,7 @@ async function readClient(
   const client = clientById(id);
   if (client === undefined) return `there is no client ${id}`;
   const place = thisPlace(env, baseDir);
-  const { layers, warnings, broken, files } = await serversOfClient(client, place);
+  const { layers, warnings, broken, files } = await serversOfClient(client, place, { readProject: read });
   imports.layers.push(...layers.filter(({ file }) => !seen.has(file)));
   imports.warnings.push(...warnings, ...broken.map((problem) => skipped(problem, "the file is skipped")));
   imports.files.push(...files.filter((file) => !seen.has(file)));
@@ -112,10 +118,15 @@ async function readClient(
 const MISSING = "does not exist";
 
 /** Why the file cannot be read, if it cannot. */
-async function readLayer(file: string, userHome: string, imports: Imports, own = false): Promise<string | undefined> {
+async function readLayer(
+  file: string,
+  { userHome, read: readText }: Pick<ImportOptions, "userHome" | "read">,
+  imports: Imports,
+  own = false,
+): Promise<string | undefined> {
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await readText(file);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     return code === "ENOENT" ? MISSING : `cannot be read (${code})`;
@@ -138,4 +149,39 @@ async function readLayer(file: string, userHome: string, imports: Imports, own =
 
 function skipped(problem: Diagnostic, what: string): Diagnostic {
   return asWarning({ ...problem, message: `${problem.message}; ${what}` });
+}
+
+/** The layer with the cages that this config gives it. An image that is then nowhere to be run is left out. */
+export function withoutSay({ file, servers }: Layer, config: Config, warnings: Diagnostic[]): Layer {
+  const specs = servers.flatMap((given) => {
+    const { spec, ignored } = withImportedCage(given, { config });
+    if (!ignored) return [spec];
+    const isLost = spec.command === undefined && spec.url === undefined;
+    const message = `sandbox of an imported server is not used, because this config has one for all${
+      isLost ? "; without it this server cannot be started and is left out" : ""
+    }`;
+    const path = `${given.id}.sandbox`;
+    warnings.push({ severity: "warning", code: "not_read", file, line: 0, column: 0, path, message });
+    return isLost ? [] : [spec];
+  });
+  return { file, servers: specs };
+}
+
+/** Earlier layers win. */
+export function mergeLayers(layers: readonly Layer[], warnings: Diagnostic[]): ServerSpec[] {
+  const byId = new Map<string, ServerSpec>();
+  for (const { file, servers } of layers) {
+    for (const spec of servers) {
+      const earlier = byId.get(spec.id);
+      if (earlier === undefined) {
+        byId.set(spec.id, spec);
+        continue;
+      }
+      const message = `the server ${JSON.stringify(spec.id)} is also in ${earlier.origin.file}, which counts`;
+      warnings.push(
+        asWarning({ severity: "warning", code: "duplicate_id", file, line: 0, column: 0, path: spec.id, message }),
+      );
+    }
+  }
+  return [...byId.values()];
 }

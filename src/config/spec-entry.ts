@@ -6,7 +6,7 @@ import { ServerEntrySchema, type ServerSpec } from "../model/server-spec.ts";
 /** Without what is the default anyway. */
 export function entryOfSpec(spec: ServerSpec): JsonObject {
   const { id: _id, origin: _origin, baseDir: _baseDir, ownFolder: _own, replaces: _replaces, ...rest } = spec;
-  const { sandboxFrom, sandbox, ...entry } = rest;
+  const { sandboxFrom, sandbox, fromProject: _fromProject, ...entry } = rest;
   const own = sandbox === undefined || sandboxFrom !== undefined ? {} : { sandbox };
   return withoutDefaults({ ...entry, ...own }, defaultsOfEntry());
 }

@@ -1,5 +1,6 @@
 /** Where the config of a hub comes from, at the start and again later. */
-import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { renderDiagnostic } from "../config/diagnostics.ts";
+import { loadConfig, type LoadedConfig, UNTRUSTED } from "../config/load-config.ts";
 import type { ConfigInput } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
 
@@ -21,17 +22,26 @@ export async function loadFrom(source: ConfigSource | undefined, place: ConfigPl
   return isLoaded(source) ? source : loadConfig({ ...place, config: source });
 }
 
-/** The same file, whatever else might be found by now. */
-export async function loadAgain({ file, inCode }: LoadedConfig, place: ConfigPlace): Promise<LoadedConfig> {
+/** The same files, whatever else might be found by now. A project config that is not trusted any more stays as it was. */
+export async function loadAgain(
+  { file, inCode, searched, project }: LoadedConfig,
+  place: ConfigPlace,
+): Promise<LoadedConfig> {
   if (inCode) {
     throw new ToolcribError("invalid_arguments", "This hub's config was given in code and stands in no file.", {
       hint: "Give the new config: hub.reload({ … }).",
     });
   }
+  if (searched !== undefined) return loadConfig({ ...place, searched, inUse: project?.reading });
   return loadConfig(file === null ? place : { ...place, file });
 }
 
 /** `servers` as a list of specs is what only a loaded config has. */
 function isLoaded(source: ConfigInput | LoadedConfig): source is LoadedConfig {
   return "baseDir" in source && "servers" in source;
+}
+
+/** Says that a project config was left out, or that an earlier version of it is in use. */
+export function tellOfTrust({ warnings }: LoadedConfig, warn: (message: string) => void): void {
+  for (const warning of warnings) if (warning.code === UNTRUSTED) warn(renderDiagnostic(warning));
 }

@@ -24,7 +24,7 @@ import { openAudit } from "./audit/open-audit.ts";
 import { closeOnAbort } from "./close-on-abort.ts";
 import { clusteredServers, openHubCluster } from "./cluster/hub-cluster.ts";
 import { openSharedState, type SharedState } from "./cluster/shared-state.ts";
-import { type ConfigPlace, type ConfigSource, loadFrom } from "./config-source.ts";
+import { type ConfigPlace, type ConfigSource, loadFrom, tellOfTrust } from "./config-source.ts";
 import { isChosen, waitAtMost } from "./connect-at-start.ts";
 import { DefinitionWatch } from "./definition-watch.ts";
 import type { HubEvents } from "./events.ts";
@@ -78,6 +78,8 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const events = new MaskedEvents(redactor);
   const warnings = keepWarnings(events);
   const warn = (message: string): void => events.emit("warning", { message });
+  // One that is given has been shown by whoever loaded it.
+  if (source === undefined) tellOfTrust(loaded, warn);
   const held = { config: (): LoadedConfig => loaded };
   const opened = await openHome(() => held.config(), options.store, { env, home, clock, redactor, warn });
   const ground = { env, clock, home, redactor, events, warnings, warn, held, opened, place };

@@ -14,7 +14,7 @@ import type { AuditLog } from "../telemetry/audit/log.ts";
 import type { HubEvents } from "./events.ts";
 import type { Objection } from "./gate.ts";
 import { DefinitionReports } from "./definition-reports.ts";
-import { openPins, pinPlace } from "./pins/open-pins.ts";
+import { openPins, partOf, pinPlace } from "./pins/open-pins.ts";
 import { PinReports } from "./pins/pin-reports.ts";
 import type { Pins } from "./pins/pins.ts";
 import { ScannedDefinitions } from "./scanned-definitions.ts";
@@ -206,8 +206,8 @@ function openPinsOf(options: DefinitionWatchOptions, config: LoadedConfig): Prom
 }
 
 function isOf(pins: Pins, config: LoadedConfig, home: string): boolean {
-  const { file, mode } = pinPlace(config, home);
-  return pins.file === file && pins.mode === mode;
+  const place = pinPlace(config, home);
+  return pins.file === place.file && pins.mode === place.mode && pins.part === partOf(place);
 }
 
 function originOf({ tool }: Shadowing): { source: string; name: string } {

@@ -31,8 +31,8 @@ export function followConfig(hub: Followed, options: WatchOptions = {}): () => v
     hub.warn(`The changed config is not taken over, the one before holds on: ${message}${more}`);
   });
   const watchFiles = (): void => {
-    const { files, inCode } = hub.config();
-    const wanted = inCode ? [] : files;
+    const { files, inCode, watched: more = [] } = hub.config();
+    const wanted = inCode ? [] : [...files, ...more];
     if (isDeepStrictEqual(wanted, watched)) return;
     stopWatching();
     watched = wanted;

@@ -58,9 +58,10 @@ export function changesVisibility(before: LoadedConfig, after: LoadedConfig): bo
   return !isDeepStrictEqual(visibilityOf(before), visibilityOf(after));
 }
 
-function visibilityOf({ config, servers }: LoadedConfig): unknown {
+function visibilityOf({ config, servers, project }: LoadedConfig): unknown {
   const { tools, roles, guard } = config;
   return [
+    project?.rules,
     tools,
     roles,
     guard,
@@ -70,5 +71,9 @@ function visibilityOf({ config, servers }: LoadedConfig): unknown {
 
 /** Everything that a reload looks at is equal. */
 export function isSameConfig(a: LoadedConfig, b: LoadedConfig): boolean {
-  return isDeepStrictEqual([a.config, a.servers, a.file, a.files], [b.config, b.servers, b.file, b.files]);
+  const compared = ({ config, servers, file, files, watched, project }: LoadedConfig): unknown => [
+    ...[config, servers, file, files, watched],
+    ...[project?.file, project?.rules, project?.roles],
+  ];
+  return isDeepStrictEqual(compared(a), compared(b));
 }

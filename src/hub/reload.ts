@@ -7,7 +7,7 @@ import { ToolcribError } from "../model/errors.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { loadPlugins, type PluginHandle } from "../tools/plugins.ts";
-import { type ConfigPlace, type ConfigSource, loadAgain, loadFrom } from "./config-source.ts";
+import { type ConfigPlace, type ConfigSource, loadAgain, loadFrom, tellOfTrust } from "./config-source.ts";
 import type { HubEvents } from "./events.ts";
 import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
 import { type AddedServers, STORE_DIALECT } from "./servers/added-servers.ts";
@@ -44,12 +44,17 @@ export class Reloader {
   readonly #options: ReloaderOptions;
   #plugins: readonly PluginHandle[];
   #toldNames: ReadonlySet<string> = new Set();
+  /** So that a config that is looked at again is not told of again. */
+  #toldTrust: ReadonlySet<string> = new Set();
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
     this.#plugins = options.plugins;
+    const told = new Set<string>();
+    tellOfTrust(options.present.wiring.config, (message) => told.add(message));
+    this.#toldTrust = told;
     this.#tellOddNames();
   }
 
@@ -139,8 +144,14 @@ export class Reloader {
 
   async #load(source?: ConfigSource): Promise<LoadedConfig> {
     const { added, liveSkills, place, present } = this.#options;
-    const loaded = source === undefined ? loadAgain(present.wiring.config, place) : loadFrom(source, place);
-    return liveSkills.prepare(await added.join(await loaded));
+    const loaded = await (source === undefined ? loadAgain(present.wiring.config, place) : loadFrom(source, place));
+    const told = new Set<string>();
+    tellOfTrust(loaded, (message) => {
+      told.add(message);
+      if (!this.#toldTrust.has(message)) this.#warn(message);
+    });
+    this.#toldTrust = told;
+    return liveSkills.prepare(await added.join(loaded));
   }
 
   /** The config as it is, with the servers of the store and of skills as they are now. */

@@ -9,7 +9,7 @@ import { ToolcribError } from "../model/errors.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../policy/decide.ts";
 
-export function policyOf({ config, file, servers }: LoadedConfig): Policy {
+export function policyOf({ config, file, servers, project }: LoadedConfig): Policy {
   const where = file ?? "the hub's config";
   const replacedFor = new Map<string, string[]>();
   for (const { replaces, roles = [] } of servers) {
@@ -28,14 +28,23 @@ export function policyOf({ config, file, servers }: LoadedConfig): Policy {
       replacedFor: replacedFor.get(spec.id),
     },
   ]);
+  const whereOfRole = (name: string): string => (project?.roles.includes(name) === true ? project.file : where);
   const ofRoles = Object.entries(config.roles).map(
     ([name, role]) =>
       [
         name,
-        { where: `${where} (role ${name})`, servers: withOwn(name, role), skills: role.skills, rules: role.tools },
+        {
+          where: `${whereOfRole(name)} (role ${name})`,
+          servers: withOwn(name, role),
+          skills: role.skills,
+          rules: role.tools,
+        },
       ] as const,
   );
-  return new Policy({ hub: config.tools, where, servers: new Map(ofServers), roles: new Map(ofRoles) });
+  return new Policy({
+    ...{ hub: config.tools, where, servers: new Map(ofServers), roles: new Map(ofRoles) },
+    project: project && { rules: project.rules, where: project.file },
+  });
 }
 
 function replacedRules(
@@ -61,13 +70,17 @@ export async function rememberAnswer(config: LoadedConfig, request: AskRequest):
 }
 
 async function rememberIn(
-  { file, servers }: LoadedConfig,
+  { file, servers, project }: LoadedConfig,
   { name, origin, session }: AskRequest,
   rule: Rule,
 ): Promise<void> {
   if (rule.list !== "ask" || rule.level === "session") return;
   const spec = servers.find((server) => server.id === origin.source);
-  const isFromFile = rule.level === "server" ? spec?.origin.file === file : true;
+  const isFromFile =
+    rule.level === "server"
+      ? spec?.origin.file === file
+      : // A project config is trusted as it is: an answer in it would have to be trusted again.
+        rule.level !== "project" && !(rule.level === "role" && project?.roles.includes(session.role ?? "") === true);
   if (file === null || !isFromFile) {
     throw new ToolcribError("conflict", `the rule stands in ${rule.where}, which is not edited`);
   }

@@ -6,7 +6,7 @@ export type Decision =
   | { readonly verdict: "ask"; readonly rule: Rule };
 
 export interface Rule {
-  readonly level: "hub" | "server" | "role" | "session" | "hook" | "tool" | "pin" | "taint";
+  readonly level: "hub" | "project" | "server" | "role" | "session" | "hook" | "tool" | "pin" | "taint";
   readonly list:
     | "allow"
     | "deny"

@@ -175,4 +175,6 @@ export interface ServerSpec extends ServerEntry {
   readonly replaces?: string;
   /** Set where `sandbox` is not the entry's own but a default: whose. It is written back nowhere. */
   readonly sandboxFrom?: "hub" | "skills";
+  /** Of a server that a project config brings, which yields to the home's in everything. */
+  readonly fromProject?: true;
 }

@@ -36,6 +36,8 @@ export interface PolicyOptions {
   readonly hub: ToolRules;
   /** Where the hub's rules are written, for a person. */
   readonly where: string;
+  /** Those of the project config that was added to the hub's. */
+  readonly project?: { readonly rules: ToolRules; readonly where: string } | undefined;
   /** Every configured server, disabled ones too: with `roles` they say which roles exist. */
   readonly servers: ReadonlyMap<string, ServerPolicy>;
   readonly roles?: ReadonlyMap<string, RolePolicy> | undefined;
@@ -108,13 +110,14 @@ interface CompiledSession {
 }
 
 /**
- * Levels: hub, server, role, session. Each can only narrow: a deny at any level denies, else an ask at any level asks.
+ * Levels: hub, project, server, role, session. Each can only narrow: a deny at any level denies, else an ask at any level asks.
  * Within one level deny beats ask beats allow. `deny` and `ask` hold for every kind, by name or URI. `allow` holds for
  * tools only: it stands under `tools`, and a list of tool names that silently hid every resource would surprise.
  */
 export class Policy {
   readonly #where: string;
   readonly #hub: RuleList;
+  readonly #project: { readonly rules: RuleList; readonly where: string } | undefined;
   readonly #servers = new Map<string, Compiled<ServerPolicy>>();
   readonly #roles = new Map<string, Compiled<RolePolicy>>();
   readonly #knownRoles: ReadonlySet<string>;
@@ -124,6 +127,8 @@ export class Policy {
   constructor(options: PolicyOptions) {
     this.#where = options.where;
     this.#hub = new RuleList("hub", options.hub, options.where);
+    const { project } = options;
+    this.#project = project && { rules: new RuleList("project", project.rules, project.where), where: project.where };
     for (const [id, policy] of options.servers) {
       this.#servers.set(id, { policy, rules: new RuleList("server", policy.rules ?? {}, policy.where) });
     }
@@ -167,6 +172,8 @@ export class Policy {
 
     const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];
     steps.push(levelStep("hub", this.#where, this.#hub, byPublicName, isTool));
+    const project = this.#project;
+    if (project !== undefined) steps.push(levelStep("project", project.where, project.rules, byPublicName, isTool));
     if (server !== undefined) steps.push(levelStep("server", server.policy.where, server.rules, byEitherName, isTool));
     const replaced = server?.policy.replaced;
     if (replaced !== undefined)

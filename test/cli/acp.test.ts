@@ -73,7 +73,12 @@ class Program {
   constructor(dir: string, args: readonly string[] = []) {
     this.child = spawn(process.execPath, [MAIN, "acp", ...args], {
       cwd: dir,
-      env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: join(dir, "home") },
+      env: {
+        PATH: process.env["PATH"],
+        HOME: dir,
+        TOOLCRIB_HOME: join(dir, "home"),
+        TOOLCRIB_CONFIG: join(dir, "toolcrib.json"),
+      },
       stdio: "pipe",
     });
     running.push(this.child);

@@ -100,7 +100,7 @@ describe("[skill-14c] import of a client", () => {
         },
       }),
     );
-    const { code, stdout, stderr } = await place.run(["import", "cursor", "--json"]);
+    const { code, stdout, stderr } = await place.run(["import", "cursor", "--scope", "project", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       source: "cursor",
@@ -113,9 +113,21 @@ describe("[skill-14c] import of a client", () => {
     const config = JSON.parse(textOf(join(place.home, "toolcrib.json"))) as { mcpServers: Record<string, unknown> };
     expect(config.mcpServers["here"]).toEqual({ command: "run", args: [`${place.dir}/data`, "${MODE}"] });
 
-    const again = await place.runHere(["import", "cursor", "--json"]);
+    const again = await place.runHere(["import", "cursor", "--scope", "project", "--json"]);
     expect(again.json<Imported>()).toMatchObject({ added: [], credentials: [] });
     expect(again.json<Imported>().skipped.toSorted()).toEqual(["again", "docs", "github", "here"]);
+  });
+
+  it("[trust-01j] takes what belongs to the folder only when asked to", async () => {
+    const place = workspace();
+    giveFile(place, "cursor");
+    mkdirSync(join(place.dir, ".cursor"));
+    const ofFolder = join(place.dir, ".cursor/mcp.json");
+    writeFileSync(ofFolder, JSON.stringify({ mcpServers: { planted: { command: "run" } } }));
+    const { stdout, stderr } = await place.run(["import", "cursor"]);
+    expect(stdout).not.toContain("planted");
+    expect(stderr).toContain(`${ofFolder}. --scope project imports it.`);
+    expect(textOf(join(place.home, "toolcrib.json"))).not.toContain("planted");
   });
 
   it("takes a server that the config has under another id for the same", async () => {

@@ -61,7 +61,7 @@ describe("[oper-02c] the store of a command", () => {
     place.configure({});
     await noteStore(place.home, AWAY);
     const env = { TOOLCRIB_HOME: place.home };
-    const hub = await createHub(await loadConfig({ env, cwd: place.dir }), { env });
+    const hub = await createHub(await loadConfig({ env, cwd: place.dir, file: place.configFile }), { env });
     await hub.close();
     expect(existsSync(noteFile(place.home))).toBe(false);
   });

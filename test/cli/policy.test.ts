@@ -74,7 +74,10 @@ async function onTerminal(
   const command = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     cwd: place.dir,
-    env: { PATH: process.env["PATH"], HOME: place.home, TOOLCRIB_HOME: place.home, TERM: "xterm" },
+    env: {
+      ...{ PATH: process.env["PATH"], HOME: place.home, TOOLCRIB_HOME: place.home, TERM: "xterm" },
+      TOOLCRIB_CONFIG: place.configFile,
+    },
   });
   let shown = "";
   let typed = false;

@@ -1,6 +1,6 @@
 /** Runs the real command line as a child process, in a folder and a home of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { PassThrough } from "node:stream";
@@ -75,7 +75,7 @@ export class Workspace {
     const main = options.main ?? (options.nodeArgs === undefined ? MAIN : SOURCE_MAIN);
     const child = spawn(process.execPath, [...(options.nodeArgs ?? []), main, ...args], {
       cwd: this.dir,
-      env: { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home, ...options.env },
+      env: { ...this.#env(), ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#children.add(child);
@@ -102,13 +102,19 @@ export class Workspace {
   /** The same code in this process, for the many cases that start no server: quick, and its output is no pipe's. */
   async runHere(args: readonly string[]): Promise<Finished> {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const env = { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home };
+    const env = this.#env();
     // Read from the start: whoever writes much waits for a reader.
     const read = [stdout, stderr].map((stream) => text(stream));
     const code = await runCommandLine(args, { env, cwd: this.dir, stdin: process.stdin, stdout, stderr });
     for (const stream of [stdout, stderr]) stream.end();
     const [out, err] = await Promise.all(read);
     return { code, stdout: out ?? "", stderr: err ?? "", json: <T>() => JSON.parse(out ?? "") as T };
+  }
+
+  /** The config is named: one that is found in the working directory would have to be trusted first. */
+  #env(): NodeJS.ProcessEnv {
+    const named = existsSync(this.configFile) ? { TOOLCRIB_CONFIG: this.configFile } : {};
+    return { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home, ...named };
   }
 
   remove(): void {

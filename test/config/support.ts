@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Diagnostic } from "../../src/config/diagnostics.ts";
+import { configIn } from "../../src/config/find-config.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "../../src/config/load-config.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
 
@@ -25,8 +26,10 @@ export class Workplace {
     return file;
   }
 
+  /** The folder's own config is named: one that is found would have to be trusted first. */
   load(options: Partial<LoadOptions> & { env?: NodeJS.ProcessEnv } = {}): Promise<LoadedConfig> {
-    return loadConfig({ env: {}, cwd: this.dir, home: this.home, ...options });
+    const file = configIn(this.dir);
+    return loadConfig({ env: {}, cwd: this.dir, home: this.home, ...(options.config ? {} : { file }), ...options });
   }
 
   /** The problems of a config that must not load. */

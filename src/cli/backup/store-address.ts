@@ -3,10 +3,10 @@ import { toolcribHome } from "../../config/find-config.ts";
 import { addressOf } from "../../hub/open-home.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import type { Invocation } from "../command.ts";
-import { loadQuietly } from "../command-config.ts";
+import { loadForStore } from "../load-asked.ts";
 
 export async function storeAddress(invocation: Invocation): Promise<string | undefined> {
-  const config = await loadQuietly(invocation);
+  const config = await loadForStore(invocation);
   const { store, secrets } = config.config;
   if (store === undefined || store === "sqlite") return undefined;
   const { env, out } = invocation;

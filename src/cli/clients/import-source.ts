@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { clientById } from "../../clients/clients.ts";
-import type { AgentClient } from "../../clients/client.ts";
-import { serversOfClient } from "../../config/client-servers.ts";
+import type { AgentClient, ClientFile } from "../../clients/client.ts";
+import { isOfProject, serversOfClient } from "../../config/client-servers.ts";
 import { type Diagnostic, invalidConfig, renderDiagnostic } from "../../config/diagnostics.ts";
 import { readDialect } from "../../config/dialects/detect.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
@@ -11,7 +11,7 @@ import { parseConfigText } from "../../config/read-document.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Invocation } from "../command.ts";
-import { findClient, placeOf } from "./find-client.ts";
+import { findClient, placeOf, scopeOf } from "./find-client.ts";
 
 export interface ImportSource {
   /** A client's id, or the path of a file. */
@@ -48,7 +48,16 @@ function notFound(named: string, file: string): ToolcribError {
 }
 
 async function readClient(invocation: Invocation, client: AgentClient): Promise<ImportSource> {
-  const { layers, warnings, broken, own, files } = await serversOfClient(client, placeOf(invocation));
+  const place = placeOf(invocation);
+  const wanted = scopeOf(invocation);
+  const inFolder = client.files(place).filter(isOfProject);
+  // A folder that was cloned must not get its servers into the user's config by the way.
+  const isWanted = (file: ClientFile): boolean => wanted === "project" || !isOfProject(file);
+  const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
+  const { layers, warnings, broken, own, files } = await serversOfClient(scoped, place);
+  for (const { path } of wanted === "user" ? inFolder.filter((file) => existsSync(file.path)) : []) {
+    invocation.out.note(`Not looked at, because it belongs to this folder: ${path}. --scope project imports it.`);
+  }
   const servers = layers.flatMap((layer) => layer.servers);
   if (layers.length === 0 && broken.length > 0) throw invalidConfig(broken);
   if (layers.length === 0) {

@@ -85,7 +85,7 @@ async function prepare(invocation: Invocation): Promise<Prepared> {
   const log = logFor(invocation, file === undefined ? undefined : fileWriter(resolve(cwd, file)));
   const mode = flags.text("mode");
   const chosen = { mode: mode === undefined ? undefined : modeOf(mode) };
-  const config = await loadForCommand(invocation);
+  const config = await loadForCommand(invocation, { asks: false });
   const given = flags.text("model");
   // Without one it starts all the same: the client is told when it wants to authenticate or to prompt.
   const model = given === undefined ? undefined : chosenModel(config.config.agent, given);

@@ -3,7 +3,7 @@ import { addServer } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerEntryInput } from "../../model/server-spec.ts";
 import type { Invocation } from "../command.ts";
-import { showEdit, targetFile } from "../config-target.ts";
+import { editTarget, showEdit } from "../config-target.ts";
 import { warnOfEntry } from "../entry-warnings.ts";
 import { LOCAL_SOURCE } from "../local-source.ts";
 import { recoverKilled } from "../recover-install.ts";
@@ -18,11 +18,12 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   const entry = entryFrom(invocation);
   await recoverKilled(invocation);
-  const file = targetFile(invocation);
+  const { file, renew } = await editTarget(invocation);
   const replace = flags.has("force");
   const result = await addServer(file, id, entry, { replace, dryRun: flags.has("dryRun") }).catch((error: unknown) => {
     throw withForceHint(error);
   });
+  if (!flags.has("dryRun")) await renew(result);
   warnOfEntry(invocation.out, file, result.after, id);
   showEdit(invocation, id, file, "Added", result);
   return 0;

@@ -11,6 +11,7 @@ import { showClientDiff } from "../clients/show-change.ts";
 import { withChanges } from "../clients/with-changes.ts";
 import type { Invocation } from "../command.ts";
 import { loadForCommand } from "../command-config.ts";
+import { ownFile } from "../config-target.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, env, flags, out } = invocation;
@@ -46,20 +47,32 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** The whole catalog under the name `toolcrib`, or single servers under their own names. */
 async function serversToWrite(invocation: Invocation): Promise<Record<string, WrittenServer>> {
-  const { flags, env, cwd } = invocation;
+  const { flags, env, cwd, out } = invocation;
   const url = flags.text("url");
   const ids = flags.list("server");
-  const configFile = findConfig({ config: flags.text("config"), env, cwd });
-  if (ids.length === 0) {
-    return { toolcrib: url === undefined ? gatewayCommand({ configFile, env }) : addressOf(url) };
+  if (url !== undefined) {
+    // A hub at another address has servers of its own.
+    return ids.length === 0
+      ? { toolcrib: addressOf(url) }
+      : Object.fromEntries(ids.map((server) => [server, addressOf(url, server)]));
   }
-  // A hub at another address has servers of its own.
-  if (url === undefined) assertKnown(ids, (await loadForCommand(invocation)).servers);
+  const found = findConfig({ config: flags.text("config"), env, cwd });
+  const configFile = ownFile(invocation);
+  if (ids.length === 0) {
+    if ("project" in found && found.project !== null) {
+      const hint = "To have the client use that file alone, name it with --config.";
+      out.warn(`${found.project} is not part of it: the client gets ${configFile}. ${hint}`);
+    }
+    return { toolcrib: gatewayCommand({ configFile, env }) };
+  }
+  const { project, servers } = await loadForCommand(invocation);
+  assertKnown(ids, servers);
+  const isProjects = (id: string): boolean => servers.some((spec) => spec.id === id && spec.fromProject === true);
   return Object.fromEntries(
-    ids.map((server) => [
-      server,
-      url === undefined ? gatewayCommand({ server, configFile, env }) : addressOf(url, server),
-    ]),
+    ids.map((server) => {
+      const holder = isProjects(server) && project !== undefined ? project.file : configFile;
+      return [server, gatewayCommand({ server, configFile: holder, env })];
+    }),
   );
 }
 

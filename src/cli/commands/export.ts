@@ -5,6 +5,7 @@ import { clusterOf } from "../../model/cluster-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Invocation } from "../command.ts";
 import { loadForCommand } from "../command-config.ts";
+import { ownFile } from "../config-target.ts";
 import { ENGINES } from "../export/compose-engines.ts";
 import type { Deployment, DeploymentFile } from "../export/deployment.ts";
 import { planDeployment } from "../export/plan-deployment.ts";
@@ -22,6 +23,12 @@ export async function run(invocation: Invocation): Promise<number> {
   const target = targetOf(invocation.args[0]);
   const folder = flags.text("out");
   const loaded = await loadForCommand(invocation);
+  if (loaded.project !== undefined) {
+    // What is made of it is one config, in which the project's rules would be a level less.
+    throw new ToolcribError("invalid_arguments", "Two configs are in use here, and one can be exported.", {
+      hint: `Name one: --config ${loaded.file ?? ownFile(invocation)}, or --config ${loaded.project.file}`,
+    });
+  }
   const warnings: string[] = [];
   const deployment = planDeployment(loaded, {
     image: flags.text("image") ?? DEFAULT_IMAGE,

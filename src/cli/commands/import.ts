@@ -1,21 +1,21 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { addServer } from "../../config/edit-config.ts";
+import { addServer, type EditResult } from "../../config/edit-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { type ImportSource, readSource } from "../clients/import-source.ts";
 import { adviceFor, type PlainCredential, plainCredentials } from "../clients/plain-credentials.ts";
 import type { Invocation } from "../command.ts";
-import { showDiff, targetFile } from "../config-target.ts";
+import { editTarget, showDiff } from "../config-target.ts";
 import { type ImportStep, planImport } from "../import-plan.ts";
 import { recoverKilled } from "../recover-install.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags, out } = invocation;
   await recoverKilled(invocation);
-  const target = targetFile(invocation);
+  const { file: target, renew } = await editTarget(invocation);
   const source = await readSource(invocation, args[0] ?? "");
   if (source.files.includes(target)) throw new ToolcribError("invalid_arguments", `${target} is the config itself.`);
 
@@ -32,7 +32,7 @@ export async function run(invocation: Invocation): Promise<number> {
     await showDryRun(invocation, steps, target, facts);
     return 0;
   }
-  await write(steps, target);
+  for (const edit of await write(steps, target)) await renew(edit);
   if (out.json) out.value({ ...facts, file: target });
   else show(out, steps, target);
   return 0;
@@ -51,10 +51,15 @@ function assertNoConflict(steps: readonly ImportStep[], target: string): void {
   });
 }
 
-async function write(steps: readonly ImportStep[], target: string): Promise<void> {
+/** All steps as one edit, if there was anything to do. */
+async function write(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
+  const edits: EditResult[] = [];
   for (const { id, entry, action } of steps) {
-    if (action !== "same") await addServer(target, id, entry, { replace: action === "replace" });
+    if (action !== "same") edits.push(await addServer(target, id, entry, { replace: action === "replace" }));
   }
+  const [first, last] = [edits[0], edits.at(-1)];
+  const isOne = edits.every(({ before }, index) => index === 0 || before === edits[index - 1]?.after);
+  return first === undefined || last === undefined || !isOne ? [] : [{ before: first.before, after: last.after }];
 }
 
 /** Done for real on a copy, because one diff has to show all steps together. */

@@ -12,7 +12,7 @@ import { logFor, logHubEvents, logWarnings } from "../serve/hub-log.ts";
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, env, out, stdin } = invocation;
   const log = logFor(invocation);
-  const config = await loadForCommand(invocation);
+  const config = await loadForCommand(invocation, { asks: false });
   const server = flags.text("server");
   const role = flags.text("role");
   const hub = await createHub(config, {

@@ -52,9 +52,14 @@ export function homeCheck(env: NodeJS.ProcessEnv): Check {
   return { area: "home", status: "ok", message: home };
 }
 
-export function configCheck({ file, servers, warnings }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
+export function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
   const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
-  const counted = countOf(servers);
+  const own = servers.filter(({ fromProject }) => fromProject !== true);
+  const counted = countOf(own);
+  if (project !== undefined) {
+    const brought = countOf(servers.filter((spec) => !own.includes(spec)));
+    told.unshift({ area: "config", status: "ok", message: `${project.file} (project, trusted): ${brought}` });
+  }
   if (file !== null) return [{ area: "config", status: "ok", message: `${file}: ${counted}` }, ...told];
   const hint = `\`toolcrib add\` makes one at ${join(toolcribHome(env), "toolcrib.json")}`;
   return [{ area: "config", status: "warn", message: `There is no config file; ${counted}.`, hint }, ...told];

@@ -77,8 +77,10 @@ async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store
 export function hidingNothing(config: LoadedConfig): LoadedConfig {
   const { allow: _allow, deny: _deny, ask: _ask, max: _max, ...tools } = config.config.tools;
   const guard = { ...config.config.guard, pins: "off", definitions: "ignore", taint: "off" } as const;
+  const { project } = config;
   return {
     ...config,
+    ...(project === undefined ? {} : { project: { ...project, rules: {} } }),
     config: { ...config.config, tools, guard, roles: {}, plugins: [] },
     servers: config.servers.map(({ tools: _tools, roles: _roles, ...spec }) => spec),
   };

@@ -47,6 +47,7 @@ export function printBanner(out: Output, served: Served): void {
     "Config",
     config.file === null ? "none found; `toolcrib add` makes one" : `${config.file} (changes are picked up)`,
   );
+  if (config.project !== undefined) row("Project", `${config.project.file} (trusted changes are picked up)`);
   if (cluster !== undefined) row("Cluster", `${cluster.name}; this is the node ${cluster.node.name}`);
   if (needsToken) row("Access", "with a token of http.auth");
   out.line("");

@@ -1,19 +1,23 @@
 /** What `skill install` and `skill remove` share: where they work, and for whom. */
 import { existsSync } from "node:fs";
 import type { AgentClient } from "../../clients/client.ts";
+import { renderDiagnostic } from "../../config/diagnostics.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { type InstallPlace, installPlace } from "../../hub/install/install-place.ts";
 import type { SkillRegistry } from "../../skills/registry/registry.ts";
 import { findClient } from "../clients/find-client.ts";
 import type { Invocation } from "../command.ts";
-import { loadForCommand } from "../command-config.ts";
-import { targetFile } from "../config-target.ts";
+import { ownFile } from "../config-target.ts";
 
-/** A config that was named and is not there yet is one without servers. */
+/**
+ * What a skill brings goes into the user's own config or the one that was named, never into a project's. One that is not there
+ * yet is one without servers.
+ */
 export async function placeFor(invocation: Invocation, registry: SkillRegistry): Promise<InstallPlace> {
-  const { env, cwd } = invocation;
-  const configFile = targetFile(invocation);
-  const config = existsSync(configFile) ? await loadForCommand(invocation) : await loadConfig({ env, cwd, config: {} });
+  const { env, cwd, out } = invocation;
+  const configFile = ownFile(invocation);
+  const config = await loadConfig({ env, cwd, ...(existsSync(configFile) ? { file: configFile } : { config: {} }) });
+  for (const warning of config.warnings) out.warn(renderDiagnostic(warning));
   return installPlace({ env, cwd, configFile, config, registry });
 }
 

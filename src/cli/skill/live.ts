@@ -12,7 +12,7 @@ import { recordOf, type SkillRecord } from "../../skills/registry/manifest.ts";
 import { skillNamed, type SkillRegistry } from "../../skills/registry/registry.ts";
 import { type SourceState, sourceState } from "../../skills/registry/source-state.ts";
 import type { Invocation, Surroundings } from "../command.ts";
-import { loadQuietly } from "../command-config.ts";
+import { loadForStore } from "../load-asked.ts";
 import { plain } from "./describe.ts";
 
 /** The manifest, with `missing` and `dependenciesMet` as of now. */
@@ -71,7 +71,7 @@ function ofFolder({ id, key, facts, source, findings, missing }: OfferedSkill): 
 /** Imported skills are there without any config, so a broken one is only told of, unless it was asked for. */
 async function configIfUsable(invocation: Invocation): Promise<LoadedConfig | undefined> {
   try {
-    return await loadQuietly(invocation);
+    return await loadForStore(invocation);
   } catch (error) {
     if (invocation.flags.text("config") !== undefined) throw error;
     const { message } = asToolcribError(error);

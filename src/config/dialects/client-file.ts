@@ -25,10 +25,14 @@ export type OpenedClientFile =
       readonly warnings: readonly Diagnostic[];
     };
 
-export async function openClientFile(client: AgentClient, file: ClientFile): Promise<OpenedClientFile> {
+export async function openClientFile(
+  client: AgentClient,
+  file: ClientFile,
+  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
+): Promise<OpenedClientFile> {
   let text: string;
   try {
-    text = await readFile(file.path, "utf8");
+    text = await read(file.path);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     if (code === "ENOENT" || code === "ENOTDIR") return { state: "absent" };

@@ -20,8 +20,8 @@ export class GuardedPaths {
 
   /** Whether what stands there can make the hub run commands, now or at its next start. */
   decides(path: string): boolean {
-    const { files } = this.#hub.config;
-    return this.isOfHome(path) || files.some((file) => file === path || real(file) === real(path));
+    const { files, watched = [] } = this.#hub.config;
+    return this.isOfHome(path) || [...files, ...watched].some((file) => file === path || real(file) === real(path));
   }
 
   /** Of the config and of skills, which may bring servers, what lies in the folders of a session. */

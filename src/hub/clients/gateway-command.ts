@@ -1,12 +1,12 @@
 /** The command with which another program starts this Toolcrib over stdio. */
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { toolcribHome } from "../../config/find-config.ts";
+import { homeConfigFile, toolcribHome } from "../../config/find-config.ts";
 
 export interface GatewayOptions {
   /** This server alone instead of the whole catalog. */
   readonly server?: string;
-  /** The config to use; none is named for the one in Toolcrib's home, which is found anyway. */
+  /** The config to use; the one in Toolcrib's home if absent. It is always named: a client starts programs in any folder. */
   readonly configFile?: string | null;
   /** `process.env` if absent. */
   readonly env?: NodeJS.ProcessEnv;
@@ -25,12 +25,11 @@ export interface GatewayCommand {
 export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
   const { server, configFile = null, env = process.env } = options;
   const home = toolcribHome(env);
-  const isInHome = configFile === null || dirname(resolve(configFile)) === home;
   const args = [
     "mcp",
     ...(server === undefined ? [] : ["--server", server]),
-    // A single server is the one of that file, whatever other config is found where the client starts it.
-    ...(configFile === null || (isInHome && server === undefined) ? [] : ["--config", resolve(configFile)]),
+    "--config",
+    resolve(configFile ?? homeConfigFile(home)),
   ];
   const bin = ownBin();
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });

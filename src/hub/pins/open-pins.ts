@@ -9,6 +9,7 @@ import type { Store } from "../../store/store.ts";
 import { isSharedPinFile, pinFileFor } from "./pin-file.ts";
 import { pinsInFile, type PinStorage } from "./pin-storage.ts";
 import { Pins, type PinsOptions } from "./pins.ts";
+import { partName, splitPins } from "./split-pins.ts";
 import { pinsInStore } from "./stored-pins.ts";
 
 export interface PinPlace {
@@ -20,9 +21,11 @@ export interface PinPlace {
   readonly ofCluster?: boolean;
   /** Says on this node that there was a lock file. */
   readonly trace?: string;
+  /** The lock file of a project config, and the servers that it speaks for. */
+  readonly project?: { readonly file: string; readonly servers: readonly string[] };
 }
 
-export function pinPlace({ file, config }: LoadedConfig, home: string): PinPlace {
+export function pinPlace({ file, config, project, servers }: LoadedConfig, home: string): PinPlace {
   const lock = pinFileFor(file, home);
   const cluster = clusterOf(config.cluster);
   return {
@@ -32,8 +35,18 @@ export function pinPlace({ file, config }: LoadedConfig, home: string): PinPlace
       ? { scope: pinScope(lock) }
       : { scope: `cluster/${cluster.name}`, ofCluster: true, trace: traceOf(lock, home) }),
     // A config in code has no file that pins could stand beside; several programs would share one by accident.
-    mode: config.guard.pins ?? (file === null ? "off" : "warn"),
+    mode: config.guard.pins ?? (file === null && project === undefined ? "off" : "warn"),
+    ...(project === undefined ? {} : { project: { file: pinFileFor(project.file, home), servers: projects(servers) } }),
   };
+}
+
+function projects(servers: LoadedConfig["servers"]): string[] {
+  return servers.filter(({ fromProject }) => fromProject === true).map(({ id }) => id);
+}
+
+/** What pins of this place have as their `part`. */
+export function partOf({ project }: PinPlace): string | undefined {
+  return project && partName(project.file, project.servers);
 }
 
 interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent"> {
@@ -57,10 +70,29 @@ function pinScope(file: string): string {
 }
 
 export function openPins(place: PinPlace, { store, ...options }: OpenPinsOptions): Promise<Pins> {
-  return Pins.open({ ...options, mode: place.mode, storage: storageOf(place, store) });
+  return Pins.open({ ...options, mode: place.mode, storage: storageOf(place, store, options.onEvent) });
 }
 
 function storageOf(
+  { project, ...place }: PinPlace,
+  store: OpenPinsOptions["store"],
+  onEvent: PinsOptions["onEvent"] = () => {},
+): PinStorage {
+  const storage = storageAt(place, store);
+  if (project === undefined) return storage;
+  const ofProject = storageAt({ file: project.file, scope: pinScope(project.file), mode: place.mode }, store);
+  const told = new Set<string>();
+  return splitPins(storage, {
+    storage: ofProject,
+    servers: project.servers,
+    onProblem: ({ message, hint = "" }) => {
+      if (!told.has(message)) onEvent({ type: "problem", message, hint });
+      told.add(message);
+    },
+  });
+}
+
+function storageAt(
   { file, scope = file, ofCluster = false, trace }: PinPlace,
   store: OpenPinsOptions["store"],
 ): PinStorage {

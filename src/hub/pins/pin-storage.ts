@@ -13,6 +13,8 @@ export interface ReadPins {
 export interface PinStorage {
   /** The lock file that they stand in, or would stand in. */
   readonly file: string;
+  /** Says what else it is made of, where that is more than the file; the same text for the same. */
+  readonly part?: string;
   /** What it means that something could not be written. */
   readonly unwritten: string;
   /** Whether there may be something else than what was last read or written here. */
@@ -39,13 +41,15 @@ export function pinsInFile(file: string): PinStorage {
     },
     async update(change) {
       let isRestored = false;
+      let wasThere = false;
       const pins = await updatePinFile(file, (found) => {
         // Removed since it was last looked at; what is written now brings it back.
         isRestored = found === undefined && stamp !== undefined;
+        wasThere = found !== undefined;
         return change(found);
       });
-      // Written a moment ago: if it is gone already, the next look must find that out.
-      stamp = pinFileStamp(file) ?? "removed";
+      // Written a moment ago: if it is gone already, the next look must find that out. Without pins none is made.
+      stamp = pinFileStamp(file) ?? (wasThere || pins.size > 0 ? "removed" : undefined);
       return { pins, isRestored };
     },
     follow() {},

@@ -30,6 +30,8 @@ export interface PinsOptions {
 
 export class Pins {
   readonly file: string;
+  /** As the storage has it. */
+  readonly part: string | undefined;
   readonly mode: PinMode;
   readonly #storage: PinStorage;
   readonly #clock: Clock;
@@ -52,6 +54,7 @@ export class Pins {
   private constructor(options: PinsOptions) {
     this.#storage = options.storage;
     this.file = options.storage.file;
+    this.part = options.storage.part;
     this.mode = options.mode;
     this.#clock = options.clock ?? systemClock;
     this.#onEvent = options.onEvent ?? (() => {});

@@ -54,13 +54,15 @@ export class AddedServers {
     const warnings = new Set<string>();
     const warn = (message: string): void => void warnings.add(message);
     const { store, home, env, takesIn, kept } = this.#options;
-    const own =
+    const left =
       store === undefined ? config.servers : await leaveTaken(config, store, { home, env, takesIn, kept, warn });
+    const stored = await this.stored.list();
+    const own = withoutNamesakes(left, stored, this.#place, warn);
     const named = new Map(own.map((spec) => [spec.id, spec]));
     const room = config.config.limits.servers - own.length;
     const added: ServerSpec[] = [];
     const leftOut = new Map<string, LeftOut>();
-    for (const server of await this.stored.list()) {
+    for (const server of stored) {
       const namesake = named.get(server.id);
       if (namesake !== undefined) {
         warn(`The server "${server.id}" of the store is not used: ${namesake.origin.file} names one, which counts.`);
@@ -103,4 +105,20 @@ export class AddedServers {
       userHome: userHome(this.#options.env),
     };
   }
+}
+
+/** A project config must not take the place of a server that the home has, wherever the home keeps it. */
+function withoutNamesakes(
+  servers: LoadedConfig["servers"],
+  stored: readonly StoredServer[],
+  place: string,
+  warn: (message: string) => void,
+): LoadedConfig["servers"] {
+  const ids = new Set(stored.map(({ id }) => id));
+  const isTaken = (spec: ServerSpec): boolean => spec.fromProject === true && ids.has(spec.id);
+  const taken = servers.filter(isTaken);
+  for (const { id, origin } of taken) {
+    warn(`The server "${id}" of ${origin.file} is not used: ${place} has one of that id, which counts.`);
+  }
+  return taken.length === 0 ? servers : servers.filter((spec) => !isTaken(spec));
 }

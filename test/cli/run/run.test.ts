@@ -90,6 +90,7 @@ const environment = (): NodeJS.ProcessEnv => ({
   PATH: process.env["PATH"],
   HOME: place.home,
   TOOLCRIB_HOME: place.home,
+  TOOLCRIB_CONFIG: place.configFile,
 });
 
 function start(args: readonly string[], streams: FakeStreams): Promise<Ran> {

@@ -8,8 +8,9 @@ const BIN = resolve(import.meta.dirname, "../../../bin/toolcrib.js");
 const env = { HOME: "/home/me", PATH: "" };
 
 describe("[skill-14d] the command that starts Toolcrib", () => {
-  it("is made of absolute paths, and names neither the home nor its config where they are found anyway", () => {
-    expect(gatewayCommand({ env })).toEqual({ command: process.execPath, args: [BIN, "mcp"] });
+  it("[trust-01i] is made of absolute paths and names its config, whatever folder a client starts it in", () => {
+    const args = [BIN, "mcp", "--config", "/home/me/.toolcrib/toolcrib.json"];
+    expect(gatewayCommand({ env })).toEqual({ command: process.execPath, args });
     expect(gatewayCommand({ env, configFile: null })).toEqual(gatewayCommand({ env }));
     expect(gatewayCommand({ env, configFile: "/home/me/.toolcrib/toolcrib.json" })).toEqual(gatewayCommand({ env }));
     const same = { ...env, TOOLCRIB_HOME: "~/.toolcrib" };
@@ -31,7 +32,7 @@ describe("[skill-14d] the command that starts Toolcrib", () => {
     const moved = { ...env, TOOLCRIB_HOME: "/srv/crib" };
     expect(gatewayCommand({ env: moved, configFile: "/srv/crib/toolcrib.json" })).toEqual({
       command: process.execPath,
-      args: [BIN, "mcp"],
+      args: [BIN, "mcp", "--config", "/srv/crib/toolcrib.json"],
       env: { TOOLCRIB_HOME: "/srv/crib" },
     });
   });

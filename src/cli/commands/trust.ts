@@ -1,0 +1,163 @@
+/** `toolcrib trust`: which project configs may be used. */
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import {
+  configIn,
+  expandTilde,
+  isConfigName,
+  projectConfig,
+  toolcribHome,
+  userHome,
+} from "../../config/find-config.ts";
+import { readProject } from "../../config/load-config.ts";
+import { describeProject } from "../../config/project-config.ts";
+import {
+  isTrusted,
+  readTrust,
+  recordOf,
+  saveTrust,
+  strangersAt,
+  trustCommand,
+  trustFile,
+  type TrustTable,
+} from "../../config/trust.ts";
+import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { Invocation } from "../command.ts";
+import type { Column } from "../table.ts";
+
+export async function run(invocation: Invocation): Promise<number> {
+  const [first, second] = invocation.args;
+  switch (first) {
+    case "list":
+      return list(invocation);
+    case "remove":
+      return remove(invocation, second);
+    case "add":
+      return add(invocation, second);
+    default:
+      if (second !== undefined) {
+        throw new ToolcribError("invalid_arguments", `There is no "trust ${showHidden(first ?? "")}".`, {
+          hint: "toolcrib trust list, add or remove; toolcrib trust <file> is short for add.",
+        });
+      }
+      return add(invocation, first);
+  }
+}
+
+async function add(invocation: Invocation, named: string | undefined): Promise<number> {
+  const { env, cwd, flags, out } = invocation;
+  const home = toolcribHome(env);
+  const file = projectFile(invocation, named);
+  const shared = flags.has("shared");
+  const reading = await readProject(file, { env, cwd, home });
+  for (const path of shared ? [] : [file, ...reading.texts.keys()]) {
+    const strangers = await strangersAt(path);
+    if (strangers === undefined) continue;
+    throw new ToolcribError("denied", `${showHidden(file)} was not trusted: ${strangers}.`, {
+      hint: `Change that, or accept that they can change what it runs: ${trustCommand(file, true)}`,
+    });
+  }
+  if (reading.failure !== undefined) throw reading.failure;
+  await saveTrust(home, file, recordOf(reading, shared));
+  const uses = describeProject(reading);
+  if (out.json) {
+    out.value({ file, digest: reading.digest, shared, uses });
+    return 0;
+  }
+  out.line(`Trusted ${showHidden(file)}${uses.length === 0 ? "." : ", which starts or uses:"}`);
+  for (const line of uses) out.line(`  ${line}`);
+  return 0;
+}
+
+async function remove(invocation: Invocation, named: string | undefined): Promise<number> {
+  const { env, out } = invocation;
+  const home = toolcribHome(env);
+  const file = projectFile(invocation, named, { mayBeGone: true });
+  const { table, problem } = await readTrust(home);
+  assertReadable(home, problem);
+  if (!table.has(file)) {
+    throw new ToolcribError("not_found", `${showHidden(file)} is not trusted.`, {
+      hint: "toolcrib trust list shows what is.",
+    });
+  }
+  await saveTrust(home, file, undefined);
+  if (out.json) out.value({ file, removed: true });
+  else out.line(`No longer trusted: ${showHidden(file)}`);
+  return 0;
+}
+
+interface Row {
+  readonly file: string;
+  /** changed: not used until it is trusted again. refused: other users can change it. */
+  readonly state: "trusted" | "changed" | "refused" | "missing";
+  readonly trustedAt: string;
+  readonly shared: boolean;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: "STATE", cell: ({ state }) => state },
+  { title: "TRUSTED", cell: ({ trustedAt }) => trustedAt },
+  { title: "FILE", cell: ({ file, shared }) => `${showHidden(file)}${shared ? " (shared)" : ""}` },
+];
+
+async function list(invocation: Invocation): Promise<number> {
+  const { out, env } = invocation;
+  const home = toolcribHome(env);
+  const { table, problem } = await readTrust(home);
+  assertReadable(home, problem);
+  const rows = await Promise.all([...table].map(([file, record]) => rowOf(invocation, file, record)));
+  if (out.json) out.value(rows);
+  else if (rows.length === 0) out.note("No project config is trusted. `toolcrib trust <file>` trusts one.");
+  else out.table(COLUMNS, rows);
+  return 0;
+}
+
+type Trusted = NonNullable<ReturnType<TrustTable["get"]>>;
+
+async function rowOf({ env, cwd }: Invocation, file: string, record: Trusted): Promise<Row> {
+  const { trustedAt, shared = false } = record;
+  const row = (state: Row["state"]): Row => ({ file, state, trustedAt, shared });
+  if (!existsSync(file)) return row("missing");
+  if (!shared && (await strangersAt(file)) !== undefined) return row("refused");
+  const reading = await readProject(file, { env, cwd, home: toolcribHome(env) });
+  return row(isTrusted(record, reading) ? "trusted" : "changed");
+}
+
+function assertReadable(home: string, problem: string | undefined): void {
+  if (problem === undefined) return;
+  throw new ToolcribError("invalid_config", `${trustFile(home)} ${problem}, so no project config is trusted.`, {
+    hint: "Mend it, or remove it and trust project configs again.",
+  });
+}
+
+/** The path under which trust is kept: the real folder, and the name in it. */
+function projectFile(
+  { cwd, env }: Invocation,
+  named: string | undefined,
+  { mayBeGone = false }: { readonly mayBeGone?: boolean } = {},
+): string {
+  const home = toolcribHome(env);
+  if (named === undefined) {
+    const found = projectConfig(cwd, home);
+    if (found !== null) return found;
+    throw new ToolcribError("not_found", `There is no project config in ${cwd} or above it.`, {
+      hint: "Name the file: toolcrib trust <file>",
+    });
+  }
+  const given = resolve(cwd, expandTilde(named, userHome(env)));
+  const isFolder = statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
+  const file = isFolder ? (configIn(given) ?? join(given, "toolcrib.json")) : given;
+  if (!isConfigName(file)) {
+    throw new ToolcribError("invalid_arguments", `${showHidden(file)} is not found by itself and needs no trust.`, {
+      hint: "Only toolcrib.json and toolcrib.jsonc are found; --config names any other file.",
+    });
+  }
+  if (!existsSync(file)) {
+    if (mayBeGone) return file;
+    throw new ToolcribError("not_found", `There is no file ${showHidden(file)}.`);
+  }
+  const real = join(realpathSync(dirname(file)), basename(file));
+  if (projectConfig(dirname(real), home) === real) return real;
+  throw new ToolcribError("invalid_arguments", `${showHidden(file)} is your own config and needs no trust.`);
+}

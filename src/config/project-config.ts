@@ -1,0 +1,260 @@
+/**
+ * A project config, added to the home's: it brings servers, plugins and skills, and narrows rules. It takes the place of
+ * nothing that the home has, and what would act on the home's servers and data is not read from it.
+ */
+import { resolve } from "node:path";
+import { showHidden } from "../guard/detect/show-hidden.ts";
+import type { Config } from "../model/config.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
+import { MASK } from "../secrets/mask.ts";
+import type { Diagnostic } from "./diagnostics.ts";
+import { withCage } from "./effective-cage.ts";
+import { mergeLayers, withoutSay } from "./imports.ts";
+import type { LoadedConfig, ProjectReading } from "./read-config.ts";
+import { GUARD_ORDER } from "./trust.ts";
+
+type Keys = Readonly<Record<string, true | readonly string[]>>;
+
+/** What is read of a project config; true for all of a key. */
+const USED: Keys = {
+  $schema: true,
+  mcpServers: true,
+  import: true,
+  plugins: true,
+  tools: ["allow", "deny", "ask"],
+  limits: true,
+  skills: ["dirs"],
+  roles: true,
+  guard: true,
+  secrets: ["exec"],
+  agent: ["model", "instructions"],
+  sandbox: true,
+};
+
+export function withProject(base: LoadedConfig, reading: ProjectReading): LoadedConfig {
+  const { file, value, loaded } = reading;
+  if (loaded === undefined) return base;
+  const warnings = [...base.warnings, ...loaded.warnings];
+  const warn = (path: string, message: string): void => {
+    warnings.push({ severity: "warning", code: "project_config", file, line: 0, column: 0, path, message });
+  };
+  const written = isJsonObject(value) ? value : {};
+  const unused = unusedKeys(written);
+  if (unused.length > 0) {
+    warn("", `not read from a project config: ${unused.join(", ")}; --config uses the file alone, with all its keys`);
+  }
+  const known = new Set([...Object.keys(base.config.roles), ...base.servers.flatMap(({ roles = [] }) => roles)]);
+  const brought = servers(base, reading, loaded, { known, warnings, warn });
+  const roles = rolesOf(loaded, brought, known, warn);
+  const { allow, deny, ask } = loaded.config.tools;
+  const at = (path: string): string => resolve(loaded.baseDir, path);
+  const plugins = loaded.config.plugins.map(at);
+  const present = new Set(base.config.plugins.map((path) => resolve(base.baseDir, path)));
+  const config: Config = {
+    ...base.config,
+    plugins: [...base.config.plugins, ...plugins.filter((path) => !present.has(path))],
+    skills: { ...base.config.skills, dirs: [...base.config.skills.dirs, ...loaded.config.skills.dirs.map(at)] },
+    limits: smallerLimits(base.config.limits, written["limits"]),
+    guard: stricterGuard(base, written["guard"], warn),
+    roles: { ...base.config.roles, ...Object.fromEntries(roles) },
+    secrets: { ...base.config.secrets, exec: { ...commands(base, loaded, warn), ...base.config.secrets.exec } },
+    agent: {
+      ...base.config.agent,
+      model: base.config.agent.model ?? modelOf(loaded, warn),
+      instructions: base.config.agent.instructions ?? loaded.config.agent.instructions,
+    },
+  };
+  return {
+    ...base,
+    config,
+    servers: [...base.servers, ...brought],
+    warnings,
+    files: [...base.files, ...loaded.files.filter((path) => !base.files.includes(path))],
+    project: { file, rules: { allow, deny, ask }, roles: roles.map(([name]) => name), reading },
+  };
+}
+
+function unusedKeys(written: JsonObject): string[] {
+  return Object.entries(written).flatMap(([key, value]) => {
+    const used = Object.hasOwn(USED, key) ? USED[key] : undefined;
+    if (used === true || (used === undefined && !isKnownKey(key))) return [];
+    if (used === undefined) return [key];
+    return isJsonObject(value)
+      ? Object.keys(value)
+          .filter((inner) => !used.includes(inner))
+          .map((inner) => `${key}.${inner}`)
+      : [];
+  });
+}
+
+/** Others are reported as unknown keys already. */
+function isKnownKey(key: string): boolean {
+  return ["workspaceDir", "audit", "http", "sessions", "store", "containers", "cluster"].includes(key);
+}
+
+type Warn = (path: string, message: string) => void;
+
+interface ServerRules {
+  /** Roles that the home knows. */
+  readonly known: ReadonlySet<string>;
+  readonly warnings: Diagnostic[];
+  readonly warn: Warn;
+}
+
+/** Those that the project adds, marked as its own. */
+function servers(
+  base: LoadedConfig,
+  { file }: ProjectReading,
+  loaded: LoadedConfig,
+  { known, warnings, warn }: ServerRules,
+): ServerSpec[] {
+  // A tag that a rule of the home names would be a word that a project says for itself.
+  const hasTagRules = JSON.stringify([base.config.tools, base.config.roles, base.servers]).includes("tag:");
+  const own = loaded.servers.flatMap((spec): ServerSpec[] => {
+    const place = `mcpServers.${spec.id}`;
+    if (spec.replaces !== undefined && spec.roles?.some((role) => known.has(role)) === true) {
+      warn(place, "a role of your own config gets no server from a project; this server is left out");
+      return [];
+    }
+    const { trust, tags, ...rest } = spec;
+    if (trust === "trusted") warn(`${place}.trust`, 'a project cannot call its servers "trusted"; it is "untrusted"');
+    const keepsTags = tags !== undefined && !hasTagRules;
+    if (tags !== undefined && !keepsTags) warn(`${place}.tags`, "not used, because rules of your own config name tags");
+    return [{ ...rest, trust: "untrusted", ...(keepsTags ? { tags } : {}), fromProject: true }];
+  });
+  const caged = withoutSay({ file, servers: own }, base.config, warnings);
+  const merged = mergeLayers([{ file: base.file ?? "library", servers: base.servers }, caged], warnings);
+  const added = merged.filter((spec) => spec.fromProject === true).map((spec) => withCage(spec, base));
+  const room = base.config.limits.servers - base.servers.length;
+  if (added.length <= room) return added;
+  const late = added.slice(Math.max(0, room)).map(({ id }) => id);
+  warn("mcpServers", `limits.servers is ${base.config.limits.servers}; left out: ${late.join(", ")}`);
+  return added.slice(0, Math.max(0, room));
+}
+
+/** Roles that the home does not know see what the project brings and nothing else. */
+function rolesOf(
+  { config }: LoadedConfig,
+  brought: readonly ServerSpec[],
+  known: ReadonlySet<string>,
+  warn: Warn,
+): [string, Config["roles"][string]][] {
+  const ids = brought.map(({ id }) => id);
+  const names = new Set([...Object.keys(config.roles), ...brought.flatMap(({ roles = [] }) => roles)]);
+  return [...names].flatMap((name): [string, Config["roles"][string]][] => {
+    const role = config.roles[name];
+    if (known.has(name)) {
+      if (role !== undefined) warn(`roles.${name}`, "your own config has this role, and its definition counts");
+      return [];
+    }
+    const own = ids.filter((id) => role?.servers === undefined || role.servers.includes(id) || id.endsWith(`@${name}`));
+    return [[name, { servers: own, ...(role?.tools === undefined ? {} : { tools: role.tools }) }]];
+  });
+}
+
+function smallerLimits(limits: Config["limits"], written: unknown): Config["limits"] {
+  if (!isJsonObject(written)) return limits;
+  const entries = Object.entries(limits).map(([key, value]): [string, number] => {
+    const wanted = written[key];
+    // How many servers there may be was looked at for each config by itself.
+    return [key, key !== "servers" && typeof wanted === "number" ? Math.min(value, wanted) : value];
+  });
+  // The same keys as before, with numbers as before.
+  return Object.fromEntries(entries) as Config["limits"];
+}
+
+function stricterGuard(base: LoadedConfig, written: unknown, warn: Warn): Config["guard"] {
+  const { guard } = base.config;
+  if (!isJsonObject(written)) return guard;
+  const before: Readonly<Record<string, unknown>> = { ...guard, pins: guard.pins ?? "warn" };
+  const stricter = Object.entries(GUARD_ORDER).flatMap(([key, order]) => {
+    const wanted = String(written[key]);
+    const isStricter = order.indexOf(wanted) > order.indexOf(String(before[key]));
+    if (!isStricter && order.includes(wanted) && wanted !== before[key]) {
+      warn(`guard.${key}`, `your own config is stricter (${String(before[key])}), which counts`);
+    }
+    return isStricter ? [[key, wanted] as const] : [];
+  });
+  const classes = isJsonObject(written["classes"]) ? written["classes"] : {};
+  const added = Object.entries(classes).map(([name, patterns]) => {
+    const texts = Array.isArray(patterns) ? patterns.map(String) : [];
+    const isException = (text: string): boolean => text.startsWith("!");
+    if (texts.some(isException)) warn(`guard.classes.${name}`, "a project cannot take a tool out of a class");
+    const own = guard.classes[name as keyof typeof guard.classes] ?? [];
+    return [name, [...own, ...texts.filter((text) => !isException(text))]] as const;
+  });
+  return {
+    ...guard,
+    ...Object.fromEntries(stricter),
+    classes: { ...guard.classes, ...Object.fromEntries(added) },
+  };
+}
+
+/** A reference of the home's own must not begin to run a program of the project. */
+function commands(base: LoadedConfig, { config }: LoadedConfig, warn: Warn): Config["secrets"]["exec"] {
+  const referring = JSON.stringify([base.config, base.servers]);
+  return Object.fromEntries(
+    Object.entries(config.secrets.exec).filter(([name]) => {
+      const isHomes = Object.hasOwn(base.config.secrets.exec, name) || referring.includes(`secret://exec/${name}`);
+      if (isHomes) warn(`secrets.exec.${name}`, "your own config uses this name; the project's program is not used");
+      return !isHomes;
+    }),
+  );
+}
+
+/** An endpoint would get all that is said, and what the home's tools return. */
+function modelOf({ config }: LoadedConfig, warn: Warn): string | undefined {
+  const { model } = config.agent;
+  if (typeof model !== "object") return model;
+  warn("agent.model", "a project cannot name an endpoint for the model; name one in your own config");
+  return undefined;
+}
+
+/** Of one command line, in characters; the rest is counted. */
+const MAX_SHOWN = 2000;
+
+/** What a project config would start and reach, for the person who is asked about it: one line each, nothing hidden. */
+export function describeProject({ loaded, failure }: ProjectReading): string[] {
+  if (loaded === undefined) return [`cannot be used: ${shown(failure?.message ?? "")}`];
+  const { config } = loaded;
+  const exec = Object.entries(config.secrets.exec);
+  const from = (spec: ServerSpec): string => (spec.origin.file === loaded.file ? "" : ` (from ${spec.origin.file})`);
+  return [
+    ...loaded.servers.map((spec) => shown(`server ${spec.id}: ${startOf(spec)}${from(spec)}`)),
+    ...config.plugins.map((path) => shown(`plugin (runs inside Toolcrib): ${resolve(loaded.baseDir, path)}`)),
+    ...exec.map(([name, command]) => shown(`program for secrets, ${name}: ${commandLine(command)}`)),
+    ...config.skills.dirs.map((dir) => shown(`skills: ${resolve(loaded.baseDir, dir)}`)),
+    ...(config.agent.instructions === undefined ? [] : [shown(`for the agent: ${config.agent.instructions}`)]),
+  ];
+}
+
+function startOf({ command, args = [], url, env = {}, headers = {}, cwd, sandbox, enabled }: ServerSpec): string {
+  const target = url ?? (command === undefined ? `image ${JSON.stringify(sandbox)}` : commandLine([command, ...args]));
+  const values = [...Object.entries(env), ...Object.entries(headers)].map(([name, value]) => {
+    const isSecret = looksLikeCredential(name) && isPlainText(value);
+    return `${name}=${isSecret ? MASK : quoted(value)}`;
+  });
+  return [
+    target,
+    ...(cwd === undefined ? [] : [`in ${quoted(cwd)}`]),
+    ...(values.length === 0 ? [] : [`with ${values.join(" ")}`]),
+    ...(enabled ? [] : ["(disabled)"]),
+  ].join(" ");
+}
+
+function commandLine(words: readonly string[]): string {
+  return words.map(quoted).join(" ");
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word);
+}
+
+function shown(text: string): string {
+  const whole = showHidden(text.replaceAll(/\s+/g, " "));
+  return whole.length > MAX_SHOWN
+    ? `${whole.slice(0, MAX_SHOWN)} … and ${whole.length - MAX_SHOWN} more characters`
+    : whole;
+}
