@@ -379,4 +379,20 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
+  "trust-08a":
+    "A tool that is new in a server already pinned is held under block, asked for under ask, reported under warn.",
+  "trust-08b":
+    "Changed or new instructions, prompts, resources and templates are held at every door as tools are, until approved.",
+  "trust-08c": "What a server changes while it runs is held from its announcement on.",
+  "trust-08d": "All commands offer servers the same client capabilities, so none reports another's list as changed.",
+  "trust-08e":
+    "Pins of a version that knew tools only are completed once, in silence; new tools are held all the same.",
+  "trust-08f": "Resources that come and go do not drown the user: size and time, a bound, and `pinResources: false`.",
+  "trust-08g": "`pins list|diff|approve|reset` show and accept every kind.",
+  "trust-11a":
+    "A secret that a server writes into its definitions or instructions comes out nowhere: doors, lock, store, audit.",
+  "trust-11b": "A lock file that had to be masked is readable by its owner alone, and the user is told.",
+  "trust-11c": "Something whose name contains a secret is quarantined, not renamed.",
+  "trust-11d":
+    "Pins are of the masked form: they do not change with the secret, and older pins are masked without an alarm.",
 } as const;

@@ -13,7 +13,6 @@ import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import { FileEraMemory } from "../upstream/era-memory.ts";
 import type { PidRecords } from "../upstream/orphans/pid-records.ts";
 import type { StderrLog } from "../upstream/stdio/stderr-log.ts";
-import type { HubOptions } from "./hub-options.ts";
 
 export interface HubConnectionParts {
   readonly clock: Clock;
@@ -24,7 +23,6 @@ export interface HubConnectionParts {
   readonly pids: PidRecords;
   readonly stderr: StderrLog;
   readonly session: SessionContext;
-  readonly offers: HubOptions["offers"];
   readonly idleClient: NonNullable<ConnectionDeps["idleClient"]>;
   /** These two are asked when a connection is made: it takes what holds then. */
   readonly config: () => LoadedConfig;
@@ -32,7 +30,7 @@ export interface HubConnectionParts {
 }
 
 export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
-  const { clock, env, home, redactor, secrets, pids, stderr, session, offers, idleClient, config, logLevel } = parts;
+  const { clock, env, home, redactor, secrets, pids, stderr, session, idleClient, config, logLevel } = parts;
   return {
     clock,
     env,
@@ -45,7 +43,7 @@ export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
     hubSession: session,
     idleClient,
     mostSeats: () => config().config.limits.sessionConnections,
-    offers: offers === "all" ? ALL_OFFERS : session.client.capabilities,
+    offers: ALL_OFFERS,
     clientVersion: VERSION,
     cages: { home, containers: () => config().config.containers },
     get logLevel() {

@@ -33,8 +33,6 @@ export interface HubOptions {
   readonly role?: string;
   /** The door that the hub's own session belongs to. */
   readonly door?: string;
-  /** Declares every client capability to servers, for a hub whose callers bring their own; else what the hub's session has. */
-  readonly offers?: "all";
   /** Log messages that servers are asked for, from this level on; `info` by default. */
   readonly logLevel?: string;
   /**

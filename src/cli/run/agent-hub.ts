@@ -15,7 +15,6 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
   const hub = await createHub(config, {
     wait: false,
     // The agent's session answers what servers ask.
-    offers: "all",
     door: "cli",
     env,
     workspaceDir: cwd,

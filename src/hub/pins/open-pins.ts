@@ -36,7 +36,7 @@ export function pinPlace({ file, config }: LoadedConfig, home: string): PinPlace
   };
 }
 
-interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent"> {
+interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent" | "pinsResources" | "mask"> {
   /** Without one they are in the file alone. */
   readonly store: Pick<Store, "pins" | "place" | "follow"> | undefined;
 }
