@@ -392,8 +392,8 @@ export const REQUIREMENTS = {
     "A server is offered the roots of its entry, else `workspaceDir`, else none; an editor's own servers get its folder.",
   "trust-09c":
     "Roots of a gateway client widen nothing for a caller who does not run the hub, nor beyond an entry's `roots`.",
-  "trust-18a": "Text in base64 blobs of results is scanned, redacted and blocked like any other text.",
-  "trust-18b": "Words that a server hides in base64 are reported, removed or withheld, and reach no model as text.",
+  "trust-18d": "Text in base64 blobs of results is scanned, redacted and blocked like any other text.",
+  "trust-18e": "Words that a server hides in base64 are reported, removed or withheld, and reach no model as text.",
   "trust-02a":
     "In a bubblewrap cage a program is no root of the machine, also where the hub is, and has no capabilities.",
   "trust-02b": "A caged program opens no file of /proc/sys, of the like in /proc, or of /sys for writing.",
@@ -421,4 +421,20 @@ export const REQUIREMENTS = {
   "trust-01h": "A change of rules needs no new question only if it narrows them, for every name.",
   "trust-01i": "What clients are given to start Toolcrib names its config by an absolute path.",
   "trust-01j": "Importing a client's servers takes those of the folder only when asked for.",
+  "trust-08a":
+    "A tool that is new in a server already pinned is held under block, asked for under ask, reported under warn.",
+  "trust-08b":
+    "Changed or new instructions, prompts, resources and templates are held at every door as tools are, until approved.",
+  "trust-08c": "What a server changes while it runs is held from its announcement on.",
+  "trust-08d": "All commands offer servers the same client capabilities, so none reports another's list as changed.",
+  "trust-08e":
+    "Pins of a version that knew tools only are completed once, in silence; new tools are held all the same.",
+  "trust-08f": "Resources that come and go do not drown the user: size and time, a bound, and `pinResources: false`.",
+  "trust-08g": "`pins list|diff|approve|reset` show and accept every kind.",
+  "trust-11a":
+    "A secret that a server writes into its definitions or instructions comes out nowhere: doors, lock, store, audit.",
+  "trust-11b": "A lock file that had to be masked is readable by its owner alone, and the user is told.",
+  "trust-11c": "Something whose name contains a secret is quarantined, not renamed.",
+  "trust-11d":
+    "Pins are of the masked form: they do not change with the secret, and older pins are masked without an alarm.",
 } as const;

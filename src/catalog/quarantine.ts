@@ -3,6 +3,7 @@ import { fingerprint } from "../guard/fingerprint.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { MASK } from "../secrets/mask.ts";
 import { UriTemplate } from "./uri-template.ts";
 
 export interface Quarantined {
@@ -61,6 +62,8 @@ function faultOfName(key: string, name: unknown): string | undefined {
   if (name.length > limit) return `${key} is longer than ${limit} characters`;
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return `${key} holds control characters`;
+  // Under its masked name it could not be used, and two of them would be taken for one.
+  if (name.includes(MASK)) return `${key} contains a secret, which is masked here`;
   if (!name.isWellFormed()) return `${key} is not valid Unicode`;
   return undefined;
 }

@@ -298,12 +298,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "pins",
-    summary: "show, compare and approve pinned tool definitions",
+    summary: "show, compare and approve pinned definitions",
     arguments: [
       { syntax: "<action>", summary: "list, diff, approve or reset" },
-      { syntax: "[names...]", summary: "tools by public name, or server ids; for reset one server id" },
+      { syntax: "[names...]", summary: "public names or URIs, or server ids; for reset one server id" },
     ],
-    options: [{ flags: "--all", summary: "approve every tool that changed" }, timeout],
+    options: [{ flags: "--all", summary: "approve everything that changed or is new" }, timeout],
     examples: ["toolcrib pins diff", "toolcrib pins approve files__read_file"],
     load: () => import("./commands/pins.ts"),
   },

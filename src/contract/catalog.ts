@@ -53,14 +53,27 @@ export const ResultSchema = z
   .describe("The MCP result, untouched but for the guard's marks.")
   .meta({ id: "CallResult" });
 
+export const PinKindSchema = z.enum(["tool", "prompt", "resource", "template", "instructions"]);
+
+const PinNameFields = {
+  server: z.string(),
+  kind: PinKindSchema,
+  tool: z
+    .string()
+    .describe("Its name there, whatever its kind: of a resource the URI, of instructions `instructions`."),
+};
+
+export const PinNameSchema = z.object(PinNameFields).meta({ id: "PinName" });
+
 export const PinSchema = z
   .object({
-    server: z.string(),
-    tool: z.string(),
-    state: z.enum(PIN_STATES).describe("`unknown` before the server is connected, `gone` if it no longer offers it."),
+    ...PinNameFields,
+    state: z
+      .enum(PIN_STATES)
+      .describe("`unknown` before the server is connected, `gone` if it no longer offers it, `new` if it is held."),
     fingerprint: z.string(),
-    pinnedAt: z.string(),
-    diff: z.array(z.string()).optional().describe("Lines of what changed, for a changed one."),
+    pinnedAt: z.string().describe("Empty for a new one."),
+    diff: z.array(z.string()).optional().describe("Lines of what changed, for a changed or new one."),
   })
   .meta({ id: "Pin" });
 

@@ -7,7 +7,15 @@ import type { Scope } from "../model/caller.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
 import { ANSWERS, ApprovalSchema, AuditEntrySchema, AuditVerdictSchema, OverviewSchema } from "./activity.ts";
 import { SessionDetailSchema, SessionInfoSchema, SessionNoticeSchema } from "./activity.ts";
-import { PinSchema, PromptInfoSchema, ResourceInfoSchema, ResultSchema, ToolInfoSchema } from "./catalog.ts";
+import {
+  PinKindSchema,
+  PinNameSchema,
+  PinSchema,
+  PromptInfoSchema,
+  ResourceInfoSchema,
+  ResultSchema,
+  ToolInfoSchema,
+} from "./catalog.ts";
 import { SERVER_STATES, ServerConfigSchema, ServerDetailSchema, ServerInfoSchema } from "./server.ts";
 import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings.ts";
 import {
@@ -309,14 +317,24 @@ export const OPERATIONS = {
   listPins: operation({
     scope: "admin",
     summary: "Pinned definitions and how they stand.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), state: z.enum(["same", "changed", "gone"]).optional() }),
+    input: z.strictObject({
+      ...Paged,
+      serverId: Id.optional(),
+      kind: PinKindSchema.optional(),
+      state: z.enum(["same", "changed", "new", "gone"]).optional(),
+    }),
     output: z.object({ pins: z.array(PinSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   changePins: operation({
     scope: "admin",
     summary: "Approves what a server offers now, or forgets its pins.",
-    input: z.strictObject({ action: z.enum(["approve", "reset"]), serverId: Id, tool: Id.optional() }),
-    output: z.object({ changed: z.array(z.object({ server: z.string(), tool: z.string() })) }),
+    input: z.strictObject({
+      action: z.enum(["approve", "reset"]),
+      serverId: Id,
+      tool: z.string().min(1).max(8192).optional().describe("Of one thing: its name, as `listPins` gives it."),
+      kind: PinKindSchema.optional().describe("What `tool` names; a tool if absent."),
+    }),
+    output: z.object({ changed: z.array(PinNameSchema) }),
   }),
   explainPolicy: operation({
     scope: "read",

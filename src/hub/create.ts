@@ -173,6 +173,12 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     audit,
     store,
     isTrusted: trustOf(config.servers),
+    instructionsOf: (server) => {
+      const connection = servers.get(server);
+      return connection?.shownInstructions?.() ?? connection?.instructions() ?? null;
+    },
+    pinsResources: (server) => servers.get(server)?.spec.pinResources !== false,
+    mask: redactor.maskContent,
     isBrought,
     onVisibilityChange: () => {
       present.wiring.views.forget();
@@ -182,12 +188,14 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   const serverSkills = new ServerSkillOffers({
     sources: () => parts.skills,
     machine: () => thisMachine(env),
+    mask: redactor.maskContent,
     warn: (message, server) => events.emit("warning", { server, message }),
   });
   const logLevel = { value: options.logLevel ?? "info" };
   const stderr = new StderrLog();
   const deps = hubConnectionDeps({
-    ...{ clock, env, home, redactor, secrets, pids, stderr, session, offers: options.offers },
+    ...{ clock, env, home, redactor, secrets, pids, stderr, session },
+    rootsOnRequest: options.rootsOnRequest === true,
     idleClient: (server, user, ofSession) => idle.client?.(server, user, ofSession),
     config: () => held.config(),
     logLevel: () => logLevel.value,
@@ -314,7 +322,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     liveSkills,
     pins: new HubPins({
       pins: () => definitions.pins,
-      isThere: (id) => servers.get(id) !== undefined,
+      isThere: (id) => servers.get(parts.skills.serverOf(id) ?? id) !== undefined,
       clock,
       audit,
     }),

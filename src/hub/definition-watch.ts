@@ -1,7 +1,5 @@
 /** Looks at every definition as it is discovered: is it what it was, and does it read like an attack? */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { CatalogChange } from "../catalog/change.ts";
-import { KINDS } from "../catalog/source-view.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { scanInstructions } from "../guard/definitions/scan-definition.ts";
 import { describeShadowing, type Shadowing } from "../guard/definitions/shadowing.ts";
@@ -15,6 +13,7 @@ import type { HubEvents } from "./events.ts";
 import type { Objection } from "./gate.ts";
 import { DefinitionReports } from "./definition-reports.ts";
 import { openPins, partOf, pinPlace } from "./pins/open-pins.ts";
+import type { PinEvent } from "./pins/pin-event.ts";
 import { PinReports } from "./pins/pin-reports.ts";
 import type { Pins } from "./pins/pins.ts";
 import { ScannedDefinitions } from "./scanned-definitions.ts";
@@ -33,6 +32,11 @@ interface DefinitionWatchOptions {
   readonly audit: Pick<AuditLog, "event">;
   readonly store: Store | undefined;
   readonly isTrusted: (source: string) => boolean;
+  /** The advice of a server that is connected, null if it gives none. */
+  readonly instructionsOf: (server: string) => string | null;
+  /** False for a server whose resources come and go. */
+  readonly pinsResources: (server: string) => boolean;
+  readonly mask: <Value>(value: Value) => Value;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
   readonly isBrought: (source: string) => boolean;
   /** What sessions may see changed although the catalog did not. */
@@ -91,7 +95,7 @@ export class DefinitionWatch {
 
   /** From now on every version of the catalog is looked at, before anybody else hears of it. */
   start(): void {
-    this.#options.catalog.on("change", ({ kinds }) => this.#look(kinds));
+    this.#options.catalog.on("change", () => this.#look());
     this.#pins.watch();
   }
 
@@ -138,8 +142,12 @@ export class DefinitionWatch {
     return found.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`).join("; ");
   }
 
-  /** A server's advice for its use is read by models too. */
+  /** A server's advice for its use is read by models too. It may be other than before while its lists are the same. */
   checkInstructions(server: string, text: string | null | undefined): void {
+    const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
+    this.#checkPins(
+      [...tools, ...prompts, ...resources, ...templates].filter(({ origin }) => origin.source === server),
+    );
     const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
     const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
@@ -155,6 +163,7 @@ export class DefinitionWatch {
 
   /** Whether a server's advice is kept from clients. */
   withholdsInstructions(server: string, text: string): boolean {
+    if (!this.#options.isBrought(server) && this.#pins.withholds(server, text)) return true;
     return this.#config.config.guard.definitions === "quarantine" && this.#suspicions(server, text).length > 0;
   }
 
@@ -163,10 +172,18 @@ export class DefinitionWatch {
     await Promise.all([this.#writing, this.#prepared?.close(), this.#pins.close()]);
   }
 
-  #look(kinds: CatalogChange["kinds"] = KINDS): void {
+  #look(): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
-    if (kinds.includes("tool")) this.#pins.checkAll(tools);
-    this.#scanned.check([...tools, ...prompts, ...resources, ...templates]);
+    const all = [...tools, ...prompts, ...resources, ...templates];
+    this.#checkPins(all);
+    this.#scanned.check(all);
+  }
+
+  /** @param capabilities All of each server that is among them. */
+  #checkPins(capabilities: readonly Capability[]): void {
+    for (const [server, offered] of Map.groupBy(capabilities, ({ origin }) => origin.source)) {
+      this.#pins.check(server, offered, this.#options.instructionsOf(server));
+    }
   }
 
   #suspicions(server: string, text: string | null | undefined): readonly Finding[] {
@@ -201,8 +218,9 @@ export class DefinitionWatch {
 
 function openPinsOf(options: DefinitionWatchOptions, config: LoadedConfig): Promise<Pins> {
   const reports = new PinReports(options);
-  const { home, store, clock } = options;
-  return openPins(pinPlace(config, home), { store, clock, onEvent: (event) => reports.take(event) });
+  const { home, store, clock, pinsResources, mask } = options;
+  const onEvent = (event: PinEvent): void => reports.take(event);
+  return openPins(pinPlace(config, home), { store, clock, pinsResources, mask, onEvent });
 }
 
 function isOf(pins: Pins, config: LoadedConfig, home: string): boolean {

@@ -2,8 +2,6 @@
 import { join } from "node:path";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Clock } from "../model/clock.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { Root } from "../model/protocol.ts";
 import type { SessionContext } from "../model/session.ts";
 import { VERSION } from "../model/version.ts";
 import { OAuth } from "../secrets/oauth/oauth.ts";
@@ -16,7 +14,6 @@ import { FileEraMemory } from "../upstream/era-memory.ts";
 import { rootOf } from "../upstream/offered-roots.ts";
 import type { PidRecords } from "../upstream/orphans/pid-records.ts";
 import type { StderrLog } from "../upstream/stdio/stderr-log.ts";
-import type { HubOptions } from "./hub-options.ts";
 import { configuredWorkspace } from "./hub-session.ts";
 
 export interface HubConnectionParts {
@@ -28,27 +25,17 @@ export interface HubConnectionParts {
   readonly pids: PidRecords;
   readonly stderr: StderrLog;
   readonly session: SessionContext;
-  readonly offers: HubOptions["offers"];
+  /** Whether the folder of the session is only where an agent works: then servers are offered the one of the config. */
+  readonly rootsOnRequest: boolean;
   readonly idleClient: NonNullable<ConnectionDeps["idleClient"]>;
   /** These two are asked when a connection is made: it takes what holds then. */
   readonly config: () => LoadedConfig;
   readonly logLevel: () => string;
 }
 
-/** An agent's sessions have roots for servers of the config only if the config names a folder. */
-function offersOf(
-  offers: HubOptions["offers"],
-  { client }: SessionContext,
-  workspaceRoots: readonly Root[],
-): Readonly<JsonObject> {
-  if (offers === undefined) return client.capabilities;
-  const { roots, ...others } = ALL_OFFERS;
-  return offers === "all" || workspaceRoots.length > 0 ? { ...others, roots } : others;
-}
-
 export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
-  const { clock, env, home, redactor, secrets, pids, stderr, session, offers, idleClient, config, logLevel } = parts;
-  const workspace = offers === "agent" ? configuredWorkspace(config()) : session.workspaceDir;
+  const { clock, env, home, redactor, secrets, pids, stderr, session, rootsOnRequest, idleClient, config, logLevel } = parts;
+  const workspace = rootsOnRequest ? configuredWorkspace(config()) : session.workspaceDir;
   const workspaceRoots = workspace === undefined ? [] : [rootOf(workspace)];
   return {
     clock,
@@ -62,7 +49,7 @@ export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
     hubSession: session,
     idleClient,
     mostSeats: () => config().config.limits.sessionConnections,
-    offers: offersOf(offers, session, workspaceRoots),
+    offers: ALL_OFFERS,
     workspaceRoots,
     clientVersion: VERSION,
     cages: { home, containers: () => config().config.containers },

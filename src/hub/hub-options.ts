@@ -33,11 +33,8 @@ export interface HubOptions {
   readonly role?: string;
   /** The door that the hub's own session belongs to. */
   readonly door?: string;
-  /**
-   * Declares every client capability to servers, for a hub whose callers bring their own. With `agent` the `workspaceDir` given
-   * here is only where the agent works: servers get the config's. What the hub's session has if absent.
-   */
-  readonly offers?: "all" | "agent";
+  /** The `workspaceDir` given here is only where the agent works: servers are offered the config's as a root, if it names one. */
+  readonly rootsOnRequest?: boolean;
   /** Log messages that servers are asked for, from this level on; `info` by default. */
   readonly logLevel?: string;
   /**

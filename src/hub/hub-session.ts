@@ -16,7 +16,7 @@ export function hubSession(config: LoadedConfig, options: HubOptions, host: OwnH
     owner: true,
     door: options.door ?? "library",
     ...(workspaceDir === undefined ? {} : { workspaceDir }),
-    ...(options.offers === "agent" ? { rootsOnRequest: true } : {}),
+    ...(options.rootsOnRequest === true ? { rootsOnRequest: true } : {}),
     ...(options.role === undefined ? {} : { role: options.role }),
     ...(options.onSample === undefined ? {} : { onSample: options.onSample }),
     ...(options.onElicit === undefined ? {} : { onElicit: options.onElicit }),

@@ -13,7 +13,7 @@ interface CapabilityBase<Kind extends string, Definition> {
   /** The one public name (tools, prompts) or URI (resources, templates) at every door. */
   readonly name: string;
   readonly origin: CapabilityOrigin;
-  /** Exactly what the source sent. */
+  /** Exactly what the source sent, but for masked secrets. */
   readonly definition: Definition;
   /** SHA-256 (hex) of the canonical JSON of the definition. */
   readonly fingerprint: string;

@@ -104,7 +104,7 @@ const GuardSchema = z.strictObject({
     .enum(["off", "warn", "ask", "block"])
     .optional()
     .describe(
-      "What is done with a tool whose definition changed since it was first seen: `warn` if absent, `off` for a config given in code.",
+      "What is done with tools, prompts, resources, templates and instructions that changed or are new since their server was first seen: `warn` if absent, `off` for a config given in code.",
     ),
   taint: z
     .enum(["off", "ask", "deny"])

@@ -117,6 +117,10 @@ export const ServerEntrySchema = z.strictObject({
     .enum(["trusted", "untrusted"])
     .default("untrusted")
     .describe("What an untrusted server returns is marked, scanned, and wrapped for agents."),
+  pinResources: z
+    .boolean()
+    .optional()
+    .describe("false leaves its resources out of `guard.pins`: for a server whose resources come and go."),
   isolation: z
     .enum(["shared", "user", "session"])
     .default("shared")

@@ -54,6 +54,8 @@ export interface StoredSkillFiles {
  */
 export interface StoredPin {
   readonly server: string;
+  readonly kind: "tool" | "prompt" | "resource" | "template" | "instructions";
+  /** The server's own name for it, whatever its kind. */
   readonly tool: string;
   readonly fingerprint: string;
   readonly definition: JsonObject;
@@ -69,7 +71,7 @@ export interface StoredPins {
   change(
     scope: string,
     put: readonly StoredPin[],
-    remove: readonly Pick<StoredPin, "server" | "tool">[],
+    remove: readonly Pick<StoredPin, "server" | "kind" | "tool">[],
   ): Promise<void>;
 }
 

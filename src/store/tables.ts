@@ -2,7 +2,7 @@
  * The tables as Kysely sees them; in the database their names and columns are in snake case. JSON is text on both
  * databases, so that it comes back as it was written, and a yes or no is 1 or 0.
  */
-import type { ApprovalStatus, ChangedTopic } from "./store.ts";
+import type { ApprovalStatus, ChangedTopic, StoredPin } from "./store.ts";
 
 export interface Tables {
   servers: {
@@ -17,7 +17,15 @@ export interface Tables {
     revision: number;
   };
   skills: { id: string; manifest: string };
-  pins: { scope: string; server: string; tool: string; fingerprint: string; definition: string; pinnedAt: string };
+  pins: {
+    scope: string;
+    server: string;
+    kind: StoredPin["kind"];
+    tool: string;
+    fingerprint: string;
+    definition: string;
+    pinnedAt: string;
+  };
   approvals: {
     id: string;
     hub: string;

@@ -8,7 +8,10 @@ import {
   VERSION_KEY,
 } from "../model/protocol.ts";
 
-/** For a hub with clients of any kind: whoever cannot answer says so when asked. */
+/**
+ * The same for every hub and command: servers choose by it what they list, and a list that depended on the command would
+ * look changed to the pins. Whoever cannot answer refuses when asked.
+ */
 export const ALL_OFFERS: Readonly<JsonObject> = {
   roots: { listChanged: true },
   sampling: { tools: {}, context: {} },
@@ -17,7 +20,7 @@ export const ALL_OFFERS: Readonly<JsonObject> = {
 
 export interface ClientOffer {
   readonly clientInfo: Implementation;
-  /** MCP client capabilities. Only what can be answered is declared, so that servers can choose another way. */
+  /** MCP client capabilities. */
   readonly offers: Readonly<JsonObject>;
   /** Asks a modern server for log messages from this level on. */
   readonly logLevel?: string;

@@ -81,6 +81,7 @@ export class Connection implements Source {
       clock: deps.clock,
       timeoutMs: () => this.#spec.timeout,
       warn: (text) => this.#warn(text),
+      mask: (lists) => deps.redactor.maskContent(lists),
       onChange: () => this.#events.emit("changed", undefined),
     });
     this.#notices = new NoticeRouter({
@@ -259,7 +260,8 @@ export class Connection implements Source {
 
   /** Changes are listened for before the lists are read, so that none falls between. */
   async #adopt(link: Link): Promise<void> {
-    this.#agreement = link.agreement;
+    // For people and models only; the link goes on with what the server said.
+    this.#agreement = this.#deps.redactor.maskContent(link.agreement);
     this.#transport = link.wire.transport;
     this.#care = new LinkCare(link, {
       clock: this.#deps.clock,

@@ -12,6 +12,8 @@ interface LiveListsOptions {
   readonly clock: Clock;
   readonly timeoutMs: () => number;
   readonly warn: (text: string) => void;
+  /** Applied to every list as it comes in, so that no one behind it sees a secret. Returns the same object if nothing changed. */
+  readonly mask: <Lists>(lists: Lists) => Lists;
   readonly onChange: () => void;
 }
 
@@ -23,6 +25,8 @@ export class LiveLists {
   /** While all lists are read together, one change is told for all of them. */
   #together = 0;
   #changed = false;
+  /** The kinds for which it was said that they contain a secret. */
+  readonly #leaky = new Set<ListKind>();
 
   constructor(options: LiveListsOptions) {
     this.#options = options;
@@ -78,14 +82,19 @@ export class LiveLists {
   async #read(kind: ListKind): Promise<void> {
     const link = this.#link;
     if (link === undefined) return;
-    const { clock, timeoutMs, warn } = this.#options;
-    const lists = await readKind(link, kind, {
+    const { clock, timeoutMs, warn, mask } = this.#options;
+    const read = await readKind(link, kind, {
       clock,
       timeoutMs: timeoutMs(),
       warn: (text) => link === this.#link && warn(text),
     });
     // Meanwhile another link may have taken over.
     if (link !== this.#link) return;
+    const lists = mask(read);
+    if (lists !== read && !this.#leaky.has(kind)) {
+      this.#leaky.add(kind);
+      warn(`Its ${kind} list contains a secret that the hub knows. It is masked there and in everything made from it.`);
+    }
     this.#definitions = { ...this.#definitions, ...lists };
     this.#changed = true;
     this.#tell();

@@ -8,6 +8,7 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "roles",
   "tags",
   "trust",
+  "pinResources",
   "toolPrefix",
   "autoConnect",
   "timeout",

@@ -123,6 +123,10 @@ export class SeatedConnections implements Source {
     await Promise.all(this.#all().map((each) => each.rootsChanged()));
   }
 
+  shownInstructions(): string | null {
+    return (this.#up() ?? this.#own).instructions();
+  }
+
   /** What the server tells whoever has the seat; while there is none, what it tells the hub's owner. */
   instructions(user?: string, session?: string): string | null {
     const key = this.#seating.by === "user" ? user : session;

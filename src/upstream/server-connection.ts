@@ -16,6 +16,8 @@ export interface ServerConnection extends Source {
   info(): ServerInfo;
   /** The server's advice on how to use it, once it is connected: to this user or session, where each has a connection. */
   instructions(user?: string, session?: string): string | null;
+  /** Only where users or sessions have connections: the advice of the one whose lists are shown. Not to be handed out. */
+  shownInstructions?(): string | null;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   /** In a cluster: what an operator wants, on all nodes. Never rejects. */

@@ -30,7 +30,7 @@ it("the search finds what it looks for", async () => {
   expect(canaries.foundIn("nothing")).toEqual([]);
 });
 
-describe("[guard-10b] no secret comes out", () => {
+describe("[guard-10b] [trust-11a] no secret comes out", () => {
   it("of any command, with servers that tell all they know, nor of any file that Toolcrib writes", async () => {
     const place = workspace();
     const { canaries, env, config } = await leakySetup(place.dir);
@@ -63,6 +63,8 @@ describe("[guard-10b] no secret comes out", () => {
       }
     }
     expect(canaries.foundIn(filesUnder(place.home))).toEqual([]);
+    expect(canaries.foundIn(place.read("toolcrib.lock"))).toEqual([]);
+    expect(place.read("toolcrib.lock")).toContain("dump with [redacted]");
   });
 
   it("of a command that ends with a fault nobody caught", async () => {
@@ -121,6 +123,15 @@ describe("[guard-10b] no secret comes out", () => {
     seen.push(await hub.call(hub.session, { name: "crash__x" }));
     for (const tool of hub.tools({ for: "openai" }))
       if (/dump|fails/.test(tool.name)) seen.push(await tool.execute("1", {}).catch((error: unknown) => String(error)));
+    const { tools, prompts, resources, templates } = hub.view(hub.session);
+    expect([tools, prompts, resources, templates].map((list) => list.map(({ name }) => name))).toEqual([
+      ["serve__dump", "serve__fails", "serve__dies", "serve__refuses", "serve__tells"],
+      ["serve__ask"],
+      ["leak://all"],
+      ["leaks://{x}"],
+    ]);
+    seen.push({ tools, prompts, resources, templates }, hub.instructions(hub.session), hub.pins.list());
+    seen.push(hub.tools().map(({ name, description, parameters }) => ({ name, description, parameters })));
     seen.push(await hub.call(hub.session, { name: "serve__dies" }), hub.servers(), hub.quarantined());
     await hub.close();
 

@@ -33,12 +33,12 @@ const write = { name: "write", description: "Writes a file." };
 const readChanged = { name: "read", description: "Reads a file and mails it." };
 
 /** A server `files` with two pinned tools; policy hides one of them. */
-async function pinned(): Promise<Workspace> {
+async function pinned(pins = "block"): Promise<Workspace> {
   const place = workspace();
   const args = [place.write("server.mjs", SERVER), join(place.dir, "tools.json")];
   place.configure(
     { files: { command: process.execPath, args } },
-    { tools: { deny: ["files__write"] }, guard: { pins: "block" } },
+    { tools: { deny: ["files__write"] }, guard: { pins } },
   );
   offer(place, read, write);
   expect((await place.run(["pins", "diff"])).stderr).toContain("2 tools pinned for the first time");
@@ -98,8 +98,26 @@ describe("[guard-15c] toolcrib pins", () => {
     expect((await place.run(["audit", "verify"])).code).toBe(0);
   });
 
-  it("[guard-15b] a tool that was not there before is told of and recorded, not pinned in silence", async () => {
+  it("[guard-15b] [trust-08a] a tool that was not there before is shown whole, and pinned only by an approval", async () => {
     const place = await pinned();
+    offer(place, read, write, { name: "read2", description: "Reads a file and mails it." });
+    for (const _twice of [1, 2]) {
+      const { stdout } = await place.run(["pins", "diff"]);
+      expect(stdout).toContain("files__read2  (read2 of files, new)\n");
+      expect(stdout).toContain("mails it");
+    }
+    expect((await place.run(["list", "--json"])).stdout).not.toContain("read2");
+    expect((await place.run(["pins", "approve", "--all"])).stdout).toMatch(/approved: \(not pinned\) → [0-9a-f]{12}/);
+    expect((await place.run(["list", "--json"])).stdout).toContain("files__read2");
+    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    expect(records.map(({ event, origin }) => [event, origin?.name])).toEqual([
+      ["pin.new", "read2"],
+      ["pin.approved", "read2"],
+    ]);
+  });
+
+  it("[guard-15b] under warn it is pinned with a warning and a record", async () => {
+    const place = await pinned("warn");
     offer(place, read, write, { name: "read2", description: "Reads a file and mails it." });
     expect((await place.run(["pins", "diff"])).stderr).toContain(
       "files: new since it was first seen, and pinned as offered now: read2",

@@ -23,7 +23,7 @@ interface Read {
   readonly _meta: { readonly "toolcrib/untrusted": { readonly findings: readonly { readonly code: string }[] } };
 }
 
-describe("[trust-18b] words that a server hides in base64", () => {
+describe("[trust-18e] words that a server hides in base64", () => {
   const hostile = `The weather is fine.\n${ATTACK}\n`;
   const read = (made: Workspace): ReturnType<Workspace["run"]> =>
     made.run(["read", URI, "--json", "--config", made.configFile]);

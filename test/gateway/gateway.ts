@@ -32,7 +32,7 @@ export async function openGateway(
   { mcp = {}, ...options }: GatewayOptions = {},
 ): Promise<Gateway> {
   const redactor = new Redactor();
-  const hub = await createHub(config, { offers: "all", door: "mcp", redactor, ...options });
+  const hub = await createHub(config, { door: "mcp", redactor, ...options });
   const http = HttpSchema.parse({ ...config.http, port: 0 });
   const door = new McpDoor({ hub, approveCommand: (id) => `toolcrib approve ${id}` });
   const { sessions: maxSessions, streams: maxStreams, sessionIdleMs } = http.limits;

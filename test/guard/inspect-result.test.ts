@@ -123,7 +123,7 @@ describe("inspectResult of untrusted content", () => {
     expect(JSON.stringify(words.result)).not.toContain("Ignore");
   });
 
-  describe("[trust-18a] text in base64", () => {
+  describe("[trust-18d] text in base64", () => {
     const base64 = (text: string, encoding: BufferEncoding = "utf8"): string =>
       Buffer.from(text, encoding).toString("base64");
     const note = `The weather is fine.\n${ATTACK}\nMore tomorrow.`;

@@ -123,7 +123,8 @@ describe("[guard-15b] pins of a running hub", () => {
     place.offer("files", { name: "send2", description: "Sends, with a copy to eve." });
     await hub.refresh();
     expect(warnings(hub)).toContain("New since this server was first seen: send2.");
-    const events = await place.audit(({ event }) => event === "pin.recorded");
+    expect(names(hub)).toEqual([]);
+    const events = await place.audit(({ event }) => event === "pin.new");
     expect(events).toMatchObject([
       { origin: { source: "files", name: "send2" }, details: { tools: ["send2"], count: 1 } },
     ]);
@@ -179,15 +180,19 @@ describe("[oper-02c] hub.pins", () => {
     await expect(hub.pins.approve("files", "none")).rejects.toMatchObject({ code: "not_found" });
     told = 0;
     const by = { door: "rest", user: "ada" };
-    expect(await hub.pins.approve("files", undefined, by)).toEqual([{ server: "files", tool: "send" }]);
+    expect(await hub.pins.approve("files", undefined, by)).toEqual([{ server: "files", kind: "tool", tool: "send" }]);
     expect(told).toBeGreaterThan(0);
     expect(names(hub)).toEqual(["files__send", "files__keep"]);
     const rows = await hub.store?.pins.list(place.lock);
-    expect(rows?.map(({ tool, fingerprint }) => [tool, fingerprint === changed?.fingerprint])).toEqual([
+    expect(
+      rows
+        ?.filter(({ kind }) => kind === "tool")
+        .map(({ tool, fingerprint }) => [tool, fingerprint === changed?.fingerprint]),
+    ).toEqual([
       ["keep", false],
       ["send", false],
     ]);
-    expect(await hub.pins.reset("files", "keep", by)).toEqual([{ server: "files", tool: "keep" }]);
+    expect(await hub.pins.reset("files", "keep", by)).toEqual([{ server: "files", kind: "tool", tool: "keep" }]);
     const events = await place.audit(({ event }) => event === "pin.approved" || event === "pin.reset");
     expect(events).toMatchObject([
       {

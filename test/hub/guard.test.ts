@@ -175,7 +175,7 @@ describe("[guard-15b] a definition that changes", () => {
     expect((await echo(hub, "x")).ok).toBe(true);
     await hub.close();
     expect(JSON.parse(readFileSync(join(dir, "toolcrib.lock"), "utf8"))).toMatchObject({
-      version: 1,
+      version: 2,
       servers: { web: { tools: { echo: {} } } },
     });
   });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { fingerprint } from "../../src/guard/fingerprint.ts";
-import type { CurrentTool } from "../../src/guard/pins/compare.ts";
+import { offeredOf } from "../../src/guard/pins/compare.ts";
 import type { PinMode } from "../../src/guard/pins/verdict.ts";
 import { pinFileFor } from "../../src/hub/pins/pin-file.ts";
 import type { PinEvent } from "../../src/hub/pins/pin-event.ts";
@@ -26,9 +26,9 @@ function newFile(): string {
   return join(dir, "toolcrib.lock");
 }
 
-function tool(name: string, description: string, more: Partial<ToolDefinition> = {}): CurrentTool {
+function tool(name: string, description: string, more: Partial<ToolDefinition> = {}): ToolCapability {
   const definition = { name, description, inputSchema: { type: "object" }, ...more };
-  return { definition, fingerprint: fingerprint(definition) };
+  return { kind: "tool", name, origin: { source: "files", name }, definition, fingerprint: fingerprint(definition) };
 }
 
 async function open(
@@ -41,8 +41,8 @@ async function open(
   return { pins: await Pins.open({ storage, mode, clock, onEvent: (event) => events.push(event) }), events };
 }
 
-function verdict(pins: Pins, server: string, { definition, fingerprint: print }: CurrentTool): string {
-  return pins.verdictFor({ origin: { source: server, name: definition.name }, fingerprint: print }).verdict;
+function verdict(pins: Pins, server: string, capability: ToolCapability): string {
+  return pins.verdictFor(server, offeredOf(capability)).verdict;
 }
 
 const read = tool("read", "Reads a file.");
@@ -69,14 +69,26 @@ describe("[guard-15a] first use records", () => {
     pins.check("calc", [tool("add", "Adds.")]);
     await pins.close();
     expect(events).toEqual([
-      { type: "recorded", server: "files", tools: ["write", "read"], later: false },
-      { type: "recorded", server: "calc", tools: ["add"], later: false },
+      {
+        type: "recorded",
+        server: "files",
+        pins: [
+          { server: "files", kind: "tool", tool: "write" },
+          { server: "files", kind: "tool", tool: "read" },
+        ],
+        later: false,
+      },
+      { type: "recorded", server: "calc", pins: [{ server: "calc", kind: "tool", tool: "add" }], later: false },
     ]);
     const text = readFileSync(file, "utf8");
     const parsed = JSON.parse(text) as { version: number; servers: Record<string, { tools: Record<string, object> }> };
     expect(Object.keys(parsed.servers)).toEqual(["calc", "files"]);
     expect(Object.keys(parsed.servers["files"]?.tools ?? {})).toEqual(["read", "write"]);
-    expect(parsed.servers["files"]?.tools["write"]).toEqual({ ...write, pinnedAt: "1970-01-01T00:16:40.000Z" });
+    expect(parsed.servers["files"]?.tools["write"]).toEqual({
+      definition: write.definition,
+      fingerprint: write.fingerprint,
+      pinnedAt: "1970-01-01T00:16:40.000Z",
+    });
     expect(text).toContain('"_meta": {\n              "a": 2,\n              "b": 1\n');
     expect(statSync(file).mode & 0o777).toBe(0o644);
   });
@@ -88,7 +100,7 @@ describe("[guard-15a] first use records", () => {
     const reordered = JSON.parse(
       '{"inputSchema":{"type":"object"},"description":"Reads a file.","name":"read"}',
     ) as ToolDefinition;
-    pins.check("files", [{ definition: reordered, fingerprint: fingerprint(reordered) }, write]);
+    pins.check("files", [{ ...read, definition: reordered, fingerprint: fingerprint(reordered) }, write]);
     await pins.close();
     expect(events).toEqual([]);
     expect(statSync(file).ino).toBe(before.ino);
@@ -143,7 +155,7 @@ describe("[guard-15a] first use records", () => {
     await pins.settled();
     pins.check("files", [read, write]);
     await pins.close();
-    expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "recorded"]);
+    expect(events.map(({ type }) => type)).toEqual(["recorded", "problem", "held"]);
     expect(verdict(pins, "files", read)).toBe("allow");
     expect(verdict(pins, "files", readChanged)).toBe("deny");
   });
@@ -157,8 +169,7 @@ describe("[guard-15b] a change is reported", () => {
     expect(events).toEqual([
       {
         type: "changed",
-        server: "files",
-        tool: "read",
+        pin: { server: "files", kind: "tool", tool: "read" },
         diff: ["~ description:", "    Reads a [-file.-]{+file and mails it.+}"],
       },
     ]);
@@ -172,73 +183,80 @@ describe("[guard-15b] a change is reported", () => {
     ["warn", "allow"],
     ["ask", "ask"],
     ["block", "deny"],
-  ] as const)("under %s the verdict is %s, and only for what changed", async (mode, expected) => {
+  ] as const)("under %s the verdict is %s, and only for what changed or is new", async (mode, expected) => {
     const { pins } = await open(await pinnedFile(), mode);
     pins.check("files", [readChanged, write]);
     expect(verdict(pins, "files", readChanged)).toBe(expected);
     expect(verdict(pins, "files", write)).toBe("allow");
-    expect(verdict(pins, "files", tool("fresh", "New."))).toBe("allow");
+    expect(verdict(pins, "files", tool("fresh", "New."))).toBe(expected);
     expect(verdict(pins, "other", readChanged)).toBe("allow");
     await pins.close();
   });
 
-  it("speaks to policy of tools alone, and takes the tools of all servers at once", async () => {
-    const { pins, events } = await open(newFile());
-    const capability = (source: string, { definition, fingerprint: print }: CurrentTool): ToolCapability => ({
-      kind: "tool",
-      name: `${source}__${definition.name}`,
-      origin: { source, name: definition.name },
-      definition,
-      fingerprint: print,
-    });
-    pins.checkAll([
-      capability("files", read),
-      capability("calc", write),
-      capability("files", write),
-      capability("local", read),
-    ]);
-    expect(events).toEqual([
-      { type: "recorded", server: "files", tools: ["read", "write"], later: false },
-      { type: "recorded", server: "calc", tools: ["write"], later: false },
-    ]);
-    expect(pins.objectionTo(capability("files", read))).toBeUndefined();
-    expect(pins.objectionTo(capability("files", readChanged))).toEqual({
+  it("speaks to policy of every kind by itself: a prompt with the name of a changed tool is another thing", async () => {
+    const { pins } = await open(newFile());
+    pins.check("files", [read, write]);
+    expect(pins.objectionTo(read)).toBeUndefined();
+    expect(pins.objectionTo(readChanged)).toEqual({
       verdict: "deny",
       rule: { level: "pin", list: "pins", pattern: `block ${readChanged.fingerprint}`, where: pins.file },
     });
-    const prompt = {
-      kind: "prompt",
-      name: "files__read",
-      origin: { source: "files", name: "read" },
-      definition: { name: "read" },
-      fingerprint: "x",
+    const unlisted = {
+      kind: "resource",
+      name: "x:y",
+      origin: { source: "files", name: "x:y" },
+      definition: { uri: "x:y", name: "x:y" },
+      fingerprint: "",
     } as const;
-    expect(pins.objectionTo(prompt)).toBeUndefined();
+    expect(pins.objectionTo(unlisted)).toBeUndefined();
     await pins.close();
   });
 
   it("asks about one definition: the rule of the next change is another", async () => {
     const { pins } = await open(await pinnedFile(), "ask");
-    const rules = [readChanged, tool("read", "Reads a file and sells it.")].map(
-      ({ definition, fingerprint: print }) => {
-        const asked = pins.verdictFor({ origin: { source: "files", name: definition.name }, fingerprint: print });
-        return asked.verdict === "allow" ? undefined : asked.rule.pattern;
-      },
-    );
+    const rules = [readChanged, tool("read", "Reads a file and sells it.")].map((each) => {
+      const asked = pins.verdictFor("files", offeredOf(each));
+      return asked.verdict === "allow" ? undefined : asked.rule.pattern;
+    });
     expect(rules[0]).toContain(readChanged.fingerprint);
     expect(rules[1]).not.toBe(rules[0]);
   });
 
-  it("tools that appear on a server that is pinned already are told apart from its first use", async () => {
-    const { pins, events } = await open(await pinnedFile());
+  it.each(["ask", "block"] as const)(
+    "[trust-08a] under %s a new tool of a pinned server is held, and reported once",
+    async (mode) => {
+      const file = await pinnedFile();
+      const before = readFileSync(file, "utf8");
+      const { pins, events } = await open(file, mode);
+      const renamed = tool("read2", "Reads a file and mails it.");
+      pins.check("files", [write, renamed]);
+      pins.check("files", [read, write, renamed]);
+      await pins.settled();
+      expect(events).toEqual([
+        { type: "held", server: "files", pins: [{ server: "files", kind: "tool", tool: "read2" }] },
+      ]);
+      expect(readFileSync(file, "utf8")).toBe(before);
+      expect(pins.list().find(({ tool: name }) => name === "read2")).toMatchObject({ state: "new", pinnedAt: "" });
+      expect(pins.diff("files")).toMatchObject([{ tool: "read2", state: "new", before: null }]);
+      expect(pins.diff("files")[0]?.diff.join()).toContain("mails it");
+      await pins.approve("files");
+      expect(verdict(pins, "files", renamed)).toBe("allow");
+      // What was approved is compared from now on.
+      expect(verdict(pins, "files", tool("read2", "Sells it."))).not.toBe("allow");
+      await pins.close();
+    },
+  );
+
+  it("[trust-08a] under warn a new tool of a pinned server is pinned with a report, once", async () => {
+    const { pins, events } = await open(await pinnedFile(), "warn");
     const renamed = tool("read2", "Reads a file and mails it.");
     pins.check("files", [write, renamed]);
     pins.check("calc", [read]);
     pins.check("files", [write, renamed]);
     await pins.close();
     expect(events).toEqual([
-      { type: "recorded", server: "files", tools: ["read2"], later: true },
-      { type: "recorded", server: "calc", tools: ["read"], later: false },
+      { type: "recorded", server: "files", pins: [{ server: "files", kind: "tool", tool: "read2" }], later: true },
+      { type: "recorded", server: "calc", pins: [{ server: "calc", kind: "tool", tool: "read" }], later: false },
     ]);
   });
 
@@ -279,7 +297,7 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
     await pins.settled();
     await clock.advance(3000);
     expect(verdict(pins, "files", readChanged)).toBe("deny");
-    expect(events.filter(({ type }) => type !== "updated")).toEqual([{ type: "removed", file, tools: 2 }]);
+    expect(events.filter(({ type }) => type !== "updated")).toEqual([{ type: "removed", file, pins: 2 }]);
     expect(readFileSync(file, "utf8")).toBe(before);
     await pins.close();
     expect(verdict((await open(file)).pins, "files", readChanged)).toBe("deny");
@@ -294,7 +312,7 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
     await pins.settled();
     expect(verdict(pins, "files", readChanged)).toBe("deny");
     rmSync(file);
-    await pins.approve("files", "write");
+    await pins.approve("files", { kind: "tool", name: "write" });
     expect(events.filter(({ type }) => type === "removed")).toHaveLength(2);
     expect(verdict(pins, "files", readChanged)).toBe("deny");
     await pins.close();
@@ -340,12 +358,20 @@ describe("[guard-15b] a lock file that is removed while in use", () => {
       type: "edited",
       changed: [],
       forgotten: [
-        { server: "files", tool: "read" },
-        { server: "files", tool: "write" },
+        { server: "files", kind: "tool", tool: "read" },
+        { server: "files", kind: "tool", tool: "write" },
       ],
     });
     // A server that was forgotten is seen for the first time again.
-    expect(events[1]).toEqual({ type: "recorded", server: "files", tools: ["read", "write"], later: false });
+    expect(events[1]).toEqual({
+      type: "recorded",
+      server: "files",
+      pins: [
+        { server: "files", kind: "tool", tool: "read" },
+        { server: "files", kind: "tool", tool: "write" },
+      ],
+      later: false,
+    });
     await pins.close();
   });
 
@@ -370,15 +396,19 @@ describe("[guard-15c] approving and forgetting", () => {
     const writeChanged = tool("write", "Writes anything.");
     pins.check("files", [readChanged, writeChanged]);
     expect(pins.diff().map((each) => each.tool)).toEqual(["read", "write"]);
-    expect(pins.diff("files", "write")).toMatchObject([{ before: write.fingerprint, after: writeChanged.fingerprint }]);
-    expect(await pins.approve("files", "read")).toMatchObject([{ tool: "read", after: readChanged.fingerprint }]);
+    expect(pins.diff("files", { kind: "tool", name: "write" })).toMatchObject([
+      { before: write.fingerprint, after: writeChanged.fingerprint },
+    ]);
+    expect(await pins.approve("files", { kind: "tool", name: "read" })).toMatchObject([
+      { tool: "read", after: readChanged.fingerprint },
+    ]);
     expect(verdict(pins, "files", readChanged)).toBe("allow");
     expect(verdict(pins, "files", writeChanged)).toBe("deny");
     await pins.approve("files");
     expect(pins.diff()).toEqual([]);
     expect(events.filter(({ type }) => type === "approved")).toEqual([
-      { type: "approved", server: "files", tools: ["read"] },
-      { type: "approved", server: "files", tools: ["write"] },
+      { type: "approved", server: "files", pins: [{ server: "files", kind: "tool", tool: "read" }] },
+      { type: "approved", server: "files", pins: [{ server: "files", kind: "tool", tool: "write" }] },
     ]);
     expect(verdict((await open(file)).pins, "files", writeChanged)).toBe("allow");
     // What was approved is what counts from now on, not what was there first.
@@ -387,7 +417,7 @@ describe("[guard-15c] approving and forgetting", () => {
 
   it("refuses to approve what is not offered", async () => {
     const { pins } = await open(await pinnedFile());
-    await expect(pins.approve("files", "read")).rejects.toMatchObject({ code: "not_found" });
+    await expect(pins.approve("files", { kind: "tool", name: "read" })).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("an approval in another process counts without a restart", async () => {
@@ -398,7 +428,7 @@ describe("[guard-15c] approving and forgetting", () => {
     hub.pins.watch();
     const terminal = await open(file);
     terminal.pins.check("files", [readChanged, write]);
-    await terminal.pins.approve("files", "read");
+    await terminal.pins.approve("files", { kind: "tool", name: "read" });
     await clock.advance(1000);
     expect(verdict(hub.pins, "files", readChanged)).toBe("allow");
     expect(hub.events.at(-1)).toEqual({ type: "updated" });
@@ -412,8 +442,8 @@ describe("[guard-15c] approving and forgetting", () => {
     pins.check("calc", [read]);
     await pins.settled();
     expect(await (await open(file)).pins.reset("files")).toEqual([
-      { server: "files", tool: "read" },
-      { server: "files", tool: "write" },
+      { server: "files", kind: "tool", tool: "read" },
+      { server: "files", kind: "tool", tool: "write" },
     ]);
     const next = await open(file);
     expect(next.pins.list().map((pin) => pin.server)).toEqual(["calc"]);
@@ -429,7 +459,7 @@ describe("[guard-15b] a lock file that cannot be used", () => {
   const cases: [what: string, text: (good: string) => string, says: RegExp][] = [
     ["that is no JSON", () => "{", /is no JSON/],
     ["of an unfinished merge", (good) => `<<<<<<< ours\n${good}`, /unfinished merge/],
-    ["of a newer version", (good) => good.replace('"version": 1', '"version": 2'), /version 2/],
+    ["of a newer version", (good) => good.replace('"version": 2', '"version": 3'), /version 3/],
     ["without servers", () => '{"version":1}', /no servers/],
     ["with a definition that was edited", (good) => good.replace("Reads a file.", "Reads and mails."), /fingerprint/],
   ];
@@ -448,7 +478,9 @@ describe("[guard-15b] a lock file that cannot be used", () => {
     expect(verdict((await open(file, "warn")).pins, "files", read)).toBe("allow");
     // The user's own code needs no pin.
     expect(verdict(pins, "local", read)).toBe("allow");
-    await expect(pins.approve("files", "read")).rejects.toMatchObject({ code: "invalid_config" });
+    await expect(pins.approve("files", { kind: "tool", name: "read" })).rejects.toMatchObject({
+      code: "invalid_config",
+    });
     await pins.close();
     expect(readFileSync(file, "utf8")).toBe(broken);
     expect(events).toHaveLength(1);

@@ -42,25 +42,25 @@ describe("[gate-05c] instructions of servers", () => {
 });
 
 describe("a hub for many clients", () => {
-  it("declares every client capability, or only what its own session has", async () => {
+  it("[trust-08d] declares the same client capabilities whoever makes the hub, so that servers list the same", async () => {
     const place = new ReloadPlace();
     const declared = (label: string): unknown => JSON.parse(place.read(`${label}.capabilities`));
-    await place.open({ mcpServers: { a: place.server("all") } }, { offers: "all" });
-    expect(declared("all")).toMatchObject({
+    await place.open({ mcpServers: { a: place.server("plain") } });
+    await place.open({ mcpServers: { a: place.server("sampling") } }, { onSample: async () => ({}) });
+    await place.open({ mcpServers: { a: place.server("folder") } }, { workspaceDir: place.dir });
+    expect(declared("plain")).toEqual({
       roots: { listChanged: true },
-      sampling: {},
+      sampling: { tools: {}, context: {} },
       elicitation: { form: {}, url: {} },
     });
-    await place.open({ mcpServers: { a: place.server("none") } });
-    expect(declared("none")).toEqual({});
-    await place.open({ mcpServers: { a: place.server("own") } }, { onSample: async () => ({}) });
-    expect(Object.keys(declared("own") as object)).toEqual(["sampling"]);
+    expect(declared("sampling")).toEqual(declared("plain"));
+    expect(declared("folder")).toEqual(declared("plain"));
   });
 
   it("tells servers of another log level, also those that come later, and of changed roots", async () => {
     const place = new ReloadPlace();
     const mcpServers = { a: place.server("a", { levels: true }) };
-    const hub = await place.open({ mcpServers }, { offers: "all" });
+    const hub = await place.open({ mcpServers });
     hub.setLogLevel("debug");
     await vi.waitFor(() => expect(place.read("a.level")).toBe("debug"), WAIT);
     await hub.reload({ mcpServers: { ...mcpServers, b: place.server("b", { levels: true }) } });

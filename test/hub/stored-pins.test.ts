@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LoadedConfig } from "../../src/config/load-config.ts";
 import { fingerprint } from "../../src/guard/fingerprint.ts";
-import type { CurrentTool } from "../../src/guard/pins/compare.ts";
+import { offeredOf } from "../../src/guard/pins/compare.ts";
 import type { PinEvent } from "../../src/hub/pins/pin-event.ts";
 import { openPins, pinPlace } from "../../src/hub/pins/open-pins.ts";
 import { pinFileFor } from "../../src/hub/pins/pin-file.ts";
 import type { Pins } from "../../src/hub/pins/pins.ts";
+import type { ToolCapability } from "../../src/model/capability.ts";
 import { databaseFile, openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -50,23 +51,25 @@ async function open(
   };
 }
 
-function tool(name: string, description: string): CurrentTool {
+function tool(name: string, description: string): ToolCapability {
   const definition = { name, description, inputSchema: { type: "object" } };
-  return { definition, fingerprint: fingerprint(definition) };
+  return { kind: "tool", name, origin: { source: "files", name }, definition, fingerprint: fingerprint(definition) };
 }
 
 const read = tool("read", "Reads a file.");
 const readChanged = tool("read", "Reads a file and mails it.");
 const write = tool("write", "Writes a file.");
 
-function verdict(pins: Pins, { definition, fingerprint: print }: CurrentTool): string {
-  return pins.verdictFor({ origin: { source: "files", name: definition.name }, fingerprint: print }).verdict;
+function verdict(pins: Pins, capability: ToolCapability): string {
+  return pins.verdictFor("files", offeredOf(capability)).verdict;
 }
 
 const types = (events: readonly PinEvent[]): string[] => events.map(({ type }) => type);
 const names = (pins: Pins): string[] => pins.list().map(({ server, tool: name }) => `${server} ${name}`);
 const rows = async (store: Store, scope = file): Promise<string[]> =>
-  (await store.pins.list(scope)).map(({ server, tool: name, fingerprint: print }) => `${server} ${name} ${print}`);
+  (await store.pins.list(scope))
+    .filter(({ kind }) => kind === "tool")
+    .map(({ server, tool: name, fingerprint: print }) => `${server} ${name} ${print}`);
 
 /** The lock file and the store know `read` and `write` of the server `files`, and no hub runs. */
 async function pinned(store: Store): Promise<string> {
@@ -106,7 +109,7 @@ describe("[oper-02c] pins with a store", () => {
     rmSync(file);
     const { pins, events } = await open(store);
     expect(verdict(pins, readChanged)).toBe("deny");
-    expect(events).toEqual([{ type: "removed", file, tools: 2 }]);
+    expect(events).toEqual([{ type: "removed", file, pins: 2 }]);
     expect(readFileSync(file, "utf8")).toBe(text);
     rmSync(file);
     await pins.approve("files");
@@ -125,7 +128,11 @@ describe("[oper-02c] pins with a store", () => {
     expect(verdict(pins, other)).toBe("allow");
     expect(verdict(pins, read)).toBe("deny");
     expect(events).toEqual([
-      { type: "edited", changed: [{ server: "files", tool: "read" }], forgotten: [{ server: "files", tool: "write" }] },
+      {
+        type: "edited",
+        changed: [{ server: "files", kind: "tool", tool: "read" }],
+        forgotten: [{ server: "files", kind: "tool", tool: "write" }],
+      },
     ]);
     expect(await rows(store)).toEqual([`files read ${other.fingerprint}`]);
     expect(types((await open(store)).events)).toEqual([]);
@@ -135,7 +142,9 @@ describe("[oper-02c] pins with a store", () => {
     const store = await newStore();
     await pinned(store);
     const { pins } = await open(store);
-    expect(await pins.reset("files", "write")).toEqual([{ server: "files", tool: "write" }]);
+    expect(await pins.reset("files", { kind: "tool", name: "write" })).toEqual([
+      { server: "files", kind: "tool", tool: "write" },
+    ]);
     expect(names(pins)).toEqual(["files read"]);
     await pins.reset();
     rmSync(file);
@@ -231,7 +240,7 @@ describe("[oper-02c] pins of several processes", () => {
     first.pins.check("files", [readChanged]);
     second.pins.check("files", [read]);
     await Promise.all([first.pins.settled(), second.pins.settled()]);
-    await second.pins.approve("files", "read");
+    await second.pins.approve("files", { kind: "tool", name: "read" });
     for (let look = 0; look < 200 && verdict(first.pins, read) !== "allow"; look++) {
       await new Promise((resolve) => setTimeout(resolve, 25));
       await clock.advance(1000);
@@ -271,7 +280,7 @@ it("[oper-02c] two machines with a lock file each come to rest, and what one app
   await until(() => text(here) === text(there));
   expect([text(here), names(first.pins)]).toEqual([text(there), ["files read", "files write"]]);
   first.pins.check("files", [read, write]);
-  await first.pins.approve("files", "read");
+  await first.pins.approve("files", { kind: "tool", name: "read" });
   await until(() => verdict(second.pins, read) === "allow");
   expect(verdict(second.pins, read)).toBe("allow");
   const settled = await store.pins.stamp(scope);

@@ -126,7 +126,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       await store.pins.change(
         "/a/toolcrib.lock",
         [pin("files", "read", "sha256-2")],
-        [{ server: "files", tool: "write" }],
+        [{ server: "files", kind: "tool", tool: "write" }],
       );
       expect(await store.pins.list("/a/toolcrib.lock")).toEqual([pin("files", "read", "sha256-2"), pin("git", "log")]);
       expect(await store.pins.list("/b/toolcrib.lock")).toEqual([pin("files", "read", "sha256-b")]);
@@ -143,7 +143,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
         [],
       );
       expect((await store.pins.list("/s")).map(({ tool }) => tool).toSorted()).toEqual(names.toSorted());
-      await store.pins.change("/s", [], [{ server: "files", tool: "\ud800" }]);
+      await store.pins.change("/s", [], [{ server: "files", kind: "tool", tool: "\ud800" }]);
       expect((await store.pins.list("/s")).map(({ tool }) => tool)).not.toContain("\ud800");
       expect(await store.pins.list("/s")).toHaveLength(names.length - 1);
     });

@@ -61,7 +61,7 @@ export function auditLine(file: string, seq: number, rest: Partial<StoredAuditLi
 }
 
 export function pin(server: string, tool: string, fingerprint = "sha256-1"): StoredPin {
-  return { server, tool, fingerprint, definition: { name: tool }, pinnedAt: "2026-01-01T00:00:00.000Z" };
+  return { server, kind: "tool", tool, fingerprint, definition: { name: tool }, pinnedAt: "2026-01-01T00:00:00.000Z" };
 }
 
 export function conversation(id: string, rest: Partial<StoredConversation> = {}): StoredConversation {

@@ -5,7 +5,7 @@ import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
 import { storeBehaviour } from "./behaviour.ts";
-import { conversation } from "./samples.ts";
+import { conversation, pin } from "./samples.ts";
 
 const root = mkdtempSync(join(tmpdir(), "toolcrib-store-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -25,10 +25,19 @@ describe("the store on SQLite", () => {
     db.exec(
       "drop table conversations; drop table conversation_messages; drop table limit_spans; drop table skill_files; delete from migrations where version > 1",
     );
+    db.exec(
+      `drop table pins;
+       create table pins (scope text not null, server text not null, tool text not null, fingerprint text not null,
+         definition text not null, pinned_at text not null, constraint pins_key primary key (scope, server, tool));
+       insert into pins values ('/lock', 'files', 'read', 'sha256-1', '{"name":"read"}', '2026-01-01T00:00:00.000Z')`,
+    );
     db.pragma("user_version = 1");
     db.close();
     const after = await openStore({ home });
     expect(await after?.settings.get("kept")).toBe("yes");
+    expect(await after?.pins.list("/lock")).toEqual([pin("files", "read")]);
+    await after?.pins.change("/lock", [{ ...pin("files", "read"), kind: "prompt" }], []);
+    expect((await after?.pins.list("/lock"))?.map(({ kind }) => kind)).toEqual(["prompt", "tool"]);
     await after?.conversations.put(conversation("a"));
     expect((await after?.conversations.list({ limit: 5 }))?.total).toBe(1);
     await after?.close();

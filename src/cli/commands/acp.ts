@@ -89,7 +89,7 @@ async function prepare(invocation: Invocation): Promise<Prepared> {
   const given = flags.text("model");
   // Without one it starts all the same: the client is told when it wants to authenticate or to prompt.
   const model = given === undefined ? undefined : chosenModel(config.config.agent, given);
-  const hub = await createHub(config, { wait: false, offers: "agent", door: "acp", env, redactor: out.redactor });
+  const hub = await createHub(config, { wait: false, rootsOnRequest: true, door: "acp", env, redactor: out.redactor });
   logWarnings(hub, log);
   logHubEvents(hub, log);
   hub.on("call", noteRequest);

@@ -17,7 +17,6 @@ export async function run(invocation: Invocation): Promise<number> {
   const role = flags.text("role");
   const hub = await createHub(config, {
     wait: false,
-    offers: "all",
     door: "mcp",
     env,
     redactor: out.redactor,

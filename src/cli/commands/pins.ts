@@ -1,5 +1,5 @@
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { PinDiff, PinEntry } from "../../hub/pins/pin-event.ts";
+import { type PinDiff, type PinEntry, titleOf } from "../../hub/pins/pin-event.ts";
 import type { Pins } from "../../hub/pins/pins.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { loadForCommand } from "../command-config.ts";
@@ -9,6 +9,7 @@ import {
   choose,
   chooseAll,
   hidingNothing,
+  ownName,
   publicName,
   recordEvents,
   withPins,
@@ -40,7 +41,7 @@ export async function run(invocation: Invocation): Promise<number> {
 
 const COLUMNS: readonly Column<PinEntry>[] = [
   { title: "SERVER", cell: (pin) => pin.server },
-  { title: "TOOL", cell: (pin) => pin.tool },
+  { title: "TOOL", cell: (pin) => (pin.kind === "tool" ? pin.tool : titleOf(pin)) },
   { title: "FINGERPRINT", cell: (pin) => pin.fingerprint.slice(0, SHORT) },
   { title: "PINNED", cell: (pin) => pin.pinnedAt },
 ];
@@ -49,7 +50,8 @@ const COLUMNS: readonly Column<PinEntry>[] = [
 function list({ out }: Invocation, pins: Pins): number {
   const entries = pins.list();
   if (out.json) out.value(entries.map(({ state: _state, ...entry }) => entry));
-  else if (entries.length === 0) out.note(`Nothing is pinned in ${pins.file}. A tool is pinned when it is first seen.`);
+  else if (entries.length === 0)
+    out.note(`Nothing is pinned in ${pins.file}. What a server offers is pinned when it is first seen.`);
   else out.table(COLUMNS, entries);
   return 0;
 }
@@ -57,26 +59,26 @@ function list({ out }: Invocation, pins: Pins): number {
 function diff(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
   const { out } = invocation;
   return withOffered(invocation, config, async (running, pins) => {
-    const chosen = await chosenTools(invocation, running, pins, names);
-    const diffs = chosen.flatMap(({ server, tool }) => pins.diff(server, tool));
+    const chosen = await chosenThings(invocation, running, pins, names);
+    const diffs = chosen.flatMap(({ server, thing }) => pins.diff(server, thing));
     const gone = pins.list().filter((pin) => pin.state === "gone" && isChosen(chosen, pin));
     if (out.json) {
-      const changed = diffs.map((each) => ({ ...named(running, each), state: "changed" }));
-      const missing = gone.map(({ server, tool, fingerprint }) => ({
-        name: `${server}/${tool}`,
+      const missing = gone.map(({ server, kind, tool, fingerprint }) => ({
+        name: ownName({ server, kind, tool }),
         state: "gone",
         server,
+        kind,
         tool,
         before: fingerprint,
         after: null,
         diff: [],
       }));
-      out.value([...changed, ...missing]);
+      out.value([...diffs.map((each) => named(running, each)), ...missing]);
       return 0;
     }
     for (const each of diffs) showDiff(invocation, running, each);
-    for (const { server, tool } of gone) out.line(`${out.paint("bold", `${server}/${tool}`)} is not offered any more`);
-    if (diffs.length + gone.length === 0) out.note("No tool differs from its pin.");
+    for (const pin of gone) out.line(`${out.paint("bold", ownName(pin))} is not offered any more`);
+    if (diffs.length + gone.length === 0) out.note("Nothing differs from its pin.");
     return 0;
   });
 }
@@ -84,18 +86,18 @@ function diff(invocation: Invocation, config: LoadedConfig, names: readonly stri
 function approve(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
   const { out, flags } = invocation;
   if ((names.length === 0) !== flags.has("all")) {
-    throw new ToolcribError("invalid_arguments", "Say which tools to approve, or --all.", {
-      hint: "toolcrib pins diff shows those that changed.",
+    throw new ToolcribError("invalid_arguments", "Say what to approve, or --all.", {
+      hint: "toolcrib pins diff shows what changed and what is new.",
     });
   }
   return withOffered(invocation, config, async (running, pins) => {
     const approved: PinDiff[] = [];
-    for (const { server, tool } of await chosenTools(invocation, running, pins, names)) {
-      approved.push(...(await pins.approve(server, tool)));
+    for (const { server, thing } of await chosenThings(invocation, running, pins, names)) {
+      approved.push(...(await pins.approve(server, thing)));
     }
-    if (approved.length > 0) recordEvents(invocation, config, "pin.approved", approved.map(withoutDiff));
+    if (approved.length > 0) recordEvents(invocation, config, "pin.approved", approved);
     if (out.json) out.value(approved.map((each) => named(running, each)));
-    else if (approved.length === 0) out.line("Nothing to approve: no tool differs from its pin.");
+    else if (approved.length === 0) out.line("Nothing to approve: nothing differs from its pin.");
     for (const each of out.json ? [] : approved) {
       showDiff(invocation, running, each);
       out.line(`  approved: ${each.before?.slice(0, SHORT) ?? "(not pinned)"} → ${each.after.slice(0, SHORT)}`);
@@ -121,7 +123,7 @@ async function reset(
   const removed = await pins.reset(server);
   if (removed.length > 0) recordEvents(invocation, config, "pin.reset", removed);
   if (out.json) out.value({ file: pins.file, removed });
-  else out.line(`Forgot ${removed.length} pins in ${pins.file}. Each tool is pinned anew when it is next seen.`);
+  else out.line(`Forgot ${removed.length} pins in ${pins.file}. Each is pinned again when it is next seen.`);
   return 0;
 }
 
@@ -136,7 +138,7 @@ function withOffered(
   );
 }
 
-async function chosenTools(
+async function chosenThings(
   invocation: Invocation,
   running: RunningHub,
   pins: Pins,
@@ -144,24 +146,26 @@ async function chosenTools(
 ): Promise<Chosen[]> {
   if (names.length === 0) return chooseAll(invocation, running, pins);
   const chosen: Chosen[] = [];
-  for (const name of names) chosen.push(await choose(running, pins, name));
+  for (const name of names) chosen.push(...(await choose(running, pins, name)));
   return chosen;
 }
 
 function isChosen(chosen: readonly Chosen[], pin: PinEntry): boolean {
-  return chosen.some(({ server, tool }) => server === pin.server && (tool === undefined || tool === pin.tool));
+  return chosen.some(
+    ({ server, thing }) =>
+      server === pin.server && (thing === undefined || (thing.kind === pin.kind && thing.name === pin.tool)),
+  );
 }
 
-function named(running: RunningHub, { server, tool, ...rest }: PinDiff): object {
-  return { name: publicName(running, server, tool), server, tool, ...rest };
+function named(running: RunningHub, { server, kind, tool, ...rest }: PinDiff): object {
+  return { name: publicName(running, { server, kind, tool }), server, kind, tool, ...rest };
 }
 
-function withoutDiff({ diff: _diff, ...rest }: PinDiff): Omit<PinDiff, "diff"> {
-  return rest;
-}
-
-function showDiff({ out }: Invocation, running: RunningHub, { server, tool, diff }: PinDiff): void {
-  out.line(`${out.paint("bold", publicName(running, server, tool))}  (${tool} of ${server})`);
+function showDiff({ out }: Invocation, running: RunningHub, pin: PinDiff): void {
+  const { server, kind, tool, state, diff } = pin;
+  const title = kind === "tool" ? tool : titleOf(pin);
+  const news = state === "new" ? ", new" : "";
+  out.line(`${out.paint("bold", publicName(running, pin))}  (${title} of ${server}${news})`);
   for (const line of diff) out.line(`  ${paintLine(out, line)}`);
 }
 

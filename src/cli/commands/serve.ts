@@ -31,7 +31,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const http = httpOf(config, invocation);
   const stopped = stopSignal();
   const { redactor } = out;
-  const hub = await createHub(config, { wait: false, offers: "all", door: "hub", cluster: true, env, redactor });
+  const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
   logWarnings(hub, log);
   let doors: HttpDoors | undefined;
   try {

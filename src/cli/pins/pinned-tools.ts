@@ -1,11 +1,14 @@
-/** What the pins commands share: the pins of the config, and what servers offer now, hidden tools included. */
+/** Shared by the pins commands: the pins of the config, and what servers offer now, hidden tools included. */
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { openPins, pinPlace } from "../../hub/pins/open-pins.ts";
-import type { Pins } from "../../hub/pins/pins.ts";
-import type { ToolCapability } from "../../model/capability.ts";
+import { countOf, kindDetail, MOST_NAMED, namesOf, type PinEvent, type PinName } from "../../hub/pins/pin-event.ts";
+import type { PinChoice, Pins } from "../../hub/pins/pins.ts";
+import type { View } from "../../hub/view.ts";
+import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { serverSkills } from "../../skills/offer/offered-skill.ts";
 import type { Store } from "../../store/store.ts";
 import { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
@@ -13,9 +16,6 @@ import type { Invocation } from "../command.ts";
 import { commandStore } from "../command-store.ts";
 import { findCapability } from "../find-capability.ts";
 import type { RunningHub } from "../running-hub.ts";
-
-/** In a record; the rest is counted. */
-const MOST_NAMED = 20;
 
 /**
  * The pins of the config for the length of a command; for one that changes nothing no store is made. Rejects if they cannot be
@@ -42,35 +42,52 @@ export async function withPins<T>(
 
 async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store | undefined): Promise<Pins> {
   const { env, out } = invocation;
-  // The commands only look and write; what is done with a changed tool is up to the hub.
-  const place = { ...pinPlace(config, toolcribHome(env)), mode: "warn" } as const;
-  const pins = await openPins(place, {
-    store,
-    onEvent: (event) => {
-      if (event.type === "removed") {
-        out.warn(`${event.file} was removed. Its ${event.tools} pins still hold and are written again.`);
-        record(invocation, config, [{ event: "pin.file_removed", details: { file: event.file, tools: event.tools } }]);
-      }
-      if (event.type === "edited") {
-        const { changed, forgotten } = event;
-        const named = { changed: changed.slice(0, MOST_NAMED), forgotten: forgotten.slice(0, MOST_NAMED) };
-        const details = { ...named, count: changed.length + forgotten.length };
-        record(invocation, config, [{ event: "pin.file_changed", details }]);
-      }
-      if (event.type !== "recorded") return;
-      const { server, tools, later } = event;
-      if (!later) return out.note(`${server}: ${tools.length} tools pinned for the first time`);
-      out.warn(`${server}: new since it was first seen, and pinned as offered now: ${tools.join(", ")}`);
-      recordEvents(
-        invocation,
-        config,
-        "pin.recorded",
-        tools.map((tool) => ({ server, tool })),
-      );
+  const place = pinPlace(config, toolcribHome(env));
+  const pins = await openPins(
+    // Where nothing is pinned by itself, the commands still compare.
+    { ...place, mode: place.mode === "off" ? "warn" : place.mode },
+    {
+      store,
+      mask: out.redactor.maskContent,
+      pinsResources: (server) => config.servers.find(({ id }) => id === server)?.pinResources !== false,
+      onEvent: (event) => report(invocation, config, event),
     },
-  });
+  );
   if (pins.problem !== undefined) throw pins.problem;
   return pins;
+}
+
+function report(invocation: Invocation, config: LoadedConfig, event: PinEvent): void {
+  const { out } = invocation;
+  switch (event.type) {
+    case "removed":
+      out.warn(`${event.file} was removed. Its ${event.pins} pins still hold and are written again.`);
+      return record(invocation, config, [
+        { event: "pin.file_removed", details: { file: event.file, tools: event.pins } },
+      ]);
+    case "edited": {
+      const { changed, forgotten } = event;
+      const named = { changed: changed.slice(0, MOST_NAMED), forgotten: forgotten.slice(0, MOST_NAMED) };
+      const details = { ...named, count: changed.length + forgotten.length };
+      return record(invocation, config, [{ event: "pin.file_changed", details }]);
+    }
+    case "recorded": {
+      const { server, pins, later } = event;
+      if (!later) return out.note(`${server}: ${countOf(pins)} pinned for the first time`);
+      out.warn(`${server}: new since it was first seen, and pinned as offered now: ${namesOf(pins)}`);
+      return recordEvents(invocation, config, "pin.recorded", pins);
+    }
+    case "too-many":
+      return out.warn(
+        `${event.server} lists ${event.count} resources, and the first ${event.most} are pinned. If its resources come and go, set "pinResources": false in its entry.`,
+      );
+    case "masked":
+      return out.warn(
+        `${event.server}: a secret is in what the server says of itself (${namesOf(event.pins)}). It is masked in ${event.file}, which only you may read from now on.`,
+      );
+    default:
+      return;
+  }
 }
 
 /** The same servers without any rule that hides a tool. Nothing is called through it. */
@@ -86,34 +103,53 @@ export function hidingNothing(config: LoadedConfig): LoadedConfig {
   };
 }
 
-/** One tool, or all of a server. */
+/** One thing, or all of a server. */
 export interface Chosen {
   readonly server: string;
-  /** The server's own name for it; undefined for all. */
-  readonly tool: string | undefined;
+  /** In the server's own words; undefined for all. */
+  readonly thing: PinChoice | undefined;
 }
 
-/** Connects what `name` needs. It is a public name, a server id, or `server/tool` in the server's own words. */
-export async function choose(running: RunningHub, pins: Pins, name: string): Promise<Chosen> {
+/**
+ * Connects what `name` needs. It is a public name or URI, a server id, `server/instructions`, or in the server's own words
+ * `server/tool` or `server/kind/name`. A name that several kinds share means all of them.
+ */
+export async function choose(running: RunningHub, pins: Pins, name: string): Promise<Chosen[]> {
   const { hub } = running;
   const known = hub.config.servers.map((spec) => spec.id);
-  const pinned = pins.list().find((pin) => `${pin.server}/${pin.tool}` === name);
+  const pinned = pins.list().find((pin) => ownNames(pin).includes(name));
   const server = known.find((id) => id === name) ?? pinned?.server ?? known.find((id) => name.startsWith(`${id}/`));
   if (server !== undefined) {
     await connectOne(running, server);
     checkServer(running, pins, server);
-    return { server, tool: server === name ? undefined : name.slice(server.length + 1) };
+    if (server === name) return [{ server, thing: undefined }];
+    const listed = pins.list().filter((pin) => pin.server === server);
+    const named = listed.find((pin) => ownNames(pin).includes(name));
+    const thing = named ?? { kind: "tool" as const, tool: name.slice(server.length + 1) };
+    return [{ server, thing: { kind: thing.kind, name: thing.tool } }];
   }
-  const found = await findCapability(running, name, (view) => view.tools);
+  const found = await findCapability(running, name, offeredIn);
   if (found === undefined) {
     const why = hub.missing(hub.session, name);
     if (why.code !== "not_found") throw why;
     throw new ToolcribError("not_found", why.message, {
-      hint: "toolcrib pins list shows what is pinned. A tool that is gone is named server/tool.",
+      hint: "toolcrib pins list shows what is pinned. What is gone is named server/tool or server/kind/name.",
     });
   }
   checkServer(running, pins, found.origin.source);
-  return { server: found.origin.source, tool: found.origin.name };
+  return offeredIn(hub.view(hub.session))
+    .filter((each) => each.name === name && each.origin.source === found.origin.source)
+    .map(({ kind, origin }) => ({ server: origin.source, thing: { kind, name: origin.name } }));
+}
+
+function offeredIn({ tools, prompts, resources, templates }: View): Capability[] {
+  return [...tools, ...prompts, ...resources, ...templates];
+}
+
+/** The ways to name something in its server's own words, the one that is shown first. */
+function ownNames({ server, kind, tool }: PinName): string[] {
+  if (kind === "instructions") return [`${server}/instructions`];
+  return kind === "tool" ? [`${server}/${tool}`, `${server}/tool/${tool}`] : [`${server}/${kind}/${tool}`];
 }
 
 /** Every server that connects by itself; those that are down are told of. */
@@ -122,14 +158,21 @@ export async function chooseAll(invocation: Invocation, running: RunningHub, pin
   await running.settled();
   for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
   const connected = running.hub.servers().filter((info) => info.status === "connected");
-  for (const { id } of connected) checkServer(running, pins, id);
-  return connected.map(({ id }) => ({ server: id, tool: undefined }));
+  // The skills of a server are pinned apart from it.
+  const sources = connected.flatMap(({ id }) => [id, serverSkills(id)]);
+  for (const source of sources) checkServer(running, pins, source);
+  return sources.map((server) => ({ server, thing: undefined }));
 }
 
-/** The public name, or `server/tool` for one that the server does not offer now. */
-export function publicName({ hub }: RunningHub, server: string, tool: string): string {
-  const isIt = ({ origin }: ToolCapability): boolean => origin.source === server && origin.name === tool;
-  return hub.view(hub.session).tools.find(isIt)?.name ?? `${server}/${tool}`;
+/** The public name, or one in the server's own words for what the server does not offer now. */
+export function publicName({ hub }: RunningHub, pin: PinName): string {
+  const isIt = ({ kind, origin }: Capability): boolean =>
+    kind === pin.kind && origin.source === pin.server && origin.name === pin.tool;
+  return offeredIn(hub.view(hub.session)).find(isIt)?.name ?? ownName(pin);
+}
+
+export function ownName(pin: PinName): string {
+  return ownNames(pin)[0] ?? pin.tool;
 }
 
 /** Approvals belong into the audit log as much as calls do. */
@@ -137,12 +180,12 @@ export function recordEvents(
   invocation: Invocation,
   config: LoadedConfig,
   event: "pin.approved" | "pin.recorded" | "pin.reset",
-  changes: readonly { server: string; tool: string; before?: string | null; after?: string }[],
+  changes: readonly (PinName & { readonly before?: string | null; readonly after?: string })[],
 ): void {
-  const records = changes.map(({ server, tool, ...details }) => ({
+  const records = changes.map(({ server, kind, tool, before, after }) => ({
     event,
     origin: { source: server, name: tool },
-    details,
+    details: { ...kindDetail(kind), ...(after === undefined ? {} : { before, after }) },
   }));
   record(invocation, config, records);
 }
@@ -174,8 +217,8 @@ async function connectOne(running: RunningHub, server: string): Promise<void> {
 }
 
 function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
-  pins.check(
-    server,
-    hub.view(hub.session).tools.filter(({ origin }) => origin.source === server),
-  );
+  const { session } = hub;
+  const offered = offeredIn(hub.view(session)).filter(({ origin }) => origin.source === server);
+  const instructions = hub.instructions(session).find((each) => each.server === server)?.text ?? null;
+  pins.check(server, offered, instructions);
 }

@@ -15,7 +15,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
   const hub = await createHub(config, {
     wait: false,
     // The agent's session answers what servers ask.
-    offers: "agent",
+    rootsOnRequest: true,
     workspaceDir: cwd,
     door: "cli",
     env,

@@ -66,6 +66,7 @@ export const CATALOG_EXAMPLES: Examples<
       pins: [
         {
           server: "files",
+          kind: "tool",
           tool: "read_text_file",
           state: "changed",
           fingerprint: FINGERPRINT,
@@ -78,6 +79,6 @@ export const CATALOG_EXAMPLES: Examples<
   },
   changePins: {
     input: { action: "approve", serverId: "files", tool: "read_text_file" },
-    output: { changed: [{ server: "files", tool: "read_text_file" }] },
+    output: { changed: [{ server: "files", kind: "tool", tool: "read_text_file" }] },
   },
 };

@@ -1,7 +1,6 @@
-/** The difference between two tool definitions, for a person who decides whether to trust the new one. */
+/** The difference between two definitions, for a person who decides whether to trust the new one. */
 import { canonicalJson } from "../../model/canonical-json.ts";
-import { isJsonObject } from "../../model/json.ts";
-import type { ToolDefinition } from "../../model/protocol.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { showHidden } from "../detect/show-hidden.ts";
 import { type Change, changesBetween, type Path } from "./changes.ts";
 import { renderTextChange } from "./text-changes.ts";
@@ -14,7 +13,7 @@ const MAX_CHANGES = 200;
 const SECURITY_HINTS: readonly string[] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /** Lines without colour: `~` changed, `+` added, `-` removed, details indented. Empty where nothing differs. */
-export function renderDiff(before: ToolDefinition, after: ToolDefinition): string[] {
+export function renderDiff(before: JsonObject, after: JsonObject): string[] {
   const changes = changesBetween(before, after).toSorted((a, b) => rank(a) - rank(b));
   const lines = changes.slice(0, MAX_CHANGES).flatMap(renderChange);
   if (changes.length > MAX_CHANGES) lines.push(`… and ${changes.length - MAX_CHANGES} more changes`);

@@ -1,7 +1,8 @@
-/** What the pins say of one tool, for policy. */
+/** The verdict of the pins on one tool, prompt, resource or template, for policy. */
 import type { Rule } from "../../model/decision.ts";
+import type { Offered } from "./compare.ts";
 
-/** off: not looked at. warn: told of. ask: somebody is asked at each call. block: invisible until approved. */
+/** off: not compared. warn: reported. ask: each use needs approval. block: invisible until approved. */
 export type PinMode = "off" | "warn" | "ask" | "block";
 
 export type PinVerdict =
@@ -9,25 +10,28 @@ export type PinVerdict =
   | { readonly verdict: "ask" | "deny"; readonly reason: string; readonly hint: string; readonly rule: Rule };
 
 const APPROVE = "toolcrib pins diff shows what changed; toolcrib pins approve accepts it.";
-const REPAIR = "Bring back an earlier version of the file, or remove it while no hub runs to pin everything anew.";
+const REPAIR = "Bring back an earlier version of the file, or remove it while no hub runs to pin everything again.";
 const ALLOW: PinVerdict = { verdict: "allow" };
 
-/** A tool whose definition is not the pinned one; or, where there are no usable pins, any. */
-export interface Unpinned {
+/** Something whose definition is not the pinned one; or, where there are no usable pins, any. */
+export interface Unpinned extends Pick<Offered, "kind" | "name" | "fingerprint"> {
   readonly server: string;
-  readonly name: string;
-  /** Of the definition that is asked about. */
-  readonly fingerprint: string;
 }
 
-export function changedVerdict(mode: PinMode, tool: Unpinned, file: string): PinVerdict {
-  const reason = `the definition of ${tool.name} of the server ${tool.server} has changed since it was pinned`;
-  return refusal(mode, tool, file, reason, APPROVE);
+export function changedVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
+  const reason = `the definition of ${thing.name} of the server ${thing.server} has changed since it was pinned`;
+  return refusal(mode, thing, file, reason, APPROVE);
+}
+
+/** It came after its server was pinned, so there is nothing that it could be compared with. */
+export function newVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
+  const reason = `the ${thing.kind} ${thing.name} is new since the server ${thing.server} was pinned`;
+  return refusal(mode, thing, file, reason, APPROVE);
 }
 
 /** Nothing can be shown to be unchanged, so the two modes that promise something let nothing pass by itself. */
-export function unusableVerdict(mode: PinMode, tool: Unpinned, file: string): PinVerdict {
-  return refusal(mode, tool, file, `${file} cannot be used, so no definition can be compared with its pin`, REPAIR);
+export function unusableVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
+  return refusal(mode, thing, file, `${file} cannot be used, so no definition can be compared with its pin`, REPAIR);
 }
 
 /**

@@ -3,8 +3,8 @@ import type { PinInfo } from "../../contract/catalog.ts";
 import type { Clock } from "../../model/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
-import type { PinName } from "./pin-event.ts";
-import type { Pins } from "./pins.ts";
+import { kindDetail, type PinName } from "./pin-event.ts";
+import type { PinChoice, Pins } from "./pins.ts";
 
 export interface HubPinsOptions {
   /** Those that hold now. */
@@ -39,7 +39,7 @@ export class HubPins {
     return this.#pins.problem;
   }
 
-  /** By server and tool; a changed one says what is different. */
+  /** By server, kind and name; what changed, or is new and held, says what is different. */
   list({ server, state }: PinFilter = {}): PinInfo[] {
     const diffs = new Map(this.#pins.diff(server).map((each) => [keyOf(each), each.diff]));
     return this.#pins
@@ -47,30 +47,35 @@ export class HubPins {
       .map((pin) => (this.#options.isThere(pin.server) ? pin : { ...pin, state: "gone" as const }))
       .filter((pin) => (server === undefined || pin.server === server) && (state === undefined || pin.state === state))
       .map((pin): PinInfo => {
-        const diff = pin.state === "changed" ? diffs.get(keyOf(pin)) : undefined;
+        const diff = pin.state === "changed" || pin.state === "new" ? diffs.get(keyOf(pin)) : undefined;
         return { ...pin, ...(diff === undefined ? {} : { diff: [...diff] }) };
       })
       .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 
-  /** How a tool stands, by its source and its own name there. */
+  /** The state of a tool's pin, by its source and its own name there. */
   stateOf(source: string, tool: string): PinInfo["state"] {
     return this.#pins.stateOf(source, tool);
   }
 
-  /** Pins what the server offers now: of one tool, or of all that changed. */
-  async approve(server: string, tool?: string, by: ChangedBy = {}): Promise<PinName[]> {
+  /** Pins what the server offers now: one tool or other thing, or all that changed or is new. */
+  async approve(server: string, thing?: string | PinChoice, by: ChangedBy = {}): Promise<PinName[]> {
     this.#assertUsed(server);
-    const approved = await this.#pins.approve(server, tool);
-    for (const { tool: name, before, after } of approved)
-      this.#record("pin.approved", { server, tool: name }, by, { before, after });
-    return approved.map(({ tool: name }) => ({ server, tool: name }));
+    const approved = await this.#pins.approve(server, choiceOf(thing));
+    return approved.map(({ server: _server, kind, tool, before, after }) => {
+      const name = { server, kind, tool };
+      this.#record("pin.approved", name, by, { before, after });
+      return name;
+    });
   }
 
-  /** Forgets the pin of a tool, those of a server, or all. What is offered next counts as seen for the first time. */
-  async reset(server?: string, tool?: string, by: ChangedBy = {}): Promise<PinName[]> {
+  /**
+   * Forgets one pin, those of a server, or all. A server without pins counts as seen for the first time; one thing of a
+   * server that has other pins counts as new.
+   */
+  async reset(server?: string, thing?: string | PinChoice, by: ChangedBy = {}): Promise<PinName[]> {
     this.#assertUsed(server);
-    const removed = await this.#pins.reset(server, tool);
+    const removed = await this.#pins.reset(server, choiceOf(thing));
     for (const name of removed) this.#record("pin.reset", name, by);
     return removed;
   }
@@ -87,17 +92,28 @@ export class HubPins {
       });
     }
     if (server !== undefined && !pins.knows(server)) {
-      throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}", and it offers no tools now.`);
+      throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}", and it offers nothing now.`);
     }
   }
 
-  #record(event: string, { server, tool }: PinName, by: ChangedBy, details: Record<string, unknown> = {}): void {
+  #record(event: string, { server, kind, tool }: PinName, by: ChangedBy, more: Record<string, unknown> = {}): void {
     const { audit, clock } = this.#options;
     const time = new Date(clock.now()).toISOString();
-    audit.event({ time, event, ...by, origin: { source: server, name: tool }, details });
+    audit.event({
+      time,
+      event,
+      ...by,
+      origin: { source: server, name: tool },
+      details: { ...kindDetail(kind), ...more },
+    });
   }
 }
 
-function keyOf({ server, tool }: PinName): string {
-  return JSON.stringify([server, tool]);
+function keyOf({ server, kind, tool }: PinName): string {
+  return JSON.stringify([server, kind, tool]);
+}
+
+/** A name alone is that of a tool. */
+function choiceOf(thing: string | PinChoice | undefined): PinChoice | undefined {
+  return typeof thing === "string" ? { kind: "tool", name: thing } : thing;
 }

@@ -49,7 +49,7 @@ export function partOf({ project }: PinPlace): string | undefined {
   return project && partName(project.file, project.servers);
 }
 
-interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent"> {
+interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent" | "pinsResources" | "mask"> {
   /** Without one they are in the file alone. */
   readonly store: Pick<Store, "pins" | "place" | "follow"> | undefined;
 }

@@ -1,15 +1,21 @@
-/** What pins tell: of single pins, and of what happened to them. */
-import type { PinComparison, PinState } from "../../guard/pins/compare.ts";
+/** What pins report: about single pins, and about what happened to them. */
+import type { Offered, PinComparison, PinKind, PinState } from "../../guard/pins/compare.ts";
 import { renderDiff } from "../../guard/pins/render-diff.ts";
 
 export type PinEvent =
-  /** Tools that were seen for the first time. `later`: on a server that had pins already, so nobody has looked at them. */
-  | { readonly type: "recorded"; readonly server: string; readonly tools: readonly string[]; readonly later: boolean }
-  /** Told once for each new definition. */
-  | { readonly type: "changed"; readonly server: string; readonly tool: string; readonly diff: readonly string[] }
-  | { readonly type: "approved"; readonly server: string; readonly tools: readonly string[] }
+  /** Pinned as offered. `later`: the server had pins already, so no one has looked at these. */
+  | { readonly type: "recorded"; readonly server: string; readonly pins: readonly PinName[]; readonly later: boolean }
+  /** New in a server that was pinned before, and not pinned. Once for each new definition. */
+  | { readonly type: "held"; readonly server: string; readonly pins: readonly PinName[] }
+  /** Once for each new definition. */
+  | { readonly type: "changed"; readonly pin: PinName; readonly diff: readonly string[] }
+  /** Of these resources only the first are pinned. */
+  | { readonly type: "too-many"; readonly server: string; readonly count: number; readonly most: number }
+  /** What was pinned contains a secret, which is masked. */
+  | { readonly type: "masked"; readonly file: string; readonly server: string; readonly pins: readonly PinName[] }
+  | { readonly type: "approved"; readonly server: string; readonly pins: readonly PinName[] }
   /** The file was removed. What is known of it still holds and is written again. */
-  | { readonly type: "removed"; readonly file: string; readonly tools: number }
+  | { readonly type: "removed"; readonly file: string; readonly pins: number }
   /** Somebody else changed pins in the file: by approving, resetting or editing. */
   | { readonly type: "edited"; readonly changed: readonly PinName[]; readonly forgotten: readonly PinName[] }
   /** Verdicts may differ from before: somebody approved, reset or edited the pins. */
@@ -18,30 +24,68 @@ export type PinEvent =
 
 export interface PinName {
   readonly server: string;
+  readonly kind: PinKind;
+  /** The server's own name for it, whatever its kind: when only tools were pinned, it was always one. */
   readonly tool: string;
 }
 
-export interface PinEntry {
-  readonly server: string;
-  readonly tool: string;
+export interface PinEntry extends PinName {
   /** unknown: the server has not been asked. */
-  readonly state: Exclude<PinState, "new"> | "unknown";
+  readonly state: PinState | "unknown";
   readonly fingerprint: string;
+  /** Empty for what is not pinned. */
   readonly pinnedAt: string;
 }
 
-export interface PinDiff {
-  readonly server: string;
-  readonly tool: string;
-  /** null for a tool that was not pinned before. */
+export interface PinDiff extends PinName {
+  readonly state: "changed" | "new";
+  /** null for what was not pinned before. */
   readonly before: string | null;
   readonly after: string;
   readonly diff: readonly string[];
 }
 
+export function pinName(server: string, { kind, name }: Pick<Offered, "kind" | "name">): PinName {
+  return { server, kind, tool: name };
+}
+
+/** `tool read`; instructions have no name. */
+export function titleOf({ kind, tool }: Pick<PinName, "kind" | "tool">): string {
+  return kind === "instructions" ? "instructions" : `${kind} ${tool}`;
+}
+
+/** For a record whose origin has the name: said only of what is not a tool. */
+export function kindDetail(kind: PinKind): { readonly kind?: PinKind } {
+  return kind === "tool" ? {} : { kind };
+}
+
+/** In a message or a record; the rest is counted. */
+export const MOST_NAMED = 20;
+
+/** `read, prompt greet and 3 more`: a tool by its name alone. */
+export function namesOf(pins: readonly PinName[]): string {
+  const shown = pins.slice(0, MOST_NAMED).map((pin) => (pin.kind === "tool" ? pin.tool : titleOf(pin)));
+  return `${shown.join(", ")}${pins.length > shown.length ? ` and ${pins.length - shown.length} more` : ""}`;
+}
+
+/** `2 tools, 1 prompt`. */
+export function countOf(pins: readonly PinName[]): string {
+  const counts = Map.groupBy(pins, ({ kind }) => kind);
+  const words = [...counts].map(([kind, { length }]) =>
+    kind === "instructions" ? "instructions" : `${length} ${kind}${length === 1 ? "" : "s"}`,
+  );
+  return words.join(", ");
+}
+
 export function diffOf(server: string, compared: Extract<PinComparison, { state: "changed" | "new" }>): PinDiff {
-  const after = compared.after.fingerprint;
-  if (compared.state === "new") return { server, tool: compared.name, before: null, after, diff: [] };
-  const diff = renderDiff(compared.pin.definition, compared.after.definition);
-  return { server, tool: compared.name, before: compared.pin.fingerprint, after, diff };
+  const { state, after } = compared;
+  const before = state === "new" ? undefined : compared.pin;
+  return {
+    ...pinName(server, after),
+    state,
+    before: before?.fingerprint ?? null,
+    after: after.fingerprint,
+    // Whoever approves something new must see all of it.
+    diff: renderDiff(before?.definition ?? {}, after.definition),
+  };
 }

@@ -1,21 +1,25 @@
 /** `toolcrib.lock`: the pinned definitions as a file that people read, compare and share. */
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
-import type { Pin } from "../../guard/pins/compare.ts";
+import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "../../guard/pins/compare.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type { ToolDefinition } from "../../model/protocol.ts";
+import { MASK } from "../../secrets/mask.ts";
 
-const VERSION = 1;
+/** 1 knew tools only. Its servers have no pin of their instructions, by which the rest counts as not seen yet. */
+const VERSION = 2;
 const NAME = "toolcrib.lock";
 
-/** By server id, then by the tool's own name. */
-export type PinTable = ReadonlyMap<string, ReadonlyMap<string, Pin>>;
+/** The keys of a server in the file, for what it may have several of. */
+const GROUPS = { prompts: "prompt", resources: "resource", templates: "template", tools: "tool" } as const;
+
+/** By server id. */
+export type PinTable = ReadonlyMap<string, ServerPins>;
 
 /** Beside a config file of Toolcrib's own; in the home for another program's file, whose folder is not ours. */
 export function pinFileFor(configFile: string | null, home: string): string {
@@ -70,7 +74,17 @@ export async function updatePinFile(file: string, change: (pins: PinTable | unde
 }
 
 export async function writePinFile(file: string, pins: PinTable): Promise<void> {
-  await writeAtomic(await realTarget(file), renderPins(pins), { mode: 0o644 });
+  const target = await realTarget(file);
+  const text = renderPins(pins);
+  const isMasked = hasMasks(text);
+  // Who reads where a secret was, and what stands around it, knows more than others should.
+  if (isMasked) await chmod(target, 0o600).catch(() => {});
+  await writeAtomic(target, text, { mode: isMasked ? 0o600 : 0o644 });
+}
+
+/** Whether a definition, or the text of a lock file, contains a masked secret. */
+export function hasMasks(value: unknown): boolean {
+  return (typeof value === "string" ? value : JSON.stringify(value)).includes(MASK);
 }
 
 function parsePins(file: string, text: string): PinTable {
@@ -80,13 +94,26 @@ function parsePins(file: string, text: string): PinTable {
   if (typeof version === "number" && version > VERSION) {
     throw unusable(file, `has version ${version}, and this Toolcrib knows ${VERSION}`, "Use a newer Toolcrib.");
   }
-  if (version !== VERSION) throw damaged(file, "has no known version");
-  const servers = Object.entries(value["servers"]).map(([id, server]): [string, Map<string, Pin>] => {
-    const tools = isJsonObject(server) ? server["tools"] : undefined;
-    if (!isJsonObject(tools)) throw damaged(file, `says nothing usable of the server ${id}`);
-    return [id, new Map(Object.entries(tools).map(([name, pin]) => [name, checkedPin(file, id, name, pin)]))];
-  });
-  return new Map(servers);
+  if (version !== 1 && version !== VERSION) throw damaged(file, "has no known version");
+  return new Map(
+    Object.entries(value["servers"]).map(([id, server]) => {
+      if (!isJsonObject(server)) throw damaged(file, `says nothing usable of the server ${id}`);
+      return [id, parseServer(file, id, server)];
+    }),
+  );
+}
+
+function parseServer(file: string, id: string, server: JsonObject): ServerPins {
+  const pins: Pin[] = [];
+  for (const [group, kind] of Object.entries(GROUPS)) {
+    const entries = server[group] ?? (kind === "tool" ? undefined : {});
+    if (!isJsonObject(entries)) throw damaged(file, `says nothing usable of the ${group} of the server ${id}`);
+    for (const [name, pin] of Object.entries(entries)) pins.push(checkedPin(file, id, { kind, name }, pin));
+  }
+  if (server[INSTRUCTIONS] !== undefined) {
+    pins.push(checkedPin(file, id, { kind: "instructions", name: INSTRUCTIONS }, server[INSTRUCTIONS]));
+  }
+  return new Map(pins.map((pin) => [pinKey(pin), pin]));
 }
 
 function parseJson(file: string, text: string): unknown {
@@ -99,29 +126,57 @@ function parseJson(file: string, text: string): unknown {
 }
 
 /** The definition is what counts. A fingerprint that is not its own means that it was edited by hand or by someone. */
-export function checkedPin(file: string, server: string, name: string, pin: unknown): Pin {
-  const where = `${server} ${name}`;
-  if (!isJsonObject(pin) || !isDefinition(pin["definition"])) throw damaged(file, `holds no definition for ${where}`);
-  const { definition, fingerprint: print, pinnedAt } = pin;
+export function checkedPin(
+  file: string,
+  server: string,
+  { kind, name }: { readonly kind: PinKind; readonly name: string },
+  pin: unknown,
+): Pin {
+  const where = kind === "tool" ? `${server} ${name}` : `${server} ${kind} ${name}`;
+  const definition = isJsonObject(pin) ? pin["definition"] : undefined;
+  if (!isJsonObject(pin) || !isDefinition(kind, definition)) throw damaged(file, `holds no definition for ${where}`);
+  const { fingerprint: print, pinnedAt } = pin;
   if (typeof print !== "string" || print !== fingerprint(definition)) {
     throw damaged(file, `holds a definition for ${where} that does not have the fingerprint beside it`);
   }
-  return { fingerprint: print, definition, pinnedAt: typeof pinnedAt === "string" ? pinnedAt : "" };
+  return { kind, name, fingerprint: print, definition, pinnedAt: typeof pinnedAt === "string" ? pinnedAt : "" };
 }
 
-function isDefinition(value: unknown): value is ToolDefinition {
-  return isJsonObject(value) && typeof value["name"] === "string" && isJsonObject(value["inputSchema"]);
+function isDefinition(kind: PinKind, value: unknown): value is JsonObject {
+  if (!isJsonObject(value)) return false;
+  switch (kind) {
+    case "tool":
+      return typeof value["name"] === "string" && isJsonObject(value["inputSchema"]);
+    case "prompt":
+      return typeof value["name"] === "string";
+    case "resource":
+      return typeof value["uri"] === "string";
+    case "template":
+      return typeof value["uriTemplate"] === "string";
+    case "instructions":
+      return value["text"] === undefined || typeof value["text"] === "string";
+  }
 }
 
 export function renderPins(pins: PinTable): string {
-  const servers = sortedObject(pins, (tools) => ({
-    tools: sortedObject(tools, (pin) => ({
-      definition: sorted(pin.definition),
-      fingerprint: pin.fingerprint,
-      pinnedAt: pin.pinnedAt,
-    })),
-  }));
+  const servers = sortedObject(pins, renderServer);
   return `${JSON.stringify({ version: VERSION, servers }, null, 2)}\n`;
+}
+
+function renderServer(pins: ServerPins): JsonObject {
+  const instructions = pins.get(pinKey({ kind: "instructions", name: INSTRUCTIONS }));
+  const server: JsonObject = instructions === undefined ? {} : { [INSTRUCTIONS]: renderPin(instructions) };
+  for (const [group, kind] of Object.entries(GROUPS)) {
+    const ofKind = [...pins.values()].filter((pin) => pin.kind === kind);
+    // Tools are always there: other programs look for them.
+    if (ofKind.length === 0 && kind !== "tool") continue;
+    server[group] = sortedObject(new Map(ofKind.map((pin) => [pin.name, pin])), renderPin);
+  }
+  return server;
+}
+
+function renderPin({ definition, fingerprint: print, pinnedAt }: Pin): JsonObject {
+  return { definition: sorted(definition), fingerprint: print, pinnedAt };
 }
 
 function sortedObject<T>(map: ReadonlyMap<string, T>, render: (value: T) => unknown): JsonObject {

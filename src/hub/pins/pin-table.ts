@@ -1,22 +1,24 @@
-/** Changes of the table of pins; each gives a new table. */
-import type { Pin } from "../../guard/pins/compare.ts";
+/** Changes of the table of pins; each returns a new table. */
+import { type Pin, pinKey } from "../../guard/pins/compare.ts";
 import { type PinTable, sorted } from "./pin-file.ts";
 
 export interface PinOf {
   readonly server: string;
-  /** The tool's own name. */
-  readonly name: string;
   readonly pin: Pin;
+  /** The fingerprint of the pin in whose place it comes; without one it comes only where there is none. */
+  readonly replaces?: string;
 }
 
 /** A pin that is there already stays unless `replace` is set. */
 export function withPins(table: PinTable, pins: readonly PinOf[], options: { replace?: boolean } = {}): PinTable {
   if (pins.length === 0) return table;
-  const result = new Map([...table].map(([id, tools]) => [id, new Map(tools)]));
-  for (const { server, name, pin } of pins) {
-    let tools = result.get(server);
-    if (tools === undefined) result.set(server, (tools = new Map()));
-    if (options.replace === true || !tools.has(name)) tools.set(name, pin);
+  const result = new Map([...table].map(([id, known]) => [id, new Map(known)]));
+  for (const { server, pin, replaces } of pins) {
+    let known = result.get(server);
+    if (known === undefined) result.set(server, (known = new Map()));
+    const key = pinKey(pin);
+    const before = known.get(key);
+    if (options.replace === true || before === undefined || before.fingerprint === replaces) known.set(key, pin);
   }
   return result;
 }
@@ -30,7 +32,7 @@ export function withoutPins(table: PinTable, gone: (pin: PinOf) => boolean): Pin
 }
 
 export function pinsIn(table: PinTable): PinOf[] {
-  return [...table].flatMap(([server, tools]) => [...tools].map(([name, pin]) => ({ server, name, pin })));
+  return [...table].flatMap(([server, pins]) => [...pins.values()].map((pin) => ({ server, pin })));
 }
 
 export function isSamePin(a: Pin | undefined, b: Pin): boolean {

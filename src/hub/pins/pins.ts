@@ -1,31 +1,56 @@
-/** The pins of a hub: what each tool's definition was when it was first seen or last approved. */
+/** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
 import {
-  type CurrentTool,
   comparePins,
+  INSTRUCTIONS,
+  type Offered,
+  offeredInstructions,
+  offeredOf,
   type Pin,
   type PinComparison,
+  pinKey,
+  type PinKind,
   type PinState,
 } from "../../guard/pins/compare.ts";
-import { changedVerdict, type PinMode, type PinVerdict, unusableVerdict } from "../../guard/pins/verdict.ts";
-import type { Capability, CapabilityOrigin, ToolCapability } from "../../model/capability.ts";
+import { fingerprint } from "../../guard/fingerprint.ts";
+import {
+  changedVerdict,
+  newVerdict,
+  type PinMode,
+  type PinVerdict,
+  unusableVerdict,
+} from "../../guard/pins/verdict.ts";
+import type { Capability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
-import type { PinTable } from "./pin-file.ts";
-import { diffOf, type PinDiff, type PinEntry, type PinEvent, type PinName } from "./pin-event.ts";
+import { hasMasks, type PinTable } from "./pin-file.ts";
+import { diffOf, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, titleOf } from "./pin-event.ts";
 import type { PinStorage } from "./pin-storage.ts";
 import { type PinOf, pinsIn, withoutPins, withPins } from "./pin-table.ts";
 
 /** In-process tools are the user's own code: they change when the user changes them. So do skills. */
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
 const WATCH_MS = 1000;
+/** Of one server. Whoever lists more offers data rather than a set of things that a person could look at. */
+const MAX_RESOURCES = 500;
+const INSTRUCTIONS_KEY = pinKey({ kind: "instructions", name: INSTRUCTIONS });
 
 export interface PinsOptions {
   readonly storage: PinStorage;
   readonly mode: PinMode;
   readonly clock?: Clock;
   readonly onEvent?: (event: PinEvent) => void;
+  /** False for a server whose resources come and go; asked each time. */
+  readonly pinsResources?: (server: string) => boolean;
+  /** What is compared was masked. A pin of an earlier version was not, and is masked with this. */
+  readonly mask?: <Value>(value: Value) => Value;
+}
+
+/** One of the things that a server offers, in its own words. */
+export interface PinChoice {
+  readonly kind: PinKind;
+  readonly name: string;
 }
 
 export class Pins {
@@ -36,13 +61,17 @@ export class Pins {
   readonly #storage: PinStorage;
   readonly #clock: Clock;
   readonly #onEvent: (event: PinEvent) => void;
+  readonly #pinsResources: (server: string) => boolean;
+  readonly #mask: <Value>(value: Value) => Value;
   #table: PinTable = new Map();
   /** Why the file cannot be used. It is never overwritten then. */
   #unusable: ToolcribError | undefined;
   #isLoaded = false;
-  readonly #current = new Map<string, ReadonlyMap<string, CurrentTool>>();
-  /** The new fingerprints that were told of, by server and tool. */
+  readonly #current = new Map<string, ReadonlyMap<string, Offered>>();
+  /** The fingerprints that were reported, by server and key. */
   readonly #told = new Map<string, string>();
+  /** Servers that list more resources than are pinned. */
+  readonly #tooMany = new Set<string>();
   #unsaved: PinOf[] = [];
   #saving: Promise<void> | undefined;
   #saveFailed = false;
@@ -58,6 +87,8 @@ export class Pins {
     this.mode = options.mode;
     this.#clock = options.clock ?? systemClock;
     this.#onEvent = options.onEvent ?? (() => {});
+    this.#pinsResources = options.pinsResources ?? (() => true);
+    this.#mask = options.mask ?? ((value) => value);
   }
 
   /** Reads what is pinned first, so that verdicts hold from the first definition on. */
@@ -67,34 +98,50 @@ export class Pins {
     return pins;
   }
 
-  /** To be called whenever a server's tools may have changed. A server that offers nothing is down, not changed. */
-  check(server: string, tools: readonly CurrentTool[]): void {
-    if (this.mode === "off" || UNPINNED.has(server) || tools.length === 0) return;
-    this.#current.set(server, new Map(tools.map((tool) => [tool.definition.name, tool])));
-    this.#compare(server);
+  /**
+   * To be called whenever what a server offers may have changed. A server that offers nothing is down, not changed.
+   * @param instructions Its advice for its use, null if it gives none.
+   */
+  check(server: string, capabilities: readonly Capability[], instructions: string | null = null): void {
+    if (this.mode === "off" || UNPINNED.has(server) || capabilities.length === 0) return;
+    const pinnable = capabilities.filter(({ kind }) => this.#isPinned(server, kind)).map(offeredOf);
+    const offered = [...pinnable, offeredInstructions(instructions)];
+    const before = this.#current.get(server);
+    const current = new Map(offered.map((each) => [pinKey(each), each]));
+    this.#current.set(server, current);
+    // Nearly always it is another server that changed.
+    if (before === undefined || !isSameOffer(before, current)) this.#compare(server);
   }
 
-  /** `check` for every server among these tools. */
-  checkAll(tools: readonly ToolCapability[]): void {
-    for (const [server, offered] of Map.groupBy(tools, (tool) => tool.origin.source)) this.check(server, offered);
-  }
-
-  /** What the pins have to say against a capability; undefined if nothing. */
+  /** The objection of the pins to a capability; undefined if there is none. */
   objectionTo(capability: Capability): Decision | undefined {
-    if (capability.kind !== "tool") return undefined;
-    const found = this.verdictFor(capability);
+    // A resource that no server lists has no definition that could have changed.
+    if (capability.fingerprint === "") return undefined;
+    const found = this.verdictFor(capability.origin.source, offeredOf(capability));
     return found.verdict === "allow" ? undefined : { verdict: found.verdict, rule: found.rule };
   }
 
-  /** Looks at the fingerprint itself, so that it is right also for a definition that `check` has not been told of yet. */
-  verdictFor(tool: { readonly origin: CapabilityOrigin; readonly fingerprint: string }): PinVerdict {
-    const { source, name } = tool.origin;
-    if (this.mode === "off" || UNPINNED.has(source)) return { verdict: "allow" };
-    const asked = { server: source, name, fingerprint: tool.fingerprint };
+  /** Whether a server's advice is kept from clients and models. It cannot be asked about, so `ask` withholds it too. */
+  withholds(server: string, instructions: string): boolean {
+    const offered = offeredInstructions(instructions);
+    if (this.verdictFor(server, offered).verdict === "allow") return false;
+    // Where each user or session has a connection, `check` saw the advice of one of them only.
+    const pin = this.#table.get(server)?.get(INSTRUCTIONS_KEY);
+    if (pin !== undefined && this.#unusable === undefined)
+      this.#tell(server, { state: "changed", pin, after: offered });
+    return true;
+  }
+
+  /** Looks at the fingerprint itself, so that it is right also for a definition that `check` has not seen yet. */
+  verdictFor(server: string, offered: Offered): PinVerdict {
+    if (this.mode === "off" || UNPINNED.has(server) || !this.#isPinned(server, offered.kind))
+      return { verdict: "allow" };
+    const asked = { server, kind: offered.kind, name: offered.name, fingerprint: offered.fingerprint };
     if (this.#unusable !== undefined) return unusableVerdict(this.mode, asked, this.file);
-    const pin = this.#table.get(source)?.get(name);
-    if (pin === undefined || pin.fingerprint === tool.fingerprint) return { verdict: "allow" };
-    return changedVerdict(this.mode, asked, this.file);
+    const pin = this.#table.get(server)?.get(pinKey(offered));
+    if (pin?.fingerprint === offered.fingerprint) return { verdict: "allow" };
+    if (pin !== undefined) return changedVerdict(this.mode, asked, this.file);
+    return this.#isCovered(server, offered.kind) ? newVerdict(this.mode, asked, this.file) : { verdict: "allow" };
   }
 
   /** Why the file cannot be used. While it cannot, nothing is recorded or compared. */
@@ -102,77 +149,80 @@ export class Pins {
     return this.#unusable;
   }
 
-  /** Whether it has pins, or offers tools that could have. */
+  /** Whether it has pins, or offers something that could have. */
   knows(server: string): boolean {
     return this.#table.has(server) || this.#current.has(server);
   }
 
-  /** How one tool stands. `off` for those that are never pinned, `unknown` while the pins cannot be used. */
-  stateOf(server: string, tool: string): PinState | "unknown" | "off" {
-    if (this.mode === "off" || UNPINNED.has(server)) return "off";
+  /** The state of one pin. `off` for what is never pinned, `unknown` while the pins cannot be used. */
+  stateOf(server: string, name: string, kind: PinKind = "tool"): PinState | "unknown" | "off" {
+    if (this.mode === "off" || UNPINNED.has(server) || !this.#isPinned(server, kind)) return "off";
     const current = this.#current.get(server);
     if (this.#unusable !== undefined || current === undefined) return "unknown";
     // Not by `#comparisons`: lists ask this of every tool.
-    const [pin, now] = [this.#table.get(server)?.get(tool), current.get(tool)];
+    const key = pinKey({ kind, name });
+    const [pin, now] = [this.#table.get(server)?.get(key), current.get(key)];
     if (now === undefined) return pin === undefined ? "unknown" : "gone";
     if (pin === undefined) return "new";
     return pin.fingerprint === now.fingerprint ? "same" : "changed";
   }
 
+  /** Everything that is pinned, and what is offered and held because it is not. */
   list(): PinEntry[] {
-    return [...this.#table].flatMap(([server, pins]) => {
-      const states = new Map(this.#comparisons(server).map(({ name, state }) => [name, state]));
-      return [...pins].map(([tool, { fingerprint, pinnedAt }]): PinEntry => {
-        const state = this.#current.has(server) ? states.get(tool) : undefined;
-        return {
-          server,
-          tool,
-          state: state === undefined || state === "new" ? "unknown" : state,
-          fingerprint,
-          pinnedAt,
-        };
-      });
+    const servers = new Set([...this.#table.keys(), ...this.#current.keys()]);
+    return [...servers].flatMap((server) => {
+      const isKnown = this.#current.has(server);
+      const compared = isKnown && this.#unusable === undefined ? this.#comparisons(server) : [];
+      const states = new Map(compared.flatMap((each) => ("pin" in each ? [[each.pin, each.state] as const] : [])));
+      const pinned = [...(this.#table.get(server)?.values() ?? [])]
+        .map((pin) => ({ pin, state: states.get(pin) ?? ("unknown" as const) }))
+        .filter(({ pin, state }) => !isNothing(pin) || state === "changed");
+      const fresh = compared.flatMap((each) => (each.state === "new" ? [{ ...each.after, pinnedAt: "" }] : []));
+      return [
+        ...pinned.map(({ pin, state }) => entryOf(server, pin, state)),
+        ...fresh.map((thing) => entryOf(server, thing, "new")),
+      ];
     });
   }
 
-  /** Every changed tool, or those of one server, or one. */
-  diff(server?: string, tool?: string): PinDiff[] {
+  /** Everything that changed or is new, or that of one server, or one thing. */
+  diff(server?: string, choice?: PinChoice): PinDiff[] {
     const servers = server === undefined ? [...this.#current.keys()] : [server];
-    return servers.flatMap((id) =>
-      this.#comparisons(id).flatMap((compared) =>
-        compared.state === "changed" && (tool === undefined || compared.name === tool) ? [diffOf(id, compared)] : [],
-      ),
-    );
+    return servers.flatMap((id) => this.#differing(id, choice).map((compared) => diffOf(id, compared)));
   }
 
-  /** Pins the definition that the server gives now, of one tool or of all that changed. */
-  async approve(server: string, tool?: string): Promise<PinDiff[]> {
-    if (tool !== undefined && this.#current.get(server)?.has(tool) !== true) {
+  /** Pins what the server offers now: one thing, or all that changed or is new. */
+  async approve(server: string, choice?: PinChoice): Promise<PinDiff[]> {
+    if (choice !== undefined && this.#current.get(server)?.has(pinKey(choice)) !== true) {
+      const what = titleOf({ kind: choice.kind, tool: JSON.stringify(choice.name) });
       throw new ToolcribError(
         "not_found",
-        `The server "${server}" offers no tool "${tool}" now, so there is nothing to approve.`,
+        `The server "${server}" offers no ${what} now, so there is nothing to approve.`,
       );
     }
-    const approved = this.#comparisons(server).flatMap((compared) => {
-      const isWanted = tool === undefined ? compared.state === "changed" : compared.name === tool;
-      return isWanted && (compared.state === "changed" || compared.state === "new") ? [diffOf(server, compared)] : [];
-    });
+    const differing = this.#differing(server, choice);
+    const approved = differing.map((compared) => diffOf(server, compared));
     // Also what is already pinned is written, so that an unusable file is an error here and not a silent success.
-    const pins = approved.flatMap(({ tool: name }) => this.#pinNow(server, name));
+    const pins = differing.map(({ after }) => this.#pinNow(server, after));
     this.#adopt(await this.#update((table) => withPins(table, pins, { replace: true })));
-    if (approved.length > 0) this.#onEvent({ type: "approved", server, tools: approved.map((each) => each.tool) });
+    this.#tellMasked(server, pins);
+    if (approved.length > 0) this.#onEvent({ type: "approved", server, pins: approved.map(nameOf) });
     this.#onEvent({ type: "updated" });
     return approved;
   }
 
-  /** Forgets the pin of a tool, those of a server, or all. What is offered next counts as seen for the first time. */
-  async reset(server?: string, tool?: string): Promise<PinName[]> {
+  /**
+   * Forgets one pin, those of a server, or all. A server without pins counts as seen for the first time; one thing of a
+   * server that has others counts as new.
+   */
+  async reset(server?: string, choice?: PinChoice): Promise<PinName[]> {
     const removed: PinName[] = [];
-    const isMeant = (pin: PinOf): boolean =>
-      (server === undefined || pin.server === server) && (tool === undefined || pin.name === tool);
+    const key = choice && pinKey(choice);
+    const isMeant = (each: PinOf): boolean =>
+      (server === undefined || each.server === server) && (key === undefined || pinKey(each.pin) === key);
     const table = await this.#update((before) => {
       this.#unsaved = this.#unsaved.filter((each) => !isMeant(each));
-      for (const each of pinsIn(before).filter(isMeant)) removed.push({ server: each.server, tool: each.name });
+      removed.push(...namesOf(pinsIn(before).filter(isMeant)));
       return withoutPins(before, isMeant);
     });
     this.#adopt(table);
@@ -246,7 +296,7 @@ export class Pins {
   }
 
   #tellRestored(pins: PinTable): void {
-    this.#onEvent({ type: "removed", file: this.file, tools: pinsIn(pins).length });
+    this.#onEvent({ type: "removed", file: this.file, pins: namesOf(pinsIn(pins)).length });
   }
 
   /** @param ours Pins that were not in the file before, so that it is no edit if another process's came first. */
@@ -254,13 +304,11 @@ export class Pins {
     const fresh = new Set(ours.map(({ pin }) => pin));
     const changed: PinName[] = [];
     const forgotten: PinName[] = [];
-    for (const [server, tools] of before) {
-      for (const [tool, pin] of tools) {
-        if (fresh.has(pin)) continue;
-        const now = this.#table.get(server)?.get(tool);
-        if (now === undefined) forgotten.push({ server, tool });
-        else if (now.fingerprint !== pin.fingerprint) changed.push({ server, tool });
-      }
+    for (const { server, pin } of pinsIn(before)) {
+      if (fresh.has(pin) || isNothing(pin)) continue;
+      const now = this.#table.get(server)?.get(pinKey(pin));
+      if (now === undefined) forgotten.push(pinName(server, pin));
+      else if (now.fingerprint !== pin.fingerprint) changed.push(pinName(server, pin));
     }
     if (changed.length + forgotten.length > 0) this.#onEvent({ type: "edited", changed, forgotten });
   }
@@ -287,28 +335,93 @@ export class Pins {
 
   #compare(server: string): void {
     if (this.#unusable !== undefined) return;
-    const fresh: string[] = [];
+    const first: Offered[] = [];
+    const later: Offered[] = [];
     for (const compared of this.#comparisons(server)) {
-      if (compared.state === "new") fresh.push(compared.name);
-      if (compared.state === "changed") this.#tell(server, compared);
+      if (compared.state === "new") (this.#isCovered(server, compared.after.kind) ? later : first).push(compared.after);
+      if (compared.state === "changed" && !this.#heal(server, compared)) this.#tell(server, compared);
     }
-    if (fresh.length > 0) this.#record(server, fresh);
+    if (first.length > 0) this.#record(server, first, { later: false });
+    if (later.length === 0) return;
+    if (this.mode === "warn") this.#record(server, later, { later: true });
+    else this.#hold(server, later);
   }
 
-  #record(server: string, names: readonly string[]): void {
-    const pins = names.flatMap((name) => this.#pinNow(server, name));
-    const later = (this.#table.get(server)?.size ?? 0) > 0;
+  /** Resources are not pinned where they come and go. */
+  #isPinned(server: string, kind: PinKind): boolean {
+    return kind !== "resource" || this.#pinsResources(server);
+  }
+
+  /**
+   * Whether things of this kind were looked at when the server was pinned, so that one without a pin is new. Instructions are
+   * always pinned with the rest, also where there are none: a server without that pin was pinned by a version that knew
+   * tools only.
+   */
+  #isCovered(server: string, kind: PinKind): boolean {
+    const pins = this.#table.get(server);
+    return pins !== undefined && (kind === "tool" || pins.has(INSTRUCTIONS_KEY));
+  }
+
+  #record(server: string, things: readonly Offered[], { later }: { readonly later: boolean }): void {
+    const pins = this.#withinBound(server, things).map((each) => this.#pinNow(server, each));
+    if (pins.length === 0) return;
     this.#table = withPins(this.#table, pins);
     this.#unsaved.push(...pins);
     this.#saving ??= this.#save();
-    this.#onEvent({ type: "recorded", server, tools: names, later });
+    const named = namesOf(pins);
+    if (named.length > 0) this.#onEvent({ type: "recorded", server, pins: named, later });
+    this.#tellMasked(server, pins);
+  }
+
+  /** Without the resources for which there is no room. */
+  #withinBound(server: string, things: readonly Offered[]): Offered[] {
+    const known = [...(this.#table.get(server)?.values() ?? [])].filter(({ kind }) => kind === "resource").length;
+    let room = Math.max(MAX_RESOURCES - known, 0);
+    const within = things.filter(({ kind }) => kind !== "resource" || room-- > 0);
+    if (within.length < things.length && !this.#tooMany.has(server)) {
+      this.#tooMany.add(server);
+      const count = [...(this.#current.get(server)?.values() ?? [])].filter(({ kind }) => kind === "resource").length;
+      this.#onEvent({ type: "too-many", server, count, most: MAX_RESOURCES });
+    }
+    return within;
+  }
+
+  #hold(server: string, things: readonly Offered[]): void {
+    const fresh = things.filter((each) => this.#isNews(server, each));
+    if (fresh.length > 0) {
+      this.#onEvent({ type: "held", server, pins: fresh.map((each) => pinName(server, each)) });
+    }
   }
 
   #tell(server: string, compared: Extract<PinComparison, { state: "changed" }>): void {
-    const key = JSON.stringify([server, compared.name]);
-    if (this.#told.get(key) === compared.after.fingerprint) return;
-    this.#told.set(key, compared.after.fingerprint);
-    this.#onEvent({ type: "changed", server, tool: compared.name, diff: diffOf(server, compared).diff });
+    if (!this.#isNews(server, compared.after)) return;
+    this.#onEvent({ type: "changed", pin: pinName(server, compared.after), diff: diffOf(server, compared).diff });
+  }
+
+  /** True once for each definition. */
+  #isNews(server: string, thing: Offered): boolean {
+    const key = toldKey(pinName(server, thing));
+    if (this.#told.get(key) === thing.fingerprint) return false;
+    this.#told.set(key, thing.fingerprint);
+    return true;
+  }
+
+  #tellMasked(server: string, pins: readonly PinOf[]): void {
+    const masked = pins.filter(({ pin }) => hasMasks(pin.definition)).map(({ pin }) => pinName(server, pin));
+    if (masked.length > 0) this.#onEvent({ type: "masked", file: this.file, server, pins: masked });
+  }
+
+  /** A pin of a version that did not mask, of a definition that is the same once it is: it is pinned masked from now on. */
+  #heal(server: string, { pin, after }: Extract<PinComparison, { state: "changed" }>): boolean {
+    const masked = this.#mask(pin.definition);
+    if (masked === pin.definition || fingerprint(masked) !== after.fingerprint) return false;
+    const healed = { ...pin, definition: masked, fingerprint: after.fingerprint };
+    const pins = [{ server, pin: healed, replaces: pin.fingerprint }];
+    this.#table = withPins(this.#table, pins);
+    this.#unsaved.push(...pins);
+    this.#saving ??= this.#save();
+    this.#tellMasked(server, pins);
+    return true;
   }
 
   /** What another process pinned first stays: then ours is compared with that. */
@@ -359,13 +472,49 @@ export class Pins {
   }
 
   #comparisons(server: string): PinComparison[] {
-    return comparePins(this.#table.get(server) ?? new Map<string, Pin>(), this.#current.get(server)?.values() ?? []);
+    const pins = this.#table.get(server) ?? new Map<string, Pin>();
+    const compared = new Map([...pins].filter(([, { kind }]) => this.#isPinned(server, kind)));
+    return comparePins(compared, this.#current.get(server) ?? new Map<string, Offered>());
   }
 
-  #pinNow(server: string, name: string): PinOf[] {
-    const tool = this.#current.get(server)?.get(name);
-    if (tool === undefined) return [];
-    const pinnedAt = new Date(this.#clock.now()).toISOString();
-    return [{ server, name, pin: { fingerprint: tool.fingerprint, definition: tool.definition, pinnedAt } }];
+  #differing(server: string, choice?: PinChoice): Extract<PinComparison, { state: "changed" | "new" }>[] {
+    const key = choice && pinKey(choice);
+    return this.#comparisons(server).filter(
+      (compared): compared is Extract<PinComparison, { state: "changed" | "new" }> =>
+        (compared.state === "changed" || compared.state === "new") &&
+        (key === undefined || pinKey(compared.after) === key),
+    );
   }
+
+  #pinNow(server: string, thing: Offered): PinOf {
+    return { server, pin: { ...thing, pinnedAt: new Date(this.#clock.now()).toISOString() } };
+  }
+}
+
+/** Capabilities that stay the same keep their identity, and what is offered by them does. Instructions are made each time. */
+function isSameOffer(before: ReadonlyMap<string, Offered>, now: ReadonlyMap<string, Offered>): boolean {
+  if (before.size !== now.size) return false;
+  for (const [key, { fingerprint: print }] of now) if (before.get(key)?.fingerprint !== print) return false;
+  return true;
+}
+
+function entryOf(server: string, pin: Pin, state: PinEntry["state"]): PinEntry {
+  return { ...pinName(server, pin), state, fingerprint: pin.fingerprint, pinnedAt: pin.pinnedAt };
+}
+
+/** The pin which says that a server gives no instructions: there is nothing to show to anyone. */
+function isNothing({ kind, definition }: Offered): boolean {
+  return kind === "instructions" && Object.keys(definition).length === 0;
+}
+
+function namesOf(pins: readonly PinOf[]): PinName[] {
+  return pins.filter(({ pin }) => !isNothing(pin)).map(({ server, pin }) => pinName(server, pin));
+}
+
+function nameOf({ server, kind, tool }: PinName): PinName {
+  return { server, kind, tool };
+}
+
+function toldKey({ server, kind, tool }: PinName): string {
+  return JSON.stringify([server, kind, tool]);
 }

@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { pinKey } from "../../guard/pins/compare.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget } from "../../files/write-atomic.ts";
 import type { Store, StoredPin } from "../../store/store.ts";
@@ -44,18 +45,21 @@ export function pinsInStore(options: StoredPinsOptions): PinStorage {
     const rows = await store.pins.list(scope);
     return withPins(
       new Map(),
-      rows.map(({ server, tool, ...pin }) => ({ server, name: tool, pin: checkedPin(store.place, server, tool, pin) })),
+      rows.map(({ server, kind, tool, ...pin }) => ({
+        server,
+        pin: checkedPin(store.place, server, { kind, name: tool }, pin),
+      })),
     );
   }
 
   async function change(from: PinTable, to: PinTable): Promise<void> {
-    const put = pinsIn(to).filter(({ server, name, pin }) => !isSamePin(from.get(server)?.get(name), pin));
-    const remove = pinsIn(from).filter(({ server, name }) => to.get(server)?.has(name) !== true);
+    const put = pinsIn(to).filter(({ server, pin }) => !isSamePin(from.get(server)?.get(pinKey(pin)), pin));
+    const remove = pinsIn(from).filter(({ server, pin }) => to.get(server)?.has(pinKey(pin)) !== true);
     if (put.length + remove.length === 0) return;
     await store.pins.change(
       scope,
       put.map(rowOf),
-      remove.map(({ server, name }) => ({ server, tool: name })),
+      remove.map(({ server, pin: { kind, name } }) => ({ server, kind, tool: name })),
     );
   }
 
@@ -64,10 +68,10 @@ export function pinsInStore(options: StoredPinsOptions): PinStorage {
     for (const former of toMove) {
       const rows = await store.pins.list(former);
       if (rows.length === 0) continue;
-      const known = new Set((await store.pins.list(scope)).map(({ server, tool }) => JSON.stringify([server, tool])));
+      const known = new Set((await store.pins.list(scope)).map(rowKey));
       await store.pins.change(
         scope,
-        rows.filter(({ server, tool }) => !known.has(JSON.stringify([server, tool]))),
+        rows.filter((row) => !known.has(rowKey(row))),
         [],
       );
       await store.pins.change(former, [], rows);
@@ -207,8 +211,12 @@ export function pinsInStore(options: StoredPinsOptions): PinStorage {
   };
 }
 
-function rowOf({ server, name, pin }: PinOf): StoredPin {
+function rowOf({ server, pin: { name, ...pin } }: PinOf): StoredPin {
   return { server, tool: name, ...pin };
+}
+
+function rowKey({ server, kind, tool }: StoredPin): string {
+  return JSON.stringify([server, kind, tool]);
 }
 
 function isSystemError(error: unknown): boolean {

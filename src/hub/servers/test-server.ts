@@ -2,6 +2,7 @@
 import type { OutputOf } from "../../contract/operations.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Session } from "../../sessions/session.ts";
+import { ALL_OFFERS } from "../../upstream/client-offer.ts";
 import { Connection } from "../../upstream/connection.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { InMemoryEras } from "../../upstream/era-memory.ts";
@@ -31,7 +32,7 @@ export async function testServer(
       clientVersion,
       stderr,
       hubSession: session,
-      offers: {},
+      offers: ALL_OFFERS,
       eras: new InMemoryEras(),
       graceMs: 0,
       ...(secrets === undefined ? {} : { secrets }),

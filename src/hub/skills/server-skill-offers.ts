@@ -8,6 +8,7 @@ import type { SkillSources } from "./skill-sources.ts";
 interface ServerSkillOffersOptions {
   readonly sources: () => SkillSources;
   readonly machine: () => Machine;
+  readonly mask: <Value>(value: Value) => Value;
   readonly warn: (message: string, server: string) => void;
 }
 
@@ -81,7 +82,7 @@ export class ServerSkillOffers {
   }
 
   async #readWhileChanging(reading: Reading): Promise<void> {
-    const { machine, warn, sources } = this.#options;
+    const { machine, mask, warn, sources } = this.#options;
     const { id } = reading.connection;
     while (reading.again && !reading.over) {
       reading.again = false;
@@ -90,6 +91,7 @@ export class ServerSkillOffers {
       const skills = await readServerSkills(offer, {
         server: id,
         machine: machine(),
+        mask,
         known: sources().ofServer(id),
         warn: (message) => warn(message, id),
         isOver: () => reading.over,

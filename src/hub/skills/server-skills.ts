@@ -10,6 +10,8 @@ import type { SkillOffer } from "../../upstream/skill-offer.ts";
 interface ServerSkillsOptions {
   readonly server: string;
   readonly machine: Machine;
+  /** Returns what it is given, unless there is a secret in it. */
+  readonly mask: <Value>(value: Value) => Value;
   /** Those that were taken in before: one with the same files is not fetched and scanned again. */
   readonly known: readonly OfferedSkill[];
   readonly warn: (message: string) => void;
@@ -60,7 +62,7 @@ export async function readServerSkills(offer: SkillOffer, options: ServerSkillsO
 }
 
 async function takeIn(entry: Entry, offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill> {
-  const { server, machine } = options;
+  const { server, machine, mask } = options;
   const [{ parseSkill }, { bytesDigest, skillDigest }, { scanSkill, worst }] = await Promise.all([
     import("../../skills/read/read-skill.ts"),
     import("../../skills/read/digest.ts"),
@@ -78,6 +80,9 @@ async function takeIn(entry: Entry, offer: SkillOffer, options: ServerSkillsOpti
   if (!isDeepStrictEqual(parsed.frontmatter, entry.frontmatter)) {
     throw new ToolcribError("blocked", `the frontmatter of ${entry.uri} is not the one in the server's list`);
   }
+  const said = { parsed, body };
+  // Its digest is that of the text with the secret, so it cannot be masked and offered on.
+  if (mask(said) !== said) throw new ToolcribError("blocked", `${entry.name} contains a secret that the hub knows`);
   const files = entry.files.map(({ uri: _uri, ...file }) => file);
   const facts = { ...parsed, files, digest: skillDigest(files) };
   const base = serverSkillBase(server, entry.name);

@@ -12,10 +12,12 @@ export function storedPins({ db }: Engine, ledger: Ledger): StoredPins {
         .selectAll()
         .where("scope", "=", scope)
         .orderBy("server")
+        .orderBy("kind")
         .orderBy("tool")
         .execute();
-      return rows.map(({ server, tool, fingerprint, definition, pinnedAt }) => ({
+      return rows.map(({ server, kind, tool, fingerprint, definition, pinnedAt }) => ({
         server,
+        kind,
         tool,
         fingerprint,
         definition: parseObject(definition),
@@ -30,16 +32,17 @@ export function storedPins({ db }: Engine, ledger: Ledger): StoredPins {
           await trx
             .deleteFrom("pins")
             .where("scope", "=", scope)
-            .where((eb) => eb.or(some.map(({ server, tool }) => eb.and({ server, tool }))))
+            .where((eb) => eb.or(some.map(({ server, kind, tool }) => eb.and({ server, kind, tool }))))
             .execute();
         }
         for (const some of chunks(put)) {
           await trx
             .insertInto("pins")
             .values(
-              some.map(({ server, tool, fingerprint, definition, pinnedAt }) => ({
+              some.map(({ server, kind, tool, fingerprint, definition, pinnedAt }) => ({
                 scope,
                 server,
+                kind,
                 tool,
                 fingerprint,
                 definition: JSON.stringify(definition),
@@ -47,7 +50,7 @@ export function storedPins({ db }: Engine, ledger: Ledger): StoredPins {
               })),
             )
             .onConflict((conflict) =>
-              conflict.columns(["scope", "server", "tool"]).doUpdateSet((eb) => ({
+              conflict.columns(["scope", "server", "kind", "tool"]).doUpdateSet((eb) => ({
                 fingerprint: eb.ref("excluded.fingerprint"),
                 definition: eb.ref("excluded.definition"),
                 pinnedAt: eb.ref("excluded.pinnedAt"),

@@ -37,7 +37,7 @@ export async function doorOn(
   hubOptions: HubOptions = {},
   doorOptions: Partial<McpDoorOptions> = {},
 ): Promise<{ hub: Hub; door: McpDoor }> {
-  const hub = await createHub(config, { offers: "all", ...hubOptions });
+  const hub = await createHub(config, hubOptions);
   const door = new McpDoor({ hub, ...doorOptions });
   open.push({
     close: async () => {

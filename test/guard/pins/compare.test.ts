@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fingerprint } from "../../../src/guard/fingerprint.ts";
-import { comparePins, type CurrentTool, type Pin } from "../../../src/guard/pins/compare.ts";
+import { comparePins, type Offered, type Pin, pinKey } from "../../../src/guard/pins/compare.ts";
 import { renderDiff } from "../../../src/guard/pins/render-diff.ts";
 import { changedVerdict, unusableVerdict } from "../../../src/guard/pins/verdict.ts";
 import type { ToolDefinition } from "../../../src/model/protocol.ts";
@@ -15,17 +15,26 @@ function tool(change: Partial<ToolDefinition> = {}): ToolDefinition {
   };
 }
 
-const current = (definition: ToolDefinition): CurrentTool => ({ definition, fingerprint: fingerprint(definition) });
+const current = (definition: ToolDefinition): Offered => ({
+  kind: "tool",
+  name: definition.name,
+  definition,
+  fingerprint: fingerprint(definition),
+});
 const pinned = (...definitions: ToolDefinition[]): Map<string, Pin> =>
   new Map(
     definitions.map((definition) => [
-      definition.name,
+      `tool ${definition.name}`,
       { ...current(definition), pinnedAt: "2026-11-15T10:00:00.000Z" },
     ]),
   );
 
 function states(pins: ReadonlyMap<string, Pin>, ...definitions: ToolDefinition[]): string[] {
-  return comparePins(pins, definitions.map(current)).map(({ name, state }) => `${name} ${state}`);
+  const offered = new Map(definitions.map(current).map((each) => [pinKey(each), each]));
+  return comparePins(pins, offered).map((compared) => {
+    const { name } = "after" in compared ? compared.after : compared.pin;
+    return `${name} ${compared.state}`;
+  });
 }
 
 describe("[guard-15a] comparing with pins", () => {
@@ -160,7 +169,7 @@ describe("[guard-15b] the diff is readable", () => {
 describe("[guard-15b] modes", () => {
   it("off and warn allow, ask asks, block denies, each with the rule that says so", () => {
     const fingerprint = "ab".repeat(32);
-    const tool = { server: "files", name: "read", fingerprint };
+    const tool = { server: "files", kind: "tool", name: "read", fingerprint } as const;
     const verdicts = (["off", "warn", "ask", "block"] as const).map((mode) =>
       changedVerdict(mode, tool, "toolcrib.lock"),
     );

@@ -4,18 +4,25 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { fingerprint } from "../../../src/guard/fingerprint.ts";
-import type { CurrentTool } from "../../../src/guard/pins/compare.ts";
+import { offeredOf } from "../../../src/guard/pins/compare.ts";
 import { openPins, pinPlace } from "../../../src/hub/pins/open-pins.ts";
 import type { PinEvent } from "../../../src/hub/pins/pin-event.ts";
 import type { Pins } from "../../../src/hub/pins/pins.ts";
+import type { ToolCapability } from "../../../src/model/capability.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { until } from "./shared-bench.ts";
 
-function tool(description: string): CurrentTool {
+function tool(description: string): ToolCapability {
   const definition = { name: "read", description, inputSchema: { type: "object" } };
-  return { definition, fingerprint: fingerprint(definition) };
+  return {
+    kind: "tool",
+    name: "read",
+    origin: { source: "files", name: "read" },
+    definition,
+    fingerprint: fingerprint(definition),
+  };
 }
 
 const before = tool("Reads a file.");
@@ -55,8 +62,8 @@ describe("[scale-08a] pins of nodes whose configs stand in different places", ()
     return { pins, file: place.file, removals: () => removals };
   }
 
-  const verdict = (pins: Pins, { fingerprint: print }: CurrentTool): string =>
-    pins.verdictFor({ origin: { source: "files", name: "read" }, fingerprint: print }).verdict;
+  const verdict = (pins: Pins, capability: ToolCapability): string =>
+    pins.verdictFor("files", offeredOf(capability)).verdict;
 
   it("are the same, and a yes to a change on one counts on the other", async () => {
     const [one, two] = [await open("one"), await open("two")];

@@ -6,6 +6,7 @@ import type { ServerDetail } from "../../../contract/server.ts";
 import type { SkillDetail, SkillInfo, SkillPlace } from "../../../contract/skill.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { ChangedBy } from "../../../hub/pins/hub-pins.ts";
+import type { PinChoice } from "../../../hub/pins/pins.ts";
 import type { AskAnswer } from "../../../model/ask.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import type { ServerInfo } from "../../../model/server-state.ts";
@@ -44,8 +45,8 @@ type ChangedPins = OutputOf<"changePins">["changed"];
 export interface OperatorPins {
   list(): Soon<PinInfo[]>;
   stateOf(source: string, tool: string): PinInfo["state"];
-  approve(server: string, tool: string | undefined, by: ChangedBy): Promise<Shown<ChangedPins>>;
-  reset(server: string, tool: string | undefined, by: ChangedBy): Promise<Shown<ChangedPins>>;
+  approve(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<Shown<ChangedPins>>;
+  reset(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<Shown<ChangedPins>>;
 }
 
 export interface OperatorAudit {

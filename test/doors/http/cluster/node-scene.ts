@@ -63,7 +63,7 @@ export async function openScene(ground: Ground): Promise<Scene> {
       const home = join(ground.dir, cluster, name);
       const redactor = new Redactor();
       const warnings: string[] = [];
-      const hub = await createHub(config, { home, cluster: true, registry, redactor, wait: false, offers: "all" });
+      const hub = await createHub(config, { home, cluster: true, registry, redactor, wait: false });
       hub.on("warning", ({ message }) => warnings.push(message));
       const doors = await openHttpDoors({
         hub,

@@ -15,6 +15,7 @@ import { useChange, useOperation } from "../../state/queries.ts";
 import { ConnectButton } from "./connect-button.tsx";
 import { ConfigTab, HistoryTab, LogTab } from "./detail-tabs.tsx";
 import { PromptsTab, ResourcesTab, ToolsTab } from "./offer-tabs.tsx";
+import { PinsTab } from "./pins-tab.tsx";
 import { EditServer } from "./server-dialog.tsx";
 import { FROM_WORDS, fileName, TRANSPORT_WORDS } from "./server-words.ts";
 
@@ -56,6 +57,7 @@ export function ServerDetailPanel({ serverId, tab, onTab, onClose }: DetailProps
                 count: server.promptCount,
                 content: <PromptsTab serverId={server.id} />,
               },
+              { id: "pins", label: "Pins", content: <PinsTab serverId={server.id} /> },
               { id: "log", label: "Log", content: <LogTab server={server} /> },
               { id: "history", label: "History", content: <HistoryTab server={server} /> },
               { id: "config", label: "Config", content: <ConfigTab server={server} /> },

@@ -12,7 +12,7 @@ import { PIN_WORDS, PinBadge } from "./pin-badge.tsx";
 
 export function PinTab({ tool }: { readonly tool: ToolInfo }) {
   const [asking, setAsking] = useState(false);
-  const pins = useOperation("listPins", { serverId: tool.server, limit: 1000 });
+  const pins = useOperation("listPins", { serverId: tool.server, kind: "tool", limit: 1000 });
   const approve = useChange("changePins", {
     outdates: ["listPins", "listTools"],
     onSuccess: () => {
@@ -24,7 +24,8 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
     <div className="flex flex-col gap-4 p-4">
       <Loaded query={pins}>
         {({ pins: known }) => {
-          const pin = known.find((each) => each.tool === tool.tool);
+          const pin = known.find((each) => each.tool === tool.tool && each.pinnedAt !== "");
+          const diff = known.find((each) => each.tool === tool.tool)?.diff ?? [];
           return (
             <>
               <KeyValues
@@ -50,7 +51,7 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
                       ] as const)),
                 ]}
               />
-              {pin?.diff !== undefined && pin.diff.length > 0 && <Diff lines={pin.diff} />}
+              {diff.length > 0 && <Diff lines={diff} />}
               {(tool.pin === "changed" || tool.pin === "new") && (
                 <div>
                   <Button variant="primary" onClick={() => setAsking(true)}>
@@ -95,7 +96,7 @@ function Words({ line }: { readonly line: string }) {
   );
 }
 
-function Diff({ lines }: { readonly lines: readonly string[] }) {
+export function Diff({ lines }: { readonly lines: readonly string[] }) {
   return (
     <div>
       <h3 className="mb-1 font-medium">What changed</h3>
