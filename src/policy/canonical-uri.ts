@@ -8,6 +8,7 @@
  * Upper and lower case of a path, links in a file system and paths that a server resolves against a folder of its own are
  * not covered: only the server knows them.
  */
+import { isUtf8 } from "node:buffer";
 
 /** Longer ones are not worked out, and neither are those that can be decoded more often, or read in more ways. */
 const MAX_LENGTH = 8192;
@@ -38,7 +39,8 @@ function spellingsOfOwn(uri: string): readonly string[] | undefined {
     if (decodings > MAX_DECODINGS) return undefined;
     const next: string[] = [];
     for (const reading of texts.flatMap(readingsOf)) {
-      for (const spelling of [...canonicalForms(reading), ...looserForms(reading)]) {
+      const paths = pathForms(reading);
+      for (const spelling of [...canonicalForms(reading, paths), ...looserForms(reading, paths)]) {
         if (spelling.includes("\0") || spellings.size > MAX_SPELLINGS) return undefined;
         spellings.add(spelling);
         const decoded = trim(decodedAgain(spelling));
@@ -66,7 +68,7 @@ export function canonicalPatterns(pattern: string): readonly string[] {
   const own = pattern.slice(prefix.length);
   const marked = own.replaceAll("*", ANY).replaceAll("?", ONE);
   const forms = readingsOf(marked)
-    .flatMap(canonicalForms)
+    .flatMap((parts) => canonicalForms(parts, pathForms(parts)))
     // A wildcard that `..` took away would leave a pattern that means something else.
     .filter((form) => count(form, ANY) === count(marked, ANY) && count(form, ONE) === count(marked, ONE))
     .map((form) => prefix + form.replaceAll(ANY, "*").replaceAll(ONE, "?"));
@@ -153,29 +155,30 @@ function canonicalAuthority(scheme: string, authority: string): string {
 }
 
 /** The forms that stand for the same URI in any reading. Where `..` meets `%2F` or `//`, readings differ. */
-function canonicalForms(parts: Parts): string[] {
-  return [...new Set(pathForms(parts))].map((path) => render({ ...parts, path }));
+function canonicalForms(parts: Parts, paths: Iterable<string>): string[] {
+  return Array.from(paths, (path) => render({ ...parts, path }));
 }
 
-function pathForms({ scheme, path }: Parts): string[] {
+function pathForms({ scheme, path }: Parts): Set<string> {
   const split = path.split("/");
   const resolved = withoutDots(
     split.map((segment) => (/^(?:\.|%2e){1,2}$/i.test(segment) ? decode(segment) : segment)),
   );
   const decoded = decode(path).replaceAll("\\", "/").split("/");
   const resolvedDecoded = decode(resolved.join("/")).replaceAll("\\", "/").split("/");
-  return [
+  const all = [
     withoutDots(collapsed(resolvedDecoded)),
     collapsed(withoutDots(decoded)),
     withoutDots(collapsed(decoded)),
-  ].map((segments) => (scheme === "file" ? withDriveLetter(segments) : segments).join("/"));
+  ];
+  return new Set(all.map((segments) => (scheme === "file" ? withDriveLetter(segments) : segments).join("/")));
 }
 
 /**
  * Forms that lose a part which some servers do not look at: the fragment, credentials, of `file` the host and the query, a
  * slash at the end. And what a server reads that takes the host for the first folder.
  */
-function looserForms(parts: Parts): string[] {
+function looserForms(parts: Parts, paths: Iterable<string>): string[] {
   const { scheme, authority } = parts;
   const isFile = scheme === "file";
   const forms: Parts[] = [];
@@ -184,8 +187,8 @@ function looserForms(parts: Parts): string[] {
   const host = isFile && authority !== undefined ? "" : authority?.slice(authority.lastIndexOf("@") + 1);
   forms.push((looser = { ...looser, authority: host }));
   if (isFile) forms.push((looser = { ...looser, query: "" }));
-  const rendered = forms.flatMap(canonicalForms);
-  for (const path of pathForms(looser)) {
+  const rendered = forms.flatMap((form) => canonicalForms(form, paths));
+  for (const path of paths) {
     if (path.length > 1 && path.endsWith("/")) rendered.push(render({ ...looser, path: path.slice(0, -1) }));
     else if (path === "/" && looser.authority !== "") rendered.push(render({ ...looser, path: "" }));
   }
@@ -242,34 +245,19 @@ function decode(text: string): string {
   );
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 /** Bytes that are not UTF-8 stay encoded. */
 function decodeRun(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString("utf8").replace(/[%?#*]/g, (character) => KEPT[character] ?? character);
   let text = "";
   for (let at = 0; at < bytes.length;) {
     const lead = bytes[at] ?? 0;
-    const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    const character = decodeCharacter(bytes.subarray(at, at + length));
-    if (character === undefined) {
-      text += `%${lead.toString(16).toUpperCase().padStart(2, "0")}`;
-      at += 1;
-    } else {
-      text += KEPT[character] ?? character;
-      at += length;
-    }
+    const character = bytes.subarray(at, at + (lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4));
+    const isWhole = isUtf8(character);
+    const decoded = isWhole ? character.toString("utf8") : `%${lead.toString(16).toUpperCase()}`;
+    text += KEPT[decoded] ?? decoded;
+    at += isWhole ? character.length : 1;
   }
   return text;
-}
-
-function decodeCharacter(bytes: Buffer): string | undefined {
-  const [only] = bytes;
-  if (bytes.length === 1 && only !== undefined && only < 0x80) return String.fromCharCode(only);
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What a further decoding would see. */
