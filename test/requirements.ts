@@ -287,7 +287,7 @@ export const REQUIREMENTS = {
   "agent-01c": "A session's servers and tools are limited, with a warning above five child processes.",
   "agent-01d": "Names that collide with the hub's are kept apart and explained.",
   "agent-01e":
-    "Private, link-local and metadata addresses that a client brings are refused after name resolution and on redirects; loopback warns; sessions.allowHosts allows.",
+    "Private, link-local and metadata addresses that a client brings are refused after name resolution and on redirects; sessions.allowHosts allows.",
   "agent-01f": "Commands that a client brings run only for doors on stdio or with the admin scope.",
   "agent-01g": "Closing a session leaves no process, token or listener.",
   "agent-02a":
@@ -379,4 +379,14 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
+  "trust-04a":
+    "A session's servers reach nothing of the hub's machine for a caller without rights: no connection, and every port answers alike.",
+  "trust-04b": "A client's server is never at a port of a hub of the same home, nor at one that a cage published.",
+  "trust-04c":
+    "Clients on stdio, tokens with admin, and what sessions.allowHosts names with its port may use servers of this machine.",
+  "trust-05a":
+    "A server that a client brings with a reference anywhere in it is left out, and the notice names field and reference.",
+  "trust-05b": "What only looks like a reference is taken literally, and `$${` stands for `${`.",
+  "trust-05c":
+    "sessions.allowReferences lets exactly the listed references through, for clients that may start programs.",
 } as const;

@@ -10,7 +10,7 @@ export function hubSession(config: LoadedConfig, options: HubOptions, host: OwnH
   const workspaceDir = options.workspaceDir ?? (fromConfig && resolve(config.baseDir, fromConfig));
   const given: SessionOptions = {
     owner: true,
-    door: options.door ?? "library",
+    ...(options.door === undefined ? {} : { door: options.door }),
     ...(workspaceDir === undefined ? {} : { workspaceDir }),
     ...(options.role === undefined ? {} : { role: options.role }),
     ...(options.onSample === undefined ? {} : { onSample: options.onSample }),

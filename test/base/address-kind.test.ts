@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressKind, unmapped } from "../../../src/upstream/http/address-kind.ts";
+import { addressKind, unmapped } from "../../src/base/address-kind.ts";
 
 const KINDS = {
   public: `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.1 169.253.255.255
