@@ -389,4 +389,8 @@ export const REQUIREMENTS = {
   "trust-05b": "What only looks like a reference is taken literally, and `$${` stands for `${`.",
   "trust-05c":
     "sessions.allowReferences lets exactly the listed references through, for clients that may start programs.",
+  "trust-14a":
+    "Web pages of other origins, other localhost ports included, get nothing unless http.cors names the origin; WebSockets too.",
+  "trust-14b": "serve without auth warns on a machine with several users, with the config line that closes it.",
+  "trust-17a": "serve prints the login link on a terminal only; elsewhere it prints how to get one.",
 } as const;
