@@ -393,4 +393,7 @@ export const REQUIREMENTS = {
     "Web pages of other origins, other localhost ports included, get nothing unless http.cors names the origin; WebSockets too.",
   "trust-14b": "serve without auth warns on a machine with several users, with the config line that closes it.",
   "trust-17a": "serve prints the login link on a terminal only; elsewhere it prints how to get one.",
+  "trust-18a":
+    "A remote server cannot lead a login to this machine, to private, link-local or metadata addresses; nothing is connected to.",
+  "trust-18b": "A login goes to private addresses where the server is at one itself, or the config names the issuer.",
 } as const;
