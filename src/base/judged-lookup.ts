@@ -3,7 +3,8 @@
  * answer could change.
  */
 import { lookup as systemLookup, type LookupAddress, type LookupOptions } from "node:dns";
-import type { LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
+import { isLoopback } from "../model/loopback.ts";
 
 /** As `dns.lookup` with `all`. */
 export type LookUpAll = (
@@ -41,6 +42,13 @@ export function bareHost(hostname: string): string {
     .toLowerCase()
     .replace(/^\[(.*)\]$/, "$1")
     .replace(/\.$/, "");
+}
+
+/** The address that a URL says outright; undefined for a name that has to be looked up. */
+export function writtenAddress({ hostname }: URL): string | undefined {
+  const host = bareHost(hostname);
+  if (isIP(host) !== 0) return host;
+  return isLoopback(hostname) ? "127.0.0.1" : undefined;
 }
 
 /** The port that a connection to the address uses. */

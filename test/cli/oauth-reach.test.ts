@@ -149,7 +149,7 @@ describe.skipIf(cannot)("[trust-18a] a login at a remote server", () => {
         if (attack.redirect === undefined) {
           expect([code, stderr]).toEqual([
             1,
-            expect.stringMatching(/not asked for a login: it is an address of this machine/),
+            expect.stringMatching(/not asked for a login: it is the machine that Toolcrib runs on/),
           ]);
         } else expect(code).not.toBe(0);
       }

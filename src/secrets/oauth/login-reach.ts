@@ -3,9 +3,9 @@
  * its endpoints: without limits a remote server could have us ask around in this machine and this network.
  */
 import { lookup as systemLookup } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
-import { type AddressKind, addressKind, isThisMachine } from "../../base/address-kind.ts";
-import { bareHost, judgedLookup, type LookUpAll } from "../../base/judged-lookup.ts";
+import type { LookupFunction } from "node:net";
+import { ADDRESS_WORDS, type AddressKind, addressKind, isThisMachine } from "../../base/address-kind.ts";
+import { bareHost, judgedLookup, type LookUpAll, writtenAddress } from "../../base/judged-lookup.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isLoopback } from "../../model/loopback.ts";
 
@@ -22,15 +22,6 @@ export interface LoginReachOptions {
   readonly named?: NamedAddresses | undefined;
   readonly lookup?: LookUpAll | undefined;
 }
-
-const WORDS: Readonly<Record<AddressKind, string>> = {
-  public: "an address of this machine",
-  loopback: "an address of this machine",
-  private: "a private address",
-  "link-local": "a link-local address",
-  metadata: "an address that hands out a machine's credentials",
-  reserved: "an address that is no server's",
-};
 
 export class LoginReach {
   readonly #server: URL;
@@ -54,8 +45,7 @@ export class LoginReach {
     const place = await (this.#place ??= this.#findPlace());
     const judge = (address: string): ToolcribError | undefined =>
       isOpenFrom(place, address) ? undefined : this.#refusal(url, addressKind(address));
-    const host = bareHost(url.hostname);
-    const address = isIP(host) === 0 ? (isLoopback(url.hostname) ? "127.0.0.1" : undefined) : host;
+    const address = writtenAddress(url);
     const refused = address === undefined ? undefined : judge(address);
     if (refused !== undefined) throw refused;
     return judgedLookup(judge, this.#lookup);
@@ -66,12 +56,12 @@ export class LoginReach {
    * all its addresses are.
    */
   async #findPlace(): Promise<Place> {
-    const host = bareHost(this.#server.hostname);
-    if (isLoopback(this.#server.hostname)) return "machine";
-    if (isIP(host) !== 0) {
-      if (isThisMachine(host)) return "machine";
-      return addressKind(host) === "private" ? "private" : "public";
+    const written = writtenAddress(this.#server);
+    if (written !== undefined) {
+      if (isThisMachine(written)) return "machine";
+      return addressKind(written) === "private" ? "private" : "public";
     }
+    const host = bareHost(this.#server.hostname);
     const addresses = await new Promise<string[]>((resolve) => {
       this.#lookup(host, { all: true }, (error, found) => resolve(error ? [] : found.map(({ address }) => address)));
     });
@@ -80,7 +70,7 @@ export class LoginReach {
   }
 
   #refusal(url: URL, kind: AddressKind): ToolcribError {
-    const why = `it is ${WORDS[kind]}, which ${this.#server.host} may not lead to`;
+    const why = `it is ${ADDRESS_WORDS[kind]}, which ${this.#server.host} may not lead to`;
     return new ToolcribError("unauthorized", `${url.host} is not asked for a login: ${why}`, {
       hint: "If the login is really there, name it as `auth.issuer` of the server.",
       details: { sent: false },

@@ -1,9 +1,8 @@
 /** Which addresses a server that a client brought may be at. Whatever is refused is refused before anything is connected to. */
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { type AddressKind, addressKind, isThisMachine, unmapped } from "../../base/address-kind.ts";
-import { bareHost, judgedLookup, type LookUpAll, portOf } from "../../base/judged-lookup.ts";
+import { ADDRESS_WORDS, type AddressKind, addressKind, isThisMachine, unmapped } from "../../base/address-kind.ts";
+import { bareHost, judgedLookup, type LookUpAll, portOf, writtenAddress } from "../../base/judged-lookup.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../model/loopback.ts";
 
 export interface Reach {
   /** Throws `denied` for an address that is written out; a name passes, and is judged by `lookup`. */
@@ -32,15 +31,6 @@ export interface ReachOptions {
 /** Names under which clouds hand out credentials. */
 const METADATA_NAMES = new Set(["metadata.google.internal", "metadata", "instance-data", "metadata.azure.internal"]);
 
-const WORDS: Readonly<Record<AddressKind, string>> = {
-  public: "an address of the machine that Toolcrib runs on",
-  loopback: "the machine that Toolcrib runs on",
-  private: "a private address",
-  "link-local": "a link-local address",
-  metadata: "an address that hands out a machine's credentials",
-  reserved: "an address that is no server's",
-};
-
 /** For addresses that clients bring. */
 export function limitedReach(options: ReachOptions): Reach {
   const { localClient, isGuarded = () => false, onLoopback, lookup } = options;
@@ -65,8 +55,7 @@ export function limitedReach(options: ReachOptions): Reach {
   };
   return {
     check(url) {
-      const host = bareHost(url.hostname);
-      const address = isIP(host) === 0 ? (isLoopback(url.hostname) ? "127.0.0.1" : undefined) : host;
+      const address = writtenAddress(url);
       const refused = address === undefined ? undefined : refusalOf(url, address);
       if (refused !== undefined) throw refused;
     },
@@ -141,7 +130,7 @@ const THIS_MACHINE =
 /** The same for every port, whatever listens there, and for private addresses of this machine and of others. */
 function refusal(host: string, kind: AddressKind): ToolcribError {
   const hint = kind === "loopback" || kind === "public" ? THIS_MACHINE : OTHER_MACHINE;
-  return denied(`${host} is ${WORDS[kind]}, which a client's server may not be at`, hint);
+  return denied(`${host} is ${ADDRESS_WORDS[kind]}, which a client's server may not be at`, hint);
 }
 
 function guarded(host: string, port: number): ToolcribError {
