@@ -287,7 +287,7 @@ export const REQUIREMENTS = {
   "agent-01c": "A session's servers and tools are limited, with a warning above five child processes.",
   "agent-01d": "Names that collide with the hub's are kept apart and explained.",
   "agent-01e":
-    "Private, link-local and metadata addresses that a client brings are refused after name resolution and on redirects; loopback warns; sessions.allowHosts allows.",
+    "Private, link-local and metadata addresses that a client brings are refused after name resolution and on redirects; sessions.allowHosts allows.",
   "agent-01f": "Commands that a client brings run only for doors on stdio or with the admin scope.",
   "agent-01g": "Closing a session leaves no process, token or listener.",
   "agent-02a":
@@ -437,4 +437,21 @@ export const REQUIREMENTS = {
   "trust-11c": "Something whose name contains a secret is quarantined, not renamed.",
   "trust-11d":
     "Pins are of the masked form: they do not change with the secret, and older pins are masked without an alarm.",
+  "trust-04a":
+    "A session's servers reach nothing of the hub's machine for a caller without rights: no connection, and every port answers alike.",
+  "trust-04b": "A client's server is never at a port of a hub of the same home, nor at one that a cage published.",
+  "trust-04c":
+    "Clients on stdio, tokens with admin, and what sessions.allowHosts names with its port may use servers of this machine.",
+  "trust-05a":
+    "A server that a client brings with a reference anywhere in it is left out, and the notice names field and reference.",
+  "trust-05b": "What only looks like a reference is taken literally, and `$${` stands for `${`.",
+  "trust-05c":
+    "sessions.allowReferences lets exactly the listed references through, for clients that may start programs.",
+  "trust-14a":
+    "Web pages of other origins, other localhost ports included, get nothing unless http.cors names the origin; WebSockets too.",
+  "trust-14b": "serve without auth warns on a machine with several users, with the config line that closes it.",
+  "trust-17a": "serve prints the login link on a terminal only; elsewhere it prints how to get one.",
+  "trust-18a":
+    "A remote server cannot lead a login to this machine, to private, link-local or metadata addresses; nothing is connected to.",
+  "trust-18b": "A login goes to private addresses where the server is at one itself, or the config names the issuer.",
 } as const;

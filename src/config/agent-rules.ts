@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { AgentConfig, ModelSetting, SessionsConfig } from "../model/agent-config.ts";
+import { isLoopback } from "../model/loopback.ts";
 import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
 import type { ConfigPath } from "./config-path.ts";
 import type { Diagnostic } from "./diagnostics.ts";
@@ -33,18 +34,28 @@ function plainCredentials(setting: ModelSetting | undefined): ConfigPath[] {
 
 /** An entry that can match nothing: whoever wrote it believes that it allows something. */
 export function sessionsProblems(document: Document, { allowHosts }: SessionsConfig): Diagnostic[] {
-  return allowHosts.flatMap((entry, index) =>
-    isHostPattern(entry)
+  return allowHosts.flatMap((entry, index) => {
+    const hint = wrongHost(entry);
+    return hint === undefined
       ? []
       : [
           document.report(["sessions", "allowHosts", index], {
             severity: "error",
             code: "wrong_value",
-            message: `found ${JSON.stringify(entry.slice(0, 100))}; allowed is a name, *.suffix, an address, or a network such as 10.1.0.0/16`,
-            hint: "without scheme, port and path",
+            message: `found ${JSON.stringify(entry.slice(0, 100))}; allowed is a name or an address, with or without a port, *.suffix, or a network such as 10.1.0.0/16`,
+            hint,
           }),
-        ],
-  );
+        ];
+  });
+}
+
+/** What is wrong with the entry; undefined if it can match something. */
+function wrongHost(entry: string): string | undefined {
+  const [, host, port] = /^(\[[^\]]+\]|[^:/*]+):(\d{1,5})$/.exec(entry.trim()) ?? [];
+  if (host !== undefined) return isHostPattern(host) && Number(port) <= 65_535 ? undefined : "without scheme and path";
+  if (isLoopback(entry.trim().replace(/^::1$/, "[::1]")))
+    return "a server of Toolcrib's own machine is named with its port: 127.0.0.1:8080";
+  return isHostPattern(entry) ? undefined : "without scheme and path";
 }
 
 const LABEL = "[a-z\\d_](?:[a-z\\d_-]{0,61}[a-z\\d_])?";

@@ -15,6 +15,7 @@ import { thisMachine } from "../skills/needs/this-machine.ts";
 import { Tracing } from "../telemetry/tracing/tracing.ts";
 import { loadPlugins } from "../tools/plugins.ts";
 import { ToolRegistry } from "../tools/registry.ts";
+import { isPublishedPort } from "../upstream/cages/container/container-http-wire.ts";
 import { PidRecords } from "../upstream/orphans/pid-records.ts";
 import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import { StderrLog } from "../upstream/stdio/stderr-log.ts";
@@ -33,6 +34,7 @@ import type { IdleClient } from "./idle-client.ts";
 import { HookChain } from "./hooks.ts";
 import { Hub } from "./hub.ts";
 import { hubConnectionDeps } from "./hub-connection-deps.ts";
+import { hubPorts } from "./hub-file.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { hubSession } from "./hub-session.ts";
 import { keepWarnings } from "./kept-warnings.ts";
@@ -147,6 +149,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
       return deps;
     },
     settings: () => sessionSettings(held.config()),
+    isOwnPort: (port) => isPublishedPort(port) || hubPorts(home).has(port),
     suspicion: (capability) => definitions.suspicion(capability),
     onReady: (connection) => followed.renew(connection),
   };

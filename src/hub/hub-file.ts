@@ -2,8 +2,10 @@
  * `$TOOLCRIB_HOME/hubs/<pid>.json`: how commands of the same user find a running hub, and the token that lets them in. Only
  * that user can read it.
  */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { portOf } from "../base/judged-lookup.ts";
 import { isAlive } from "../files/is-alive.ts";
 import { writeAtomic } from "../files/write-atomic.ts";
 import { isJsonObject } from "../model/json.ts";
@@ -49,6 +51,22 @@ export async function readHubFiles(home: string): Promise<HubRecord[]> {
   const folder = join(home, "hubs");
   const records = await Promise.all((await namesIn(folder)).map((name) => readRecord(join(folder, name))));
   return records.filter((record) => record !== undefined).filter(({ pid }) => isAlive(pid));
+}
+
+/** The ports that they listen at. Waits for nothing: it is asked while a connection is about to be made. */
+export function hubPorts(home: string): ReadonlySet<number> {
+  const folder = join(home, "hubs");
+  const ports = new Set<number>();
+  for (const name of existsSync(folder) ? readdirSync(folder).filter((each) => NAME.test(each)) : []) {
+    if (!isAlive(Number(NAME.exec(name)?.[1]))) continue;
+    try {
+      const url = URL.parse(String((JSON.parse(readFileSync(join(folder, name), "utf8")) as Partial<HubRecord>).url));
+      if (url !== null) ports.add(portOf(url));
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return ports;
 }
 
 async function readRecord(file: string): Promise<HubRecord | undefined> {

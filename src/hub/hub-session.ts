@@ -14,7 +14,7 @@ export function hubSession(config: LoadedConfig, options: HubOptions, host: OwnH
   const workspaceDir = options.workspaceDir ?? configuredWorkspace(config);
   const given: SessionOptions = {
     owner: true,
-    door: options.door ?? "library",
+    ...(options.door === undefined ? {} : { door: options.door }),
     ...(workspaceDir === undefined ? {} : { workspaceDir }),
     ...(options.rootsOnRequest === true ? { rootsOnRequest: true } : {}),
     ...(options.role === undefined ? {} : { role: options.role }),

@@ -79,7 +79,17 @@ export const SessionsSchema = z.strictObject({
     .array(z.string().min(1))
     .prefault([])
     .describe(
-      "Hosts and addresses that a session's servers may be at although they are private: names, `*.example.internal`, addresses, or networks such as `10.1.0.0/16`. Plain http is allowed to names and private addresses that stand here.",
+      "Hosts and addresses that a session's servers may be at although they are private: names, `*.example.internal`, addresses, or networks such as `10.1.0.0/16`. A server on Toolcrib's own machine is named with its port: `127.0.0.1:8080`. Plain http is allowed to names and private addresses that stand here.",
+    ),
+  allowReferences: z
+    .array(
+      z
+        .string()
+        .regex(/^(?:\$\{[^{}]+\}|secret:\/\/[^\s"'{}]+)$/i, "one reference such as `secret://env/NAME` or `${NAME}`"),
+    )
+    .prefault([])
+    .describe(
+      "References that servers of clients on stdio, and of tokens with the scope `admin`, may hold, each exactly as the client writes it. What a client brings is literal otherwise: a server with any other reference is left out.",
     ),
 });
 

@@ -6,6 +6,10 @@ const Count = z.int().positive();
 const Milliseconds = z.int().positive();
 const Text = z.string().min(1);
 
+const Origin = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@*]+$/, "an origin such as https://app.example.com");
+
 const TokenSchema = z.strictObject({
   token: Text.describe("The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text."),
   user: Text.optional().describe('Who is behind it; servers with `isolation: "user"` need it.'),
@@ -76,10 +80,13 @@ export const HttpSchema = z.strictObject({
     .array(z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)$/, "a host name without port"))
     .prefault([])
     .describe("Further host names that clients may use."),
-  allowedOrigins: z
-    .array(z.string().regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@]+$/, "an origin such as https://app.example.com"))
+  cors: z
+    .array(Origin)
     .prefault([])
-    .describe("Further origins from which web pages may use it."),
+    .describe(
+      "Origins whose web pages may use it besides its own page, each in full: `http://localhost:6274` is the MCP Inspector's. There is no `*`.",
+    ),
+  allowedOrigins: z.array(Origin).prefault([]).describe("The earlier name of `cors`; both are read."),
   auth: HttpAuthSchema.optional().describe(
     "Who may enter. Without it everybody on this machine may, except as `admin`.",
   ),

@@ -60,6 +60,11 @@ export interface SessionOptions {
   readonly limits?: OwnLimits;
   /** Whether programs that its servers name are started; true for owners if absent. */
   readonly mayRunCommands?: boolean;
+  /**
+   * Whether its servers are named by the program that runs the hub rather than by a client: references in them are looked up,
+   * and they may be at any port of this machine. True for an owner's session that names no door.
+   */
+  readonly fromProgram?: boolean;
 }
 
 /** The call that brought untrusted open-world content into a session. */
@@ -76,6 +81,7 @@ export class Session implements SessionContext {
   readonly owner: boolean;
   readonly decidesForAll: boolean;
   readonly mayRunCommands: boolean;
+  readonly fromProgram: boolean;
   declare readonly role?: string;
   declare readonly user?: string;
   declare readonly sharedKey?: string;
@@ -116,6 +122,7 @@ export class Session implements SessionContext {
       workspaceDir,
       decidesForAll = owner,
       mayRunCommands = owner,
+      fromProgram = owner && options.door === undefined,
       limits = {},
       rules,
       resultName,
@@ -128,6 +135,7 @@ export class Session implements SessionContext {
     this.owner = owner;
     this.decidesForAll = decidesForAll;
     this.mayRunCommands = mayRunCommands;
+    this.fromProgram = fromProgram;
     this.#limits = limits;
     this.#host = host;
     this.results = new KeptResults(undefined, resultName);
@@ -164,6 +172,7 @@ export class Session implements SessionContext {
       context: this,
       closing: this.closing,
       mayRunCommands: this.mayRunCommands,
+      fromProgram: this.fromProgram,
       limits: this.#limits,
       events: this.ownEvents,
     });

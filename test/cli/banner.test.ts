@@ -4,14 +4,21 @@ import { Output } from "../../src/cli/output.ts";
 import { printBanner, type Served } from "../../src/cli/serve/banner.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 
-async function bannerOf(more: Partial<Served>): Promise<string> {
-  const stdout = new PassThrough();
+async function bannerOf(more: Partial<Served>, isTTY = false): Promise<string> {
+  const stdout = Object.assign(new PassThrough(), { isTTY });
   const out = new Output({ stdout, stderr: new PassThrough(), env: {}, json: false, quiet: false });
   const config = await loadConfig({ config: {}, env: {}, cwd: "/" });
   const listener = { url: "http://127.0.0.1:4700", loginLink: () => "http://127.0.0.1:4700/login" };
   printBanner(out, { listener, config, needsToken: false, command: "toolcrib", ...more });
   return String(stdout.read());
 }
+
+it("[trust-17a] the login link is for a terminal alone", async () => {
+  expect(await bannerOf({}, true)).toContain("http://127.0.0.1:4700/login   (works once)");
+  const log = await bannerOf({});
+  expect(log).not.toContain("/login ");
+  expect(log).toMatch(/^ +Page +http:\/\/127\.0\.0\.1:4700\/ +\(toolcrib login +prints a link that opens it\)$/m);
+});
 
 it("[scale-05a] a node says of which cluster it is, and offers no client a hub of its own", async () => {
   const alone = await bannerOf({});

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
+import { readHubFiles } from "../../src/hub/hub-file.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { ask } from "../doors/http/support.ts";
@@ -112,8 +113,11 @@ describe("[gate-15a] serve", () => {
   it("[oper-07b] writes down who logs in, gets a link and logs out", async () => {
     const served = new Served({}, ["--json"]);
     await served.until("}");
-    const { mcp, login } = JSON.parse(served.stdout) as { mcp: string; login: string };
+    const { mcp } = JSON.parse(served.stdout) as { mcp: string };
     const url = new URL(mcp).origin;
+    const [hub] = await readHubFiles(served.home);
+    const link = await ask(`${url}/api/v1/login-links`, { method: "POST", token: hub?.token ?? "" });
+    const login = link.json<{ url: string }>().url;
     const page = { origin: url, "x-toolcrib": "page" };
     const body = JSON.stringify({ code: new URL(login).hash.slice("#login=".length) });
     const answer = await ask(`${url}/api/v1/login`, { method: "POST", headers: page, body });
@@ -123,6 +127,7 @@ describe("[gate-15a] serve", () => {
     const log = await ask(`${url}/api/v1/audit?type=event&order=oldest`, { headers });
     const { entries } = log.json<{ entries: { event: string; details: object }[] }>();
     expect(entries.map(({ event, details }) => [event, details])).toEqual([
+      ["login.link", { by: expect.any(String) }],
       ["login", { by: "page 1" }],
       ["login.link", { by: "page 1" }],
     ]);

@@ -252,10 +252,26 @@ describe("settings that cannot hold", () => {
     expect(codes(wrong)).toEqual(["wrong_value store"]);
   });
 
-  it("[agent-01e] hosts of sessions are names, suffixes, addresses and networks, and nothing else", async () => {
+  it("[agent-01e] hosts of sessions are names, suffixes, addresses and networks, ports where they are needed, and nothing else", async () => {
     const place = new Workplace();
     const good = ["intranet", "a.b.test.", "*.corp.test", "10.9.0.1", "[fd12::1]", "10.1.0.0/16", "fd12::/16"];
-    const bad = ["http://a.test", "a.test:80", "*", "a.*.test", "10.1.0.0/33", "10.1/16", "300.1.1.1", "a b", "/x"];
+    good.push("a.test:80", "127.0.0.1:8080", "localhost:3000", "[::1]:8080");
+    const bad = [
+      "http://a.test",
+      "a.test:70000",
+      "*.corp.test:80",
+      "127.0.0.1",
+      "localhost",
+      "::1",
+      "[::1]",
+      "*",
+      "a.*.test",
+      "10.1.0.0/33",
+      "10.1/16",
+      "300.1.1.1",
+      "a b",
+      "/x",
+    ];
     const { config } = await place.load({ config: { sessions: { allowHosts: good } } });
     expect(config.sessions.allowHosts).toEqual(good);
     const problems = await place.problems({ config: { sessions: { allowHosts: [...good, ...bad] } } });

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LOGIN_LINKS_PATH } from "../../src/doors/http/login/login-routes.ts";
 import { readHubFiles } from "../../src/hub/hub-file.ts";
 import { runProgram } from "../support/run-program.ts";
 import { MAIN } from "../support/main-program.ts";
@@ -20,12 +21,14 @@ export class ServedHub {
   readonly url: string;
   /** Has the scope `admin`. */
   readonly token: string;
-  /** The link that it printed, which logs a browser in once. */
+  /** What `toolcrib login` prints: it logs a browser in once. */
   readonly loginLink: string;
   readonly #child: ChildProcess;
+  readonly #env: NodeJS.ProcessEnv;
 
-  private constructor(dir: string, child: ChildProcess, found: Found) {
+  private constructor(dir: string, child: ChildProcess, found: Found, env: NodeJS.ProcessEnv) {
     this.dir = dir;
+    this.#env = env;
     this.home = join(dir, "home");
     this.#child = child;
     this.url = found.url;
@@ -33,21 +36,22 @@ export class ServedHub {
     this.loginLink = found.login;
   }
 
-  static start(config: object): Promise<ServedHub> {
+  /** @param env Further variables of its environment. */
+  static start(config: object, env: NodeJS.ProcessEnv = {}): Promise<ServedHub> {
     const dir = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-served-")));
     writeFileSync(join(dir, "toolcrib.json"), JSON.stringify(config));
-    return ServedHub.#serve(dir, "0");
+    return ServedHub.#serve(dir, "0", env);
   }
 
   /** Another run at the same address, with the same home, after this one was stopped. */
   again(): Promise<ServedHub> {
-    return ServedHub.#serve(this.dir, new URL(this.url).port);
+    return ServedHub.#serve(this.dir, new URL(this.url).port, this.#env);
   }
 
-  static async #serve(dir: string, port: string): Promise<ServedHub> {
+  static async #serve(dir: string, port: string, more: NodeJS.ProcessEnv): Promise<ServedHub> {
     const [file, home] = [join(dir, "toolcrib.json"), join(dir, "home")];
     const child = spawn(process.execPath, [MAIN, "serve", "--config", file, "--port", port, "--json"], {
-      env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: home },
+      env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: home, ...more },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let said = "";
@@ -62,10 +66,11 @@ export class ServedHub {
       });
     });
     const [found] = await readHubFiles(home);
-    if (found === undefined) throw new Error("The hub left no file.");
-    // What `serve --json` prints.
-    const { login } = JSON.parse(printed) as { readonly login: string };
-    return new ServedHub(dir, child, { ...found, login });
+    if (found === undefined) throw new Error(`The hub left no file: ${printed}`);
+    const headers = { authorization: `Bearer ${found.token}` };
+    const link = await fetch(`${found.url}${LOGIN_LINKS_PATH}`, { method: "POST", headers });
+    const { url: login } = (await link.json()) as { readonly url: string };
+    return new ServedHub(dir, child, { ...found, login }, more);
   }
 
   /** Memory that the process holds, in bytes. */

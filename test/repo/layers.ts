@@ -3,7 +3,7 @@ import { type ImportGraph, targetOf } from "../support/import-graph.ts";
 
 export const LAYERS: readonly (readonly string[])[] = [
   ["model"],
-  ["files", "contract"],
+  ["base", "files", "contract"],
   ["telemetry", "store", "secrets", "clients", "policy", "guard", "schemas", "api-client", "cluster"],
   ["config", "upstream", "skills", "tools"],
   ["catalog"],

@@ -24,8 +24,9 @@ describe("a redactor over another", () => {
 describe("literal secrets", () => {
   it("stand for themselves, whatever they look like", async () => {
     const secrets = new LiteralSecrets({ env: { HOME: "/here" } });
-    for (const text of ["${HOME}", "secret://env/HOME", "${broken", "$${x}", ""]) {
+    for (const text of ["${HOME}", "secret://env/HOME", "${broken", ""]) {
       expect(await secrets.resolve(text)).toEqual({ value: text, looked: [] });
     }
+    expect(await secrets.resolve("$${x}")).toEqual({ value: "${x}", looked: [] });
   });
 });

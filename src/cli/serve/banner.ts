@@ -36,8 +36,11 @@ export function printBanner(out: Output, served: Served): void {
   const row = (name: string, text: string): void => out.line(`  ${name.padEnd(10)} ${text}`);
   out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)} at ${listener.url}`);
   out.line("");
-  row("Page", `${listener.loginLink()}   (works once)`);
-  row("", `${command} login   prints another link`);
+  // Whoever reads a log would be the operator with it.
+  if (out.isLive) {
+    row("Page", `${listener.loginLink()}   (works once)`);
+    row("", `${command} login   prints another link`);
+  } else row("Page", `${listener.url}/   (${command} login   prints a link that opens it)`);
   row("MCP", `${mcp}   (one role: ${mcp}/<role>)`);
   row("MCP, SSE", sse);
   row("API", `${listener.url}/api/docs`);

@@ -21,9 +21,9 @@ export function admitted(request: IncomingMessage, response: ServerResponse, hos
     return false;
   }
   if (origin === undefined) return true;
-  if (!hosts.acceptsOrigin(origin)) {
+  if (!hosts.acceptsOrigin(origin, host)) {
     const error = new ToolcribError("denied", "Web pages of this origin may not use this hub.", {
-      hint: "Origins that may are listed in http.allowedOrigins.",
+      hint: "Only its own page may; `http.cors` lists further origins.",
     });
     sendError(response, error, { headers: { vary: "Origin" } });
     return false;

@@ -7,7 +7,8 @@ import { type AuthorizationServer, discover, otherIssuer, sameIssuer } from "./d
 import { oauthFailure } from "./failures.ts";
 import { type Grant, tokensFrom } from "./grant.ts";
 import { addressOf, type GrantKey } from "./grant-store.ts";
-import { assertSecure, oauthFetch, type OAuthFetch } from "./oauth-fetch.ts";
+import { LoginReach } from "./login-reach.ts";
+import { oauthFetch, type OAuthFetch } from "./oauth-fetch.ts";
 import { scopesToAsk } from "./scopes.ts";
 import { loadOAuthSdk, type OAuthSdk } from "./sdk.ts";
 
@@ -22,7 +23,7 @@ interface CredentialsRequest {
 
 export async function obtainToken({ key, settings, clock, challenge, before }: CredentialsRequest): Promise<Grant> {
   const sdk = await loadOAuthSdk();
-  const fetchFn = oauthFetch(new URL(key.url));
+  const fetchFn = oauthFetch(new LoginReach(new URL(key.url), { named: settings }));
   const at = await authorizationServer(sdk, key.url, settings, challenge, fetchFn);
   if (before !== undefined && settings.issuer === undefined && !sameIssuer(before.issuer, at.issuer)) {
     throw otherIssuer(at.issuer, before.issuer, "the secret was given to");
@@ -79,7 +80,7 @@ async function authorizationServer(
 ): Promise<AuthorizationServer> {
   const { tokenUrl, issuer } = settings;
   if (tokenUrl === undefined) return discover({ sdk, url, fetchFn, challenge, issuer });
-  const endpoint = assertSecure(new URL(tokenUrl), new URL(url));
+  const endpoint = new URL(tokenUrl);
   const name = issuer ?? endpoint.origin;
   const metadata: OAuthMetadata = {
     issuer: name,

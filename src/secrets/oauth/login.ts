@@ -10,8 +10,9 @@ import { type AuthorizationServer, discover, otherIssuer, sameIssuer } from "./d
 import { oauthFailure, printable } from "./failures.ts";
 import { type Grant, type GrantClient, tokensFrom } from "./grant.ts";
 import { addressOf, type GrantKey, type GrantStore } from "./grant-store.ts";
+import { LoginReach } from "./login-reach.ts";
 import { LoopbackRedirect } from "./loopback-redirect.ts";
-import { assertSecure, oauthFetch, type OAuthFetch } from "./oauth-fetch.ts";
+import { oauthFetch, type OAuthFetch } from "./oauth-fetch.ts";
 import { scopesToAsk } from "./scopes.ts";
 import { loadOAuthSdk, type OAuthSdk } from "./sdk.ts";
 
@@ -34,8 +35,8 @@ export interface LoginRequest {
 export async function login(request: LoginRequest): Promise<Grant> {
   const { key, settings, store, signal } = request;
   const sdk = await loadOAuthSdk();
-  const server = new URL(key.url);
-  const fetchFn = oauthFetch(server, signal);
+  const reach = new LoginReach(new URL(key.url), { named: settings });
+  const fetchFn = oauthFetch(reach, signal);
   const challenge = await askForChallenge(key.url, fetchFn);
   const at = await discover({ sdk, url: key.url, fetchFn, challenge, issuer: settings.issuer });
   const before = await store.read(key);
@@ -54,7 +55,7 @@ export async function login(request: LoginRequest): Promise<Grant> {
     });
     const common = { sdk, at, settings, fetchFn, scope, redirectUri: redirect.uri };
     const client = await clientFor({ ...common, known: known?.client });
-    const answer = await authorize(request, { ...common, client, redirect });
+    const answer = await authorize(request, { ...common, client, redirect, reach });
     for (const secret of [answer.access_token, answer.refresh_token])
       if (secret) request.redactor.addCredential(secret);
     const grant: Grant = {
@@ -84,6 +85,7 @@ interface Flow {
   readonly scope: string | undefined;
   readonly client: GrantClient;
   readonly redirect: LoopbackRedirect;
+  readonly reach: LoginReach;
 }
 
 async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk["exchangeAuthorization"]> {
@@ -101,7 +103,7 @@ async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk
       resource: at.resource,
     });
     // It goes to the program that opens addresses, which would open a file or start a program just as well.
-    assertSecure(authorizationUrl, new URL(request.key.url));
+    await flow.reach.admit(authorizationUrl);
     const { timeoutMs = TIMEOUT_MS, signal } = request;
     const waiting = redirect.wait({ state, timeoutMs, signal });
     request.onAuthorize(authorizationUrl);

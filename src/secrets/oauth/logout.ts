@@ -4,6 +4,7 @@ import { clientInformation } from "./client.ts";
 import { readMetadata } from "./discover.ts";
 import type { Grant } from "./grant.ts";
 import type { GrantKey, GrantStore } from "./grant-store.ts";
+import { LoginReach } from "./login-reach.ts";
 import { oauthFetch } from "./oauth-fetch.ts";
 import { loadOAuthSdk } from "./sdk.ts";
 
@@ -27,7 +28,7 @@ export async function logout(key: GrantKey, store: GrantStore, settings?: OAuthS
 
 async function revoke(grant: Grant, settings: OAuthSettings | undefined): Promise<LogoutResult["revoked"]> {
   const sdk = await loadOAuthSdk();
-  const fetchFn = oauthFetch(new URL(grant.url));
+  const fetchFn = oauthFetch(new LoginReach(new URL(grant.url), { named: settings }));
   const metadata = await readMetadata(sdk, grant.issuer, fetchFn);
   const endpoint =
     metadata !== undefined && "revocation_endpoint" in metadata ? metadata.revocation_endpoint : undefined;

@@ -1,6 +1,11 @@
-/** fetch for everything that is asked of authorization servers: with a time limit, a size limit, and over https only. */
+/**
+ * fetch for everything that is asked of authorization servers: with a time limit, a size limit, no redirects, and connections
+ * only to where a login may lead. On node:http, because the built-in fetch lets nobody judge the address that it connects to.
+ */
+import type { IncomingMessage } from "node:http";
+import type { LookupFunction } from "node:net";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../model/loopback.ts";
+import type { LoginReach } from "./login-reach.ts";
 
 export type OAuthFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -8,39 +13,62 @@ const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 1024 * 1024;
 const NO_BODY = new Set([204, 205, 304]);
 
-/**
- * @param server The MCP server on whose word the addresses are asked: only one on this machine may name plain http or
- * addresses of this machine, so that a remote one cannot have us ask around here.
- */
-export function oauthFetch(server: URL, signal?: AbortSignal): OAuthFetch {
+export function oauthFetch(reach: LoginReach, signal?: AbortSignal): OAuthFetch {
   return async (url, init) => {
-    const target = assertSecure(new URL(url), server);
+    const target = new URL(url);
+    const lookup = await reach.admit(target);
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
     const signals = [timeout, ...(signal === undefined ? [] : [signal]), ...(init?.signal ? [init.signal] : [])];
-    const response = await fetch(target, { redirect: "manual", ...init, signal: AbortSignal.any(signals) });
-    const text = await readLimited(response, target);
-    const { status, statusText, headers } = response;
-    return new Response(NO_BODY.has(status) ? null : text, { status, statusText, headers });
+    const request = new Request(target, { ...init, signal: AbortSignal.any(signals) });
+    const answer = await send(request, target, lookup);
+    try {
+      const body = await readLimited(answer, target);
+      const { statusCode: status = 0, statusMessage: statusText = "" } = answer;
+      return new Response(NO_BODY.has(status) ? null : body, { status, statusText, headers: headersOf(answer) });
+    } catch (error) {
+      throw failure(error, request.signal);
+    }
   };
 }
 
-export function assertSecure(url: URL, server: URL): URL {
-  const atHome = isLoopback(server.hostname);
-  const secure = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
-  if (secure && (atHome || !isLoopback(url.hostname))) return url;
-  throw new ToolcribError("unauthorized", `${url.protocol}//${url.host} is not asked for a login: it must be https`, {
-    hint: "The server, or the authorization server that it names, is set up with a wrong address.",
-    details: { sent: false },
+async function send(request: Request, target: URL, lookup: LookupFunction): Promise<IncomingMessage> {
+  const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
+  const { method, signal } = request;
+  const headers = {
+    accept: "*/*",
+    "user-agent": "toolcrib",
+    ...Object.fromEntries(request.headers),
+    ...(body === undefined ? {} : { "content-length": body.byteLength }),
+  };
+  const http = process.getBuiltinModule(target.protocol === "https:" ? "node:https" : "node:http");
+  return new Promise((resolve, reject) => {
+    // A connection of its own: a kept one could have been made by somebody who judged nothing.
+    const sent = http.request(target, { method, headers, lookup, signal, agent: false }, resolve);
+    sent.on("error", (error) => reject(failure(error, signal)));
+    sent.end(body);
   });
 }
 
-async function readLimited(response: Response, url: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
+/** As fetch words it, which the SDK and our own messages tell apart by. */
+function failure(error: unknown, signal: AbortSignal): unknown {
+  if (error instanceof ToolcribError) return error;
+  return signal.aborted ? signal.reason : new TypeError("fetch failed", { cause: error });
+}
+
+async function readLimited(answer: IncomingMessage, url: URL): Promise<string> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
     if (bytes > MAX_BYTES) throw new ToolcribError("unauthorized", `${url.host} answers with more than a login needs`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+function headersOf({ headersDistinct }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(headersDistinct))
+    for (const value of values) headers.append(name, value);
+  return headers;
 }

@@ -1,6 +1,7 @@
 /** Whether a server that refused us for want of a token tells where one is to be had. Needs no SDK. */
 import { isJsonObject } from "../../model/json.ts";
 import { readChallenge } from "./challenge.ts";
+import { LoginReach } from "./login-reach.ts";
 import { oauthFetch } from "./oauth-fetch.ts";
 
 const TIMEOUT_MS = 5000;
@@ -8,7 +9,7 @@ const TIMEOUT_MS = 5000;
 export async function offersOAuth(url: string, wwwAuthenticate: string | undefined): Promise<boolean> {
   if (readChallenge(wwwAuthenticate)?.resourceMetadata !== undefined) return true;
   const server = new URL(url);
-  const fetchFn = oauthFetch(server, AbortSignal.timeout(TIMEOUT_MS));
+  const fetchFn = oauthFetch(new LoginReach(server), AbortSignal.timeout(TIMEOUT_MS));
   const path = server.pathname.replace(/\/$/, "");
   const places = [
     [`/.well-known/oauth-protected-resource${path}`, "authorization_servers"],

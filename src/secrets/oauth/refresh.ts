@@ -5,6 +5,7 @@ import { clientInformation } from "./client.ts";
 import { readMetadata } from "./discover.ts";
 import { oauthFailure } from "./failures.ts";
 import { type Grant, type Tokens, tokensFrom } from "./grant.ts";
+import { LoginReach } from "./login-reach.ts";
 import { oauthFetch } from "./oauth-fetch.ts";
 import { loadOAuthSdk } from "./sdk.ts";
 
@@ -16,7 +17,7 @@ export type Refreshed =
 /** Rejects where it may work another time. Asks only the issuer that the token is from. */
 export async function refresh(grant: Grant, token: string, settings: OAuthSettings, clock: Clock): Promise<Refreshed> {
   const sdk = await loadOAuthSdk();
-  const fetchFn = oauthFetch(new URL(grant.url));
+  const fetchFn = oauthFetch(new LoginReach(new URL(grant.url), { named: settings }));
   const metadata = await readMetadata(sdk, grant.issuer, fetchFn);
   try {
     const answer = await sdk.refreshAuthorization(grant.issuer, {

@@ -25,6 +25,8 @@ export interface OwnHost {
     /** A client's programs are in the hub's cage, whatever the client says. */
     readonly cages: CageDefaults;
   };
+  /** Whether the port of this machine is a hub's, or one that a cage published. */
+  isOwnPort(port: number): boolean;
   /** What in a definition reads like an attack, if anything. */
   suspicion(capability: Capability): string | undefined;
   /** A server is connected, for the first time or again. */
@@ -42,8 +44,10 @@ export interface Bringer {
   readonly context: SessionContext;
   /** Aborts when the session closes. */
   readonly closing: AbortSignal;
-  /** Whether programs that it names are started. */
+  /** Whether programs that it names are started, and servers of this machine are reached. */
   readonly mayRunCommands: boolean;
+  /** Whether its servers are named by the program that runs the hub rather than by a client. */
+  readonly fromProgram: boolean;
   readonly limits: OwnLimits;
   readonly events: Emitter<OwnEvents>;
 }

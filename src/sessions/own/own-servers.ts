@@ -99,12 +99,13 @@ export class OwnServers {
 
   #read(given: SessionServers, leftOut: LeftOutServer[]): BroughtServer[] {
     const { bringer, tell } = this.#options;
-    const { context, mayRunCommands } = bringer;
+    const { context, mayRunCommands, fromProgram } = bringer;
+    const { cages, allowReferences } = this.#options.host.settings();
     return readServers(given, {
       workspaceDir: context.workspaceDir,
       mayRunCommands,
-      mayLookUp: mayRunCommands && context.owner,
-      cages: this.#options.host.settings().cages,
+      references: fromProgram ? "any" : new Set(mayRunCommands ? allowReferences : []),
+      cages,
       tell,
       onLeftOut: (entry) => leftOut.push(entry),
     });
@@ -182,6 +183,8 @@ export class OwnServers {
       offers: bringer.context.client.capabilities,
       reach: limitedReach({
         allowHosts: host.settings().allowHosts,
+        localClient: bringer.mayRunCommands,
+        isGuarded: (port) => !bringer.fromProgram && host.isOwnPort(port),
         onLoopback: (hostname) => {
           if (warned.has(hostname)) return;
           warned.add(hostname);

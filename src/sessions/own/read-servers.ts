@@ -6,7 +6,7 @@ import { fingerprint } from "../../guard/fingerprint.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { ServerEntrySchema, type ServerSpec, SESSION_ORIGIN } from "../../model/server-spec.ts";
-import { holdsReference } from "../../secrets/references.ts";
+import { findReferences, holdsReference } from "../../secrets/references.ts";
 import { specStrings } from "../../secrets/spec-strings.ts";
 import type { LeftOutServer, SessionNotice, SessionServers } from "./own-parts.ts";
 import { WireEntry } from "./wire-entry.ts";
@@ -18,7 +18,7 @@ export interface BroughtServer {
   readonly spec: Omit<ServerSpec, "id">;
   /** The same for entries that mean the same. */
   readonly key: unknown;
-  /** Whether `${VAR}` and `secret://…` in it are looked up. */
+  /** Whether it holds references, all of which may be looked up. Any other text is taken as it is. */
   readonly looksUp: boolean;
   readonly wire?: WireEntry["open"];
 }
@@ -26,8 +26,11 @@ export interface BroughtServer {
 export interface ServerReading {
   readonly workspaceDir: string | undefined;
   readonly mayRunCommands: boolean;
-  /** Whether references may be looked up: they read the environment and the secrets of whoever runs the hub. */
-  readonly mayLookUp: boolean;
+  /**
+   * Those that may be looked up, as they are written: they read the environment and the secrets of whoever runs the hub. An
+   * entry with any other is left out.
+   */
+  readonly references: "any" | ReadonlySet<string>;
   /** The hub's: a client chooses no cage for its programs. */
   readonly cages: CageDefaults;
   readonly tell: (notice: SessionNotice) => void;
@@ -86,7 +89,7 @@ function namedEntries(given: SessionServers, { tell }: ServerReading): NamedEntr
 }
 
 function readOne(name: string, raw: unknown, reading: ServerReading): BroughtServer | undefined {
-  const { tell, workspaceDir, mayRunCommands, mayLookUp } = reading;
+  const { tell, workspaceDir, mayRunCommands, references } = reading;
   const tellOf = (level: SessionNotice["level"], why: string, hint?: string): undefined => {
     const message = `The server "${name}" is left out: ${why}`;
     tell({ level, server: name, message, ...(hint === undefined ? {} : { hint }) });
@@ -105,9 +108,13 @@ function readOne(name: string, raw: unknown, reading: ServerReading): BroughtSer
     return { name, spec, key: raw, looksUp: false, wire: raw.open };
   }
   if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is no object.");
+  const { _meta, ...entry } = raw;
+  const refused = (strings: Iterable<FoundString>): string | undefined =>
+    references === "any" ? undefined : refusedReference(strings, references);
+  const written = refused(stringsOf(entry));
+  if (written !== undefined) return leaveOut("its entry holds a reference", written, REFERENCE_HINT);
   let spec: ServerSpec;
   try {
-    const { _meta, ...entry } = raw;
     const read = readServerEntry(NO_ID, entry, place);
     spec = read.spec;
     tellOfKeys(name, read.entry, read.warnings, tell);
@@ -127,11 +134,13 @@ function readOne(name: string, raw: unknown, reading: ServerReading): BroughtSer
   if (spec.command === undefined && spec.url === undefined) {
     return leaveOut("its entry cannot be used", "it names neither a command nor a url.");
   }
-  const looksUp = mayLookUp && holdsReferences(spec);
-  if (!mayLookUp && holdsReferences(spec)) {
-    const message = `The entry of the server "${name}" holds a reference such as \${VAR}; it is used as it stands.`;
-    tell({ level: "warning", server: name, message, hint: "Send the value itself." });
-  }
+  const strings = specStrings(spec);
+  // Again, because a foreign spelling may have become a reference while it was read.
+  const read = refused(strings);
+  if (read !== undefined) return leaveOut("its entry holds a reference", read, REFERENCE_HINT);
+  const looksUp = strings.some(({ text }) =>
+    references === "any" ? holdsReference(text) : findReferences(text).length > 0,
+  );
   const login = spec.auth?.type === "oauth" || spec.auth?.type === "client-credentials";
   if (login) {
     const message = `Nobody logs in for the server "${name}": logins are for servers of the config.`;
@@ -183,8 +192,48 @@ function tellOfKeys(
   });
 }
 
-function holdsReferences(spec: ServerSpec): boolean {
-  return specStrings(spec).some(({ text }) => holdsReference(text));
+/** `${…}` in every form that some program expands, and `secret://…`. A `$${` is not the beginning of one. */
+const REFERENCE = /\$\$\{|\$\{[^}]*\}|secret:\/\/[^\s"'`,;<>{}|\\^]*/gi;
+const REFERENCE_HINT =
+  "Send the value itself; `$${` stands for a literal `${`. Whoever runs Toolcrib can allow single references in `sessions.allowReferences`.";
+const LONGEST_REFERENCE = 80;
+/** No entry that can be used comes near it. */
+const MAX_DEPTH = 32;
+
+interface FoundString {
+  /** As a person would point at it: `env.TOKEN`, `args[2]`. */
+  readonly where: string;
+  readonly text: string;
+}
+
+/** Says which string holds the first reference that the client may not use. */
+function refusedReference(strings: Iterable<FoundString>, allowed: ReadonlySet<string>): string | undefined {
+  for (const { where, text } of strings) {
+    const written = text.match(REFERENCE)?.find((found) => found !== "$${");
+    if (written === undefined) continue;
+    const found = findReferences(text).map((reference) => reference.text);
+    if (found.length > 0 && found.every((reference) => allowed.has(reference))) continue;
+    const shown = shownReference(found.find((reference) => !allowed.has(reference)) ?? written);
+    return `${shownName(where)} holds the reference ${shown}, and what a client brings is taken literally.`;
+  }
+  return undefined;
+}
+
+/** All strings of an entry, names of keys included. */
+function* stringsOf(value: unknown, where = "", depth = 0): Generator<FoundString> {
+  if (typeof value === "string") yield { where, text: value };
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return;
+  for (const [key, item] of Object.entries(value)) {
+    const isItem = Array.isArray(value);
+    if (!isItem) yield { where: `a name in ${where === "" ? "its entry" : where}`, text: key };
+    yield* stringsOf(item, isItem ? `${where}[${key}]` : where === "" ? key : `${where}.${key}`, depth + 1);
+  }
+}
+
+/** Without a default, which may be the secret itself. */
+function shownReference(reference: string): string {
+  const plain = shownName(reference.replace(/:-[^]*\}$/, ":-…}"));
+  return plain.length > LONGEST_REFERENCE ? `${plain.slice(0, LONGEST_REFERENCE)}…` : plain;
 }
 
 /** Without what could fake another line of a log or of a prompt. */

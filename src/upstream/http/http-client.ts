@@ -140,7 +140,7 @@ function makeTarget(url: URL, reach: Reach | undefined): Target {
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
   const secure = protocol === "https:";
-  const options = { protocol, hostname, port, path, ...(reach === undefined ? {} : { lookup: reach.lookup }) };
+  const options = { protocol, hostname, port, path, ...(reach === undefined ? {} : { lookup: reach.lookup(url) }) };
   return { url, secure, host: url.host, basic, options };
 }
 

@@ -1,30 +1,28 @@
-/**
- * Which addresses a server that a client brought may be at. Names are judged by what they resolve to, on the very look-up
- * that the socket uses: between a check and a second look-up the answer could change.
- */
-import { lookup as systemLookup, type LookupAddress, type LookupOptions } from "node:dns";
+/** Which addresses a server that a client brought may be at. Whatever is refused is refused before anything is connected to. */
 import { BlockList, isIP, type LookupFunction } from "node:net";
+import { ADDRESS_WORDS, type AddressKind, addressKind, isThisMachine, unmapped } from "../../base/address-kind.ts";
+import { bareHost, judgedLookup, type LookUpAll, portOf, writtenAddress } from "../../base/judged-lookup.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { type AddressKind, addressKind, unmapped } from "./address-kind.ts";
 
 export interface Reach {
   /** Throws `denied` for an address that is written out; a name passes, and is judged by `lookup`. */
   check(url: URL): void;
   /** Whether credentials may go there over plain http: to a host that the operator named, or a private address that is allowed. */
   allowsPlain(url: URL): boolean;
-  readonly lookup: LookupFunction;
+  /** For the socket of a request to this address. */
+  lookup(url: URL): LookupFunction;
 }
 
-/** As `dns.lookup` with `all`. */
-export type LookUpAll = (
-  hostname: string,
-  options: LookupOptions & { readonly all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
 export interface ReachOptions {
-  /** The config's `sessions.allowHosts`: names, `*.suffix`, addresses, networks. */
+  /** The config's `sessions.allowHosts`: names, `*.suffix`, addresses, networks; names and addresses also with a port. */
   readonly allowHosts: readonly string[];
+  /**
+   * Whether the client may start programs here, which reach this machine without us. Any other client reaches of this machine
+   * what `allowHosts` names with its port, and is not told what a name of the network resolves to.
+   */
+  readonly localClient: boolean;
+  /** Ports of this machine that belong to Toolcrib itself, and are refused to everybody. */
+  readonly isGuarded?: (port: number) => boolean;
   /** This machine was named, which is allowed. */
   readonly onLoopback?: (host: string) => void;
   readonly lookup?: LookUpAll;
@@ -33,44 +31,46 @@ export interface ReachOptions {
 /** Names under which clouds hand out credentials. */
 const METADATA_NAMES = new Set(["metadata.google.internal", "metadata", "instance-data", "metadata.azure.internal"]);
 
-const WORDS: Readonly<Record<Exclude<AddressKind, "public" | "loopback">, string>> = {
-  private: "a private address",
-  "link-local": "a link-local address",
-  metadata: "an address that hands out a machine's credentials",
-  reserved: "an address that is no server's",
-};
-
 /** For addresses that clients bring. */
-export function limitedReach({ allowHosts, onLoopback, lookup = systemLookup }: ReachOptions): Reach {
-  const allowed = new AllowedHosts(allowHosts);
-  const refusalOf = (host: string, address: string): ToolcribError | undefined => {
+export function limitedReach(options: ReachOptions): Reach {
+  const { localClient, isGuarded = () => false, onLoopback, lookup } = options;
+  const allowed = new AllowedHosts(options.allowHosts);
+  const refusalOf = (url: URL, address: string): ToolcribError | undefined => {
+    const host = bareHost(url.hostname);
+    const port = portOf(url);
     const kind = METADATA_NAMES.has(host) ? "metadata" : addressKind(address);
-    if (kind === "loopback") onLoopback?.(host);
-    if (kind === "public" || kind === "loopback") return undefined;
-    const isAllowed = kind === "metadata" ? allowed.names(host, address) : allowed.admits(host, address);
+    if (isThisMachine(address)) {
+      // The port has to be named too: others belong to programs that the operator did not think of.
+      if (!localClient && !allowed.namesPort(host, address, port)) return refusal(host, kind);
+      if (isGuarded(port)) return localClient ? guarded(host, port) : refusal(host, kind);
+      onLoopback?.(host);
+      return undefined;
+    }
+    if (kind === "public") return undefined;
+    const isAllowed =
+      kind === "metadata"
+        ? allowed.names(host, address)
+        : allowed.admits(host, address) || allowed.namesPort(host, address, port);
     return isAllowed ? undefined : refusal(host, kind);
   };
   return {
-    check({ hostname }) {
-      const host = hostOf(hostname);
-      const refused = isIP(host) === 0 ? undefined : refusalOf(host, host);
+    check(url) {
+      const address = writtenAddress(url);
+      const refused = address === undefined ? undefined : refusalOf(url, address);
       if (refused !== undefined) throw refused;
     },
-    allowsPlain({ hostname }) {
-      const host = hostOf(hostname);
-      if (isIP(host) === 0) return allowed.lists(host);
-      return addressKind(host) !== "public" && allowed.admits(host, host);
+    allowsPlain(url) {
+      const host = bareHost(url.hostname);
+      const port = portOf(url);
+      if (isIP(host) === 0) return allowed.lists(host) || allowed.namesPort(host, host, port);
+      if (addressKind(host) === "public") return false;
+      return allowed.admits(host, host) || allowed.namesPort(host, host, port);
     },
-    lookup(hostname, options, callback) {
-      const host = hostOf(hostname);
-      lookup(hostname, { ...options, all: true }, (error, addresses) => {
-        if (error) return callback(error, "");
-        const [refused] = addresses.flatMap(({ address }) => refusalOf(host, address) ?? []);
-        const usable = addresses.filter(({ address }) => refusalOf(host, address) === undefined);
-        const [first] = usable;
-        if (first === undefined) return callback(refused ?? notFound(hostname), "");
-        return options.all === true ? callback(null, usable) : callback(null, first.address, first.family);
-      });
+    lookup(url) {
+      const judged = judgedLookup((address) => refusalOf(url, address), lookup);
+      if (localClient) return judged;
+      return (hostname, lookupOptions, callback) =>
+        judged(hostname, lookupOptions, (error, ...found) => callback(error && hidden(error, hostname), ...found));
     },
   };
 }
@@ -79,9 +79,11 @@ class AllowedHosts {
   readonly #exact: ReadonlySet<string>;
   readonly #suffixes: readonly string[];
   readonly #networks = new BlockList();
+  /** `host port`, with addresses in one spelling. */
+  readonly #ports: ReadonlySet<string>;
 
   constructor(entries: readonly string[]) {
-    const hosts = entries.map((entry) => hostOf(entry.trim()));
+    const hosts = entries.map((entry) => bareHost(entry.trim()));
     this.#exact = new Set(hosts.map((host) => (isIP(host) === 0 ? host : unmapped(host))));
     this.#suffixes = hosts.filter((host) => host.startsWith("*.")).map((host) => host.slice(1));
     for (const host of hosts) {
@@ -91,6 +93,12 @@ class AllowedHosts {
         this.#networks.addSubnet(network, Number(prefix), family === 4 ? "ipv4" : "ipv6");
       }
     }
+    this.#ports = new Set(
+      hosts.flatMap((entry) => {
+        const [, host, port] = /^(\[[^\]]+\]|[^:]+):(\d{1,5})$/.exec(entry) ?? [];
+        return host === undefined ? [] : [`${unmapped(bareHost(host))} ${Number(port)}`];
+      }),
+    );
   }
 
   lists(host: string): boolean {
@@ -102,6 +110,10 @@ class AllowedHosts {
     return this.#exact.has(unmapped(address)) || (METADATA_NAMES.has(host) && this.#exact.has(host));
   }
 
+  namesPort(host: string, address: string, port: number): boolean {
+    return this.#ports.has(`${host} ${port}`) || this.#ports.has(`${unmapped(address)} ${port}`);
+  }
+
   admits(host: string, address: string): boolean {
     const plain = unmapped(address);
     if (this.#exact.has(host) || this.#exact.has(plain)) return true;
@@ -110,21 +122,33 @@ class AllowedHosts {
   }
 }
 
-/** In lower case, without brackets and the dot of the root. */
-function hostOf(hostname: string): string {
-  return hostname
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "");
+const OTHER_MACHINE =
+  "Whoever runs Toolcrib can allow it in `sessions.allowHosts`; an address of Toolcrib's own machine needs its port there.";
+const THIS_MACHINE =
+  "Clients on stdio and tokens with the scope `admin` may use servers of this machine. For others, whoever runs Toolcrib can allow one in `sessions.allowHosts`, with its port: `127.0.0.1:8080`.";
+
+/** The same for every port, whatever listens there, and for private addresses of this machine and of others. */
+function refusal(host: string, kind: AddressKind): ToolcribError {
+  const hint = kind === "loopback" || kind === "public" ? THIS_MACHINE : OTHER_MACHINE;
+  return denied(`${host} is ${ADDRESS_WORDS[kind]}, which a client's server may not be at`, hint);
 }
 
-function refusal(host: string, kind: keyof typeof WORDS): ToolcribError {
-  return new ToolcribError("denied", `${host} is ${WORDS[kind]}, which a client's server may not be at`, {
-    hint: "Whoever runs Toolcrib can allow it in `sessions.allowHosts`.",
-    details: { sent: false, permanent: true },
-  });
+function guarded(host: string, port: number): ToolcribError {
+  return denied(
+    `port ${port} of ${host} belongs to Toolcrib itself, which a client's server may not be at`,
+    "It is the address of a hub, whose tools a session has without it, or a container's that only its hub may use.",
+  );
 }
 
-function notFound(hostname: string): Error {
-  return Object.assign(new Error(`no address for ${hostname}`), { code: "ENOTFOUND" });
+/** Whether a name exists in the network of the hub, and where it leads, is not for everybody to know. */
+function hidden(error: NodeJS.ErrnoException, hostname: string): NodeJS.ErrnoException {
+  if (!(error instanceof ToolcribError) && error.code !== "ENOTFOUND") return error;
+  return denied(
+    `${bareHost(hostname)} has no address that a client's server may be at`,
+    "Check the name. Whoever runs Toolcrib can allow private addresses in `sessions.allowHosts`.",
+  );
+}
+
+function denied(message: string, hint: string): ToolcribError {
+  return new ToolcribError("denied", message, { hint, details: { sent: false, permanent: true } });
 }

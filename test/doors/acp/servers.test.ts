@@ -84,6 +84,47 @@ describe("[acp-11a] mcpServers", () => {
   });
 });
 
+describe("what an editor brings", () => {
+  const canary = "canary-of-the-hub-7d1c";
+  const env = { PATH: process.env["PATH"], HUB_CANARY: canary };
+
+  it("[trust-05a] gets nothing of the hub for a reference; the server is left out with a message, the session goes on", async () => {
+    const home = mkdtempSync(join(tmpdir(), "toolcrib-acp-home-"));
+    const options = { ...auto, config: { store: "sqlite" }, hubOptions: { home, env } } as const;
+    const bench = await acpOn(options);
+    const prog = { name: "leaky", ...misbehaving("ok") };
+    const servers = [
+      { ...prog, env: [{ name: "GOT", value: "${HUB_CANARY}" }] },
+      { ...prog, name: "secret", env: [{ name: "GOT", value: "secret://env/HUB_CANARY" }] },
+      stdio("honest"),
+    ];
+    const { sessionId } = await bench.client.newSession(cwd, servers);
+    expect(await use(bench, sessionId, "honest__env")).toContain('WHO\\":\\"honest');
+    expect(bench.model.tools.filter((name) => /^(?:leaky|secret)__/.test(name))).toEqual([]);
+    expect(bench.client.text()).toMatch(/"leaky" is left out: env\S+ holds the reference \$\{HUB_CANARY\}/);
+    await bench.client.raw("session/load", { sessionId, cwd, mcpServers: servers });
+    await bench.client.prompt(sessionId, "again");
+    expect(JSON.stringify([bench.client.updates, bench.model.steps])).not.toContain(canary);
+    await bench.client.end();
+    await bench.hub.close();
+
+    // Kept for the next process as they came, and refused there too.
+    const second = await acpOn(options);
+    await second.client.raw("session/resume", { sessionId, cwd });
+    expect(await use(second, sessionId, "honest__env")).toContain("honest");
+    expect(second.client.text()).toContain("holds the reference");
+    expect(JSON.stringify([second.client.updates, second.model.steps])).not.toContain(canary);
+    expect(second.model.tools.filter((name) => /^(?:leaky|secret)__/.test(name))).toEqual([]);
+  });
+
+  it("[trust-04c] may be a server of this machine", async () => {
+    await using http = await startSdkHttp({ era: "modern" });
+    const bench = await acpOn(auto);
+    const { sessionId } = await bench.client.newSession(cwd, [{ type: "http", name: "web", url: http.url }]);
+    expect(await use(bench, sessionId, "web__echo", { text: "near" })).toContain("near");
+  });
+});
+
 describe("[acp-11b] [acp-15f] load and resume", () => {
   it("find the live session: servers that stay the same keep their process, others end", async () => {
     const bench = await acpOn(auto);

@@ -24,6 +24,7 @@ describe("[gate-08a] the http key of the config", () => {
       port: 4700,
       allowedHosts: [],
       allowedOrigins: [],
+      cors: [],
       limits: {
         bodyBytes: 16 * 1024 * 1024,
         headerBytes: 16 * 1024,
@@ -52,6 +53,8 @@ describe("[gate-08a] the http key of the config", () => {
     [{ publicUrl: "tools.example.com" }, /http\.publicUrl: .*an http or https address/],
     [{ publicUrl: "https://a@tools.example.com" }, /http\.publicUrl/],
     [{ allowedHosts: ["a:80"] }, /http\.allowedHosts\[0\]: .*without port/],
+    [{ cors: ["*"] }, /http\.cors\[0\]: .*an origin/],
+    [{ cors: ["http://*:3000"] }, /http\.cors\[0\]: .*an origin/],
     [{ allowedOrigins: ["*"] }, /http\.allowedOrigins\[0\]: .*an origin/],
     [{ allowedOrigins: ["https://a.example/path"] }, /http\.allowedOrigins\[0\]/],
     [{ auth: { tokens: [] } }, /http\.auth\.tokens/],

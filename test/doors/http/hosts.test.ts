@@ -66,40 +66,56 @@ describe("[gate-08d] which Host is accepted", () => {
 });
 
 describe("[gate-08d] which Origin is accepted", () => {
-  it("on loopback every page of this machine, and what is listed", () => {
-    const rules = hostRules(config({ allowedOrigins: ["https://app.example.com", "vscode-webview://abc"] }));
-    for (const each of [
-      "http://localhost:6274",
-      "http://127.0.0.1",
-      "https://localhost",
-      "http://[::1]:3000",
-      "https://app.example.com",
-      "HTTPS://APP.example.com",
-      "vscode-webview://abc",
-    ]) {
-      expect(rules.acceptsOrigin(each), each).toBe(true);
+  it("[trust-14a] its own, where the request goes to, and what is listed", () => {
+    const cors = ["https://app.example.com", "vscode-webview://abc", "http://localhost:6274"];
+    const rules = hostRules(config({ cors: cors.slice(0, 2), allowedOrigins: cors.slice(2) }));
+    for (const [origin, host] of [
+      ["http://localhost:4700", "localhost:4700"],
+      ["http://127.0.0.1:4700", "127.0.0.1:4700"],
+      ["http://[::1]:4700", "[0:0:0:0:0:0:0:1]:4700"],
+      ["http://localhost", "localhost"],
+      ["http://localhost", "localhost:80"],
+      ["https://localhost", "localhost"],
+      ["http://localhost:6274", "127.0.0.1:4700"],
+      ["https://app.example.com", "localhost:4700"],
+      ["HTTPS://APP.example.com", "localhost:4700"],
+      ["vscode-webview://abc", "localhost:4700"],
+    ] as const) {
+      expect(rules.acceptsOrigin(origin, host), origin).toBe(true);
     }
-    for (const each of [
+    for (const origin of [
       "null",
       "",
+      "*",
+      "http://localhost",
+      "http://localhost:3000",
+      "http://localhost:47000",
+      "https://localhost",
+      "http://127.0.0.1:4700",
+      "http://[::1]:4700",
+      "http://127.0.0.2:4700",
+      "http://app.localhost:4700",
       "https://evil.example",
       "https://app.example.com.evil.example",
       "https://app.example.com:8443",
       "http://app.example.com",
-      "http://localhost.evil.example",
-      "http://localhost:1/path",
-      "http://a@localhost",
+      "http://localhost.evil.example:4700",
+      "http://localhost:4700/path",
+      "http://a@localhost:4700",
       "file://localhost",
       "vscode-webview://other",
     ]) {
-      expect(rules.acceptsOrigin(each), each).toBe(false);
+      expect(rules.acceptsOrigin(origin, "localhost:4700"), origin).toBe(false);
     }
   });
 
-  it("elsewhere not the pages of this machine", () => {
-    const rules = hostRules(config({ host: "10.1.2.3", auth, publicUrl: "https://tools.example.com" }));
-    expect(rules.acceptsOrigin("http://localhost:6274")).toBe(false);
-    expect(rules.acceptsOrigin("https://tools.example.com")).toBe(true);
+  it("elsewhere that of publicUrl, whatever a proxy writes into Host", () => {
+    const rules = hostRules(config({ host: "10.1.2.3", auth, publicUrl: "https://tools.example.com:8443/crib" }));
+    expect(rules.acceptsOrigin("http://localhost:6274", "10.1.2.3:4700")).toBe(false);
+    for (const host of ["10.1.2.3:4700", "tools.example.com", "tools.example.com:8443"]) {
+      expect(rules.acceptsOrigin("https://tools.example.com:8443", host)).toBe(true);
+      expect(rules.acceptsOrigin("https://tools.example.com:9443", host)).toBe(false);
+    }
   });
 });
 
@@ -128,7 +144,7 @@ describe("[gate-08d] at the listener", () => {
   });
 
   it("an accepted Origin gets the headers that a browser needs, with errors too", async () => {
-    const { ask } = await place({ auth, allowedOrigins: ["https://app.example.com"] });
+    const { ask } = await place({ auth, cors: ["https://app.example.com"] });
     const headers = { origin: "https://app.example.com" };
     const refused = await ask("/mcp", { headers });
     expect(refused.status).toBe(401);
@@ -155,7 +171,7 @@ describe("[gate-08d] at the listener", () => {
   });
 
   it("echoes no header names that are none", async () => {
-    const { ask } = await place();
+    const { ask } = await place({ cors: ["http://localhost:1"] });
     const answer = await ask("/mcp", {
       method: "OPTIONS",
       headers: { origin: "http://localhost:1", "access-control-request-headers": "a, b: c" },

@@ -53,9 +53,10 @@ describe("a client that brings", () => {
     }
   });
 
-  it("[agent-01e] addresses reaches this machine with a warning, and nothing private", async () => {
+  it("[agent-01e] addresses reaches this machine with a warning if it may run commands, and nothing private", async () => {
     const session = await open({
       ...guest,
+      mayRunCommands: true,
       servers: [
         { type: "http", name: "near", url: remote.url, headers: [] },
         { type: "http", name: "private", url: "https://10.0.0.1/mcp" },
@@ -76,17 +77,25 @@ describe("a client that brings", () => {
     expect(session.own.servers().map(({ state }) => state)).toEqual(["ready", ...Array(4).fill("failed")]);
   });
 
-  it("references does not read the hub's environment with them, unless it is the hub's own user", async () => {
-    const servers = { prog: { ...misbehaving("ok"), env: { GOT: "${HUB_SECRET}", ALSO: "secret://env/HUB_SECRET" } } };
-    const stranger = await open({ ...guest, mayRunCommands: true, servers });
-    const text = await textOf(hub, stranger, "prog__env");
-    expect(text).not.toContain("the-hub-has-this");
-    expect(text).toContain("${HUB_SECRET}");
-    expect(messages(stranger)).toEqual([expect.stringContaining("used as it stands")]);
-    const owner = await open({ servers: { prog: { ...misbehaving("ok"), env: { GOT: "is ${HUB_SECRET}" } } } });
-    expect(messages(owner)).toEqual([]);
+  it("[trust-05a] references is refused that server, unless it is the program itself", async () => {
+    const prog = { ...misbehaving("ok"), env: { GOT: "${HUB_SECRET}", ALSO: "secret://env/HUB_SECRET" } };
+    const servers = { prog, good: misbehaving("ok") };
+    for (const options of [{ ...guest, mayRunCommands: true }, { door: "acp" }, { owner: true, door: "rest" }]) {
+      const client = await open({ ...options, servers });
+      expect(client.own.servers()).toMatchObject([{ name: "good" }]);
+      expect(messages(client)).toEqual([expect.stringContaining("env.GOT holds the reference ${HUB_SECRET}")]);
+      expect(client.own.leftOut()).toEqual([{ name: "prog", reason: "its entry holds a reference" }]);
+    }
+    const program = await open({ servers: { prog: { ...misbehaving("ok"), env: { GOT: "is ${HUB_SECRET}" } } } });
+    expect(messages(program)).toEqual([]);
     // Known as a secret by its name, it is masked on the way out.
-    expect(await textOf(hub, owner, "prog__env")).toMatch(/"GOT":"is (?!\$)/);
+    expect(await textOf(hub, program, "prog__env")).toMatch(/"GOT":"is (?!\$)/);
+  });
+
+  it("[trust-05b] a literal ${ has it sent, written as in the config", async () => {
+    const servers = { prog: { ...misbehaving("ok"), env: { GOT: "$${HUB_SECRET}" } } };
+    const client = await open({ ...guest, mayRunCommands: true, servers });
+    expect(await textOf(hub, client, "prog__env")).toContain('"GOT":"${HUB_SECRET}"');
   });
 
   it("secrets has them masked in its own calls, and blots out nothing for others", async () => {
@@ -118,7 +127,7 @@ describe("a client that brings", () => {
 
 describe("resources of a session's server", () => {
   it("are read by the session only, and keep clear of the hub's", async () => {
-    const session = await open({ ...guest, servers: { near: { url: remote.url } } });
+    const session = await open({ ...guest, mayRunCommands: true, servers: { near: { url: remote.url } } });
     const uri = hub.view(session).resources.find(({ origin }) => origin.source.startsWith("near@"))?.name ?? "";
     expect(await hub.read(session, { uri })).toMatchObject({ ok: true });
     expect(await hub.read(await open({}), { uri })).toMatchObject({ ok: false, error: { code: "not_found" } });

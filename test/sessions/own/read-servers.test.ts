@@ -17,7 +17,7 @@ function read(
   const servers = readServers(given as SessionServers, {
     workspaceDir: "/work",
     mayRunCommands: true,
-    mayLookUp: false,
+    references: new Set(),
     cages: { config: ConfigSchema.parse({}), baseDir: "/config" },
     tell: (notice) => told.push(notice),
     ...options,
@@ -121,12 +121,94 @@ describe("[agent-03b] entries that a client sends", () => {
     expect(said(told)).toContain('several servers named "a"');
   });
 
-  it("have their references looked up only for whoever may", () => {
+  it("have their references looked up where the program named them", () => {
     const entry = { a: { url: "https://a.test", headers: { X: "${HOME}" } } };
-    expect(read(entry).servers[0]?.looksUp).toBe(false);
-    expect(said(read(entry).told)).toContain("used as it stands");
-    expect(read(entry, { mayLookUp: true })).toMatchObject({ servers: [{ looksUp: true }], told: [] });
-    expect(read({ a: { command: "p" } }, { mayLookUp: true }).servers[0]?.looksUp).toBe(false);
+    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ looksUp: true }], told: [] });
+    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.looksUp).toBe(false);
+  });
+
+  it.each([
+    "${KEY}",
+    "${KEY:-x}",
+    "a ${KEY} b",
+    "${env:KEY}",
+    "${input:key}",
+    "${workspaceFolder}",
+    "${}",
+    "secret://env/KEY",
+    "Bearer secret://env/KEY",
+    "SECRET://env/KEY",
+    "${secret://env/KEY}",
+    "secret://nonsense/x",
+  ])("[trust-05a] with %j anywhere in them are left out, and the message says where", (text) => {
+    const url = "https://a.test/mcp";
+    for (const [where, entry] of [
+      ["command", { command: text }],
+      ["args[1]", { command: "p", args: ["x", text] }],
+      ["env.A", { command: "p", env: { A: text } }],
+      ["a name in env", { command: "p", env: { [text]: "x" } }],
+      ["env[0].value", { command: "p", env: [{ name: "A", value: text }] }],
+      ["cwd", { command: "p", cwd: text }],
+      ["url", { url: `https://a.test/?k=${text}` }],
+      ["headers.X", { url, headers: { X: text } }],
+      ["headers[0].value", { url, headers: [{ name: "X", value: text }] }],
+      ["auth.token", { url, auth: { type: "bearer", token: text } }],
+      ["auth.key", { url, auth: { type: "api-key", key: text } }],
+      ["transport.url", { transport: { type: "http", url: `https://a.test/${text}` } }],
+      ["anything.else[0].at", { url, anything: { else: [{ at: text }] } }],
+    ] as const) {
+      const { servers, told } = read({ a: entry, good: { command: "p" } });
+      expect(servers.map(({ name }) => name)).toEqual(["good"]);
+      expect(told).toMatchObject([{ level: "warning", server: "a", hint: expect.stringContaining("allowReferences") }]);
+      expect(said(told)).toContain(`: ${where} holds the reference `);
+    }
+  });
+
+  it("[trust-05a] with a spelling that becomes a reference when it is read are left out as well", () => {
+    const { servers, told } = read({ a: { command: "p", env: { A: "$KEY" } } });
+    expect(servers).toEqual([]);
+    expect(said(told)).toContain("env.A holds the reference ${KEY}");
+  });
+
+  it("[trust-05b] may hold what only looks like a reference, and what `$${` stands for", () => {
+    for (const text of [
+      "pa$$word",
+      "a${b",
+      "$home",
+      "%PATH%",
+      "$${KEY}",
+      "$$${KEY}",
+      "secret:/env/KEY",
+      "top-secret",
+    ]) {
+      const { servers, told } = read({ a: { command: "p", env: { A: text } } });
+      expect([servers.length, servers[0]?.looksUp, told], text).toEqual([1, false, []]);
+    }
+  });
+
+  it("[trust-05c] may hold exactly the references that the config lists", () => {
+    const references = new Set(["${KEY}", "secret://env/KEY"]);
+    const of = (text: string): ReturnType<typeof read> =>
+      read({ a: { command: "p", env: { A: text } } }, { references });
+    for (const text of ["${KEY}", "secret://env/KEY", "Bearer secret://env/KEY!", "${KEY}${KEY}"]) {
+      expect(of(text), text).toMatchObject({ servers: [{ looksUp: true }], told: [] });
+    }
+    for (const text of [
+      "${KEYS}",
+      "${KEY:-x}",
+      "secret://env/KEY2",
+      "${KEY}${OTHER}",
+      "${secret://env/KEY}",
+      "${env:KEY}",
+    ]) {
+      expect(of(text), text).toMatchObject({ servers: [], told: [{ level: "warning" }] });
+    }
+  });
+
+  it("[trust-05a] show no default of a reference, which may be the secret itself", () => {
+    const { told } = read({ a: { command: "p", env: { A: "${KEY:-hunter2-and-more}" } } });
+    expect(said(told)).toContain("${KEY:-…}");
+    expect(said(told)).not.toContain("hunter2");
   });
 
   it("[agent-01f] may name no program without the right to run one", () => {

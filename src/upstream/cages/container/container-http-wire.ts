@@ -29,6 +29,14 @@ export interface ContainerHttpOptions {
 const CLOSE_GRACE_MS = 5000;
 const DEFAULT_PATH = "/mcp";
 
+/** Of the containers of this process. They ask for no credentials, so nothing but their hub is to reach them. */
+const published = new Set<number>();
+
+/** Whether a container of this process has its port there. */
+export function isPublishedPort(port: number): boolean {
+  return published.has(port);
+}
+
 export class ContainerHttpWire implements Wire {
   readonly transport = "http";
   readonly #options: ContainerHttpOptions;
@@ -69,6 +77,9 @@ export class ContainerHttpWire implements Wire {
     const url = await untilEnded(container, signal, async (waiting) => {
       const address = await publishedAddress(launch, port, waiting);
       const found = new URL(path, `http://${address}`);
+      const hostPort = Number(found.port);
+      published.add(hostPort);
+      void container.ended.then(() => published.delete(hostPort));
       await awaitAnswer(found, waiting);
       return found;
     });

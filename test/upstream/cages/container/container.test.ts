@@ -23,6 +23,8 @@ import { ToolcribError } from "../../../../src/model/errors.ts";
 import type { ServerEntryInput } from "../../../../src/model/server-spec.ts";
 import type { RequiredServer } from "../../../../src/model/skill.ts";
 import { entryOf } from "../../../../src/skills/servers/resolve.ts";
+import { createHub } from "../../../../src/hub/create.ts";
+import { isPublishedPort } from "../../../../src/upstream/cages/container/container-http-wire.ts";
 import { containerCage } from "../../../../src/upstream/cages/container/container-cage.ts";
 import { reapCages } from "../../../../src/upstream/cages/container/reap.ts";
 import { readCage } from "../../../../src/upstream/cages/read-cage.ts";
@@ -166,12 +168,17 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     expect(unstartable.info().lastError).not.toContain("hidden");
   });
 
-  it("[cage-03b] serves HTTP on a port of loopback, once it answers", async () => {
+  it("[cage-03b] [trust-04b] serves HTTP on a port of loopback, once it answers, for nobody but its hub", async () => {
     const server = await ready(http("400"), "web");
     expect(server.info().transport).toBe("http");
     expect(await attempt(server, "environment")).toMatchObject({ TOKEN: "tok-http" });
     const [name = ""] = engine.named("toolcrib.server=web");
-    expect(engine.run("port", name).trim()).toMatch(/^8080\/tcp -> 127\.0\.0\.1:\d+$/);
+    const published = engine.run("port", name).trim();
+    expect(published).toMatch(/^8080\/tcp -> 127\.0\.0\.1:\d+$/);
+    await using hub = await createHub({}, { home });
+    const url = `http://${published.replace(/^.* /, "")}/any`;
+    const session = await hub.openSession({ door: "acp", servers: { direct: { url } } });
+    expect(session.own.servers()).toMatchObject([{ lastError: expect.stringContaining("belongs to Toolcrib itself") }]);
     expect(commandLines()).not.toContain("tok-http");
 
     expect(await failure(http("crash"))).toMatch(/ended with code 3.*the database is not there/s);
@@ -179,6 +186,7 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     await attempt(server, "exit");
     for (let turn = 0; turn < 100 && server.state.kind === "ready"; turn++) await delay(50);
     expect(server.info().lastError).toContain("the container ended with code 5");
+    expect(isPublishedPort(Number(new URL(url).port))).toBe(false);
   });
 
   it("[cage-03c] [cage-03e] makes an image for an npm package once, with the user's own npm settings; a skill's runs as it says", async () => {

@@ -1,5 +1,6 @@
+import type { NetworkInterfaceInfo } from "node:os";
 import { describe, expect, it } from "vitest";
-import { addressKind, unmapped } from "../../../src/upstream/http/address-kind.ts";
+import { addressKind, isThisMachine, unmapped } from "../../src/base/address-kind.ts";
 
 const KINDS = {
   public: `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.1 169.253.255.255
@@ -29,5 +30,21 @@ describe("[agent-01e] addressKind", () => {
       "fe80::1",
       "64:ff9b::a00:1",
     ]);
+  });
+});
+
+describe("[trust-04a] this machine", () => {
+  const address = (text: string): NetworkInterfaceInfo =>
+    ({ address: text, family: text.includes(":") ? "IPv6" : "IPv4", internal: false }) as NetworkInterfaceInfo;
+  const interfaces = { eth0: [address("10.4.5.6"), address("203.0.114.9"), address("2a00:1450::5")], none: undefined };
+
+  it("is reached at loopback, at every address of its interfaces and at the unspecified ones, in all spellings", () => {
+    for (const text of `127.0.0.1 127.8.8.8 ::1 ::ffff:127.0.0.1 0.0.0.0 :: 0:0:0:0:0:0:0:0 ::ffff:0.0.0.0 10.4.5.6
+      ::ffff:10.4.5.6 ::ffff:a04:506 203.0.114.9 2a00:1450::5 2a00:1450:0:0:0:0:0:5 2A00:1450::0005`.split(/\s+/)) {
+      expect(isThisMachine(text, interfaces), text).toBe(true);
+    }
+    for (const text of ["10.4.5.7", "203.0.114.10", "2a00:1450::6", "1.1.1.1", "name.test"]) {
+      expect(isThisMachine(text, interfaces), text).toBe(false);
+    }
   });
 });

@@ -1,7 +1,18 @@
 /** What an address is reached for: the internet, this machine, or a network that outsiders have no business in. */
 import { BlockList, isIP, isIPv4 } from "node:net";
+import { networkInterfaces } from "node:os";
 
 export type AddressKind = "public" | "loopback" | "private" | "link-local" | "metadata" | "reserved";
+
+/** What an address is, for a message that refuses it. A public one is refused only where it is this machine's own. */
+export const ADDRESS_WORDS: Readonly<Record<AddressKind, string>> = {
+  public: "an address of the machine that Toolcrib runs on",
+  loopback: "the machine that Toolcrib runs on",
+  private: "a private address",
+  "link-local": "a link-local address",
+  metadata: "an address that hands out a machine's credentials",
+  reserved: "an address that is no server's",
+};
 
 type Range = readonly [network: string, prefix: number];
 
@@ -103,6 +114,26 @@ export function addressKind(address: string): AddressKind {
   const special = v6Lists.find(([, list]) => list.check(plain, "ipv6"));
   if (special !== undefined) return special[0];
   return global.check(plain, "ipv6") && !notGlobal.check(plain, "ipv6") ? "public" : "reserved";
+}
+
+/** Connecting to these reaches whatever listens on this machine. */
+const UNSPECIFIED = new Set(["0.0.0.0", "::"]);
+
+/**
+ * Whether a connection to the address ends on this machine: loopback, an address of one of its interfaces (what listens on all
+ * of them answers there too), or the unspecified address.
+ */
+export function isThisMachine(address: string, interfaces = networkInterfaces()): boolean {
+  if (addressKind(address) === "loopback") return true;
+  const plain = canonical(address);
+  if (UNSPECIFIED.has(plain)) return true;
+  return Object.values(interfaces).some((each) => each?.some((own) => canonical(own.address) === plain));
+}
+
+/** One spelling for each address. */
+function canonical(address: string): string {
+  const plain = unmapped(address);
+  return isIP(plain) === 6 ? new URL(`http://[${plain}]/`).hostname.slice(1, -1) : plain;
 }
 
 /** The IPv4 address in a form that only wraps one; otherwise the address itself. */
