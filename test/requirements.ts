@@ -379,4 +379,8 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
+  "trust-16a": "Removing heads.json, with or without the newest files, is reported by audit verify for good.",
+  "trust-16b": "A keyed audit log shows forged lines, cut ends, replaced and removed chains, and a downgrade to plain.",
+  "trust-16c":
+    "The audit key is a reference, is written nowhere, stops the start if it is missing, and can be changed.",
 } as const;

@@ -20,7 +20,7 @@ import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import { StderrLog } from "../upstream/stdio/stderr-log.ts";
 import { Activity } from "./activity/activity.ts";
 import { auditSink } from "./audit/audit-sink.ts";
-import { openAudit } from "./audit/open-audit.ts";
+import { lookUpAuditKeys, openAudit } from "./audit/open-audit.ts";
 import { closeOnAbort } from "./close-on-abort.ts";
 import { clusteredServers, openHubCluster } from "./cluster/hub-cluster.ts";
 import { openSharedState, type SharedState } from "./cluster/shared-state.ts";
@@ -134,6 +134,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
+  const auditKeys = await lookUpAuditKeys(config, secrets);
   const ownSources = new OwnSources();
   const isBrought = (source: string): boolean => ownSources.get(source) !== undefined;
   const host: OwnHost = {
@@ -157,6 +158,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     home,
     config: config.config.audit,
     store,
+    keys: auditKeys,
     node: cluster?.node.name,
     clock,
     redact: (text) => redactor.mask(text),
