@@ -164,6 +164,9 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     redact: (text) => redactor.mask(text),
     warn,
   });
+  cluster?.on("forged", (details) => {
+    audit.event({ time: new Date(clock.now()).toISOString(), event: "cluster.forged", details: { ...details } });
+  });
   const definitions = await DefinitionWatch.open({
     config,
     home,
