@@ -383,6 +383,8 @@ export const REQUIREMENTS = {
   "trust-16b": "A keyed audit log shows forged lines, cut ends, replaced and removed chains, and a downgrade to plain.",
   "trust-16c":
     "The audit key is a reference, is written nowhere, stops the start if it is missing, and can be changed.",
+  "trust-18a":
+    "A home or lock file of another user, that others may write to, or that is a link to nothing is refused with the fix.",
   "trust-18b":
     "What nodes send each other is signed, for one address and once: who can publish on NATS speaks for no caller.",
   "trust-18c": "A NATS that asks for no credentials is warned about at start and by doctor.",

@@ -4,6 +4,7 @@ import { Catalog } from "../catalog/catalog.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { assertSafeHome } from "../files/safe-place.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
@@ -71,6 +72,7 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const env = options.env ?? process.env;
   const clock = options.clock ?? systemClock;
   const home = resolve(options.home ?? toolcribHome(env));
+  assertSafeHome(home, env);
   const place = { env, cwd: process.cwd(), home, texts: new Map<string, string>() };
   const loaded = await loadFrom(source, place);
 
