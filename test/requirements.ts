@@ -388,4 +388,10 @@ export const REQUIREMENTS = {
   "trust-18b":
     "What nodes send each other is signed, for one address and once: who can publish on NATS speaks for no caller.",
   "trust-18c": "A NATS that asks for no credentials is warned about at start and by doctor.",
+  "trust-19a":
+    "The package brings a shrinkwrap of the lock file, without hosts; the protocol SDKs have exact versions.",
+  "trust-19b": "The package brings a CycloneDX bill of materials of what is installed and bundled, the same each time.",
+  "trust-19c": "A licence that is not on the list, of an installed or bundled package, fails the check.",
+  "trust-19d":
+    "Known faults of level high and above fail CI; without an audit endpoint the step says why it is skipped.",
 } as const;
