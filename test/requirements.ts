@@ -454,4 +454,19 @@ export const REQUIREMENTS = {
   "trust-18a":
     "A remote server cannot lead a login to this machine, to private, link-local or metadata addresses; nothing is connected to.",
   "trust-18b": "A login goes to private addresses where the server is at one itself, or the config names the issuer.",
+  "trust-16a": "Removing heads.json, with or without the newest files, is reported by audit verify for good.",
+  "trust-16b": "A keyed audit log shows forged lines, cut ends, replaced and removed chains, and a downgrade to plain.",
+  "trust-16c":
+    "The audit key is a reference, is written nowhere, stops the start if it is missing, and can be changed.",
+  "trust-18a":
+    "A home or lock file of another user, that others may write to, or that is a link to nothing is refused with the fix.",
+  "trust-18b":
+    "What nodes send each other is signed, for one address and once: who can publish on NATS speaks for no caller.",
+  "trust-18c": "A NATS that asks for no credentials is warned about at start and by doctor.",
+  "trust-19a":
+    "The package brings a shrinkwrap of the lock file, without hosts; the protocol SDKs have exact versions.",
+  "trust-19b": "The package brings a CycloneDX bill of materials of what is installed and bundled, the same each time.",
+  "trust-19c": "A licence that is not on the list, of an installed or bundled package, fails the check.",
+  "trust-19d":
+    "Known faults of level high and above fail CI; without an audit endpoint the step says why it is skipped.",
 } as const;

@@ -20,6 +20,7 @@ function checkSteps(root) {
     ["types", bin("typescript/bin/tsc"), "-p", "tsconfig.json"],
     ["types of the page", bin("typescript/bin/tsc"), "-p", join("web", "tsconfig.json")],
     ["unused code (knip)", bin("knip/bin/knip.js"), "--no-progress"],
+    ["licences", join("scripts", "supply-chain.mjs"), "licences"],
     ["package (publint)", bin("publint/src/cli.js"), "run", "--strict", "--pack", "npm"],
   ];
 }

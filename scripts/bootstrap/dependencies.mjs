@@ -1,7 +1,7 @@
 // @ts-check
 /** Keeps node_modules in step with the lock file, and leaves it alone when it already is. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withLock } from "./lock.mjs";
 import { runNpm } from "./npm.mjs";
@@ -43,6 +43,8 @@ export async function installDependencies({ root, nodePath, say }) {
     if (isStamped(root)) return;
     say("Installing the packages of package-lock.json (npm ci)");
     const start = performance.now();
+    // Left by a pack that was killed: npm would take it for the lock file.
+    rmSync(join(root, "npm-shrinkwrap.json"), { force: true });
     // --include=dev, because npm leaves those out under NODE_ENV=production.
     await runNpm(nodePath, ["ci", "--ignore-scripts", "--include=dev"], root);
     writeStamp(root);

@@ -1,5 +1,7 @@
 /** Turns the command table into a program, runs one command, and gives its exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { toolcribHome } from "../config/find-config.ts";
+import { assertSafeHome } from "../files/safe-place.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Redactor } from "../secrets/redactor.ts";
@@ -37,6 +39,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     terminal.onStart?.(entry);
     const module = await entry.load();
     const { env, cwd, stdin } = terminal;
+    assertSafeHome(toolcribHome(env), env);
     exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
   });
   try {

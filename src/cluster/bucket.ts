@@ -87,7 +87,7 @@ export class Bucket {
   }
 
   async put(key: string, value: JsonObject): Promise<number> {
-    return await this.#ask((kv) => kv.put(addressWord(key), JSON.stringify(value)));
+    return await this.#ask((kv) => kv.put(addressWord(key), this.#signed(key, value)));
   }
 
   /**
@@ -99,13 +99,15 @@ export class Bucket {
       // Asked here, because the bucket may be another one since the call began.
       const youngMs = this.#ripeAt - performance.now();
       if (youngMs > 0) return await this.#after(youngMs);
-      return await kv.create(addressWord(key), JSON.stringify(value));
+      return await kv.create(addressWord(key), this.#signed(key, value));
     });
   }
 
   /** Undefined if it is not at that revision. */
   async update(key: string, value: JsonObject, revision: number, timeoutMs?: number): Promise<number | undefined> {
-    return await this.#unlessChanged((kv) => kv.update(addressWord(key), JSON.stringify(value), revision, timeoutMs));
+    return await this.#unlessChanged((kv) =>
+      kv.update(addressWord(key), this.#signed(key, value), revision, timeoutMs),
+    );
   }
 
   /** Undefined if it is not at that revision. */
@@ -118,8 +120,10 @@ export class Bucket {
 
   async get(key: string): Promise<{ readonly value: JsonObject; readonly revision: number } | undefined> {
     const entry = await this.#ask((kv) => kv.get(addressWord(key)));
-    const value = entry === null ? undefined : valueOf(entry);
-    return entry === null || value === undefined ? undefined : { value, revision: entry.revision };
+    const value = entry === null ? undefined : this.#valueOf(key, entry);
+    return entry === null || value === undefined || value === "forged"
+      ? undefined
+      : { value, revision: entry.revision };
   }
 
   /** Opens it again, and goes on trying until that works or the link is down. */
@@ -225,8 +229,10 @@ export class Bucket {
 
   #hear(entry: KvWatchEntry): void {
     const key = textOfWord(entry.key);
-    const value = valueOf(entry);
+    const value = this.#valueOf(key, entry);
     this.#heard.add(key);
+    // As if it had not been written: what was there before goes on, as far as this node knows it.
+    if (value === "forged") return this.#onHeard?.();
     if (value === undefined) {
       this.#listener.onRemoved(key, entry.revision);
       this.#clearAway(entry.revision);
@@ -291,6 +297,24 @@ export class Bucket {
     }
   }
 
+  #signed(key: string, value: JsonObject): string {
+    const { link, name } = this.#options;
+    return link.signer.signEntry(name, key, JSON.stringify(value));
+  }
+
+  /** Undefined for the mark of a removal. */
+  #valueOf(key: string, entry: KvEntry): JsonObject | "forged" | undefined {
+    if (entry.operation !== "PUT") return undefined;
+    const { link, name } = this.#options;
+    const text = link.signer.openEntry(name, key, entry.string());
+    if (text === undefined) {
+      link.events.emit("forged", { subject: `${name} ${key}` });
+      return "forged";
+    }
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  }
+
   async #after(ms: number): Promise<undefined> {
     await new Promise<void>((resolve) => this.#options.clock.after(ms, resolve));
   }
@@ -313,16 +337,6 @@ export class Bucket {
       const { JetStreamApiError, JetStreamApiCodes } = this.#options.link.packages.jetstream;
       if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) this.heal();
     }
-  }
-}
-
-function valueOf(entry: KvEntry): JsonObject | undefined {
-  if (entry.operation !== "PUT") return undefined;
-  try {
-    const value: unknown = entry.json();
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }
 

@@ -22,6 +22,8 @@ export interface ClusterEvents {
   nodes: undefined;
   /** A node has gone: it said so, or said nothing for too long. */
   gone: { readonly node: string };
+  /** Something came that no node has signed, or a copy of something that one has; it was dropped. At most once a minute. */
+  forged: { readonly subject: string; readonly count: number };
   warning: string;
 }
 

@@ -5,18 +5,33 @@ import type { ClusterConfig } from "../model/cluster-config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { loadNats, type NatsPackages } from "./load-nats.ts";
 import { NatsLink } from "./nats-link.ts";
+import type { MessageSigner } from "./signature.ts";
 
-export async function connectNats(config: ClusterConfig, nodeName: string, timeoutMs: number): Promise<NatsLink> {
+/** Told at start and by `doctor`. */
+export const OPEN_NATS =
+  "NATS asks for no credentials: whoever reaches it can read what nodes send each other and disturb them. Give it a user, a token or credentials, and name them in `cluster`.";
+
+export interface ConnectOptions {
+  /** Name of the node, for people. */
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly signer: MessageSigner;
+}
+
+export async function connectNats(
+  config: ClusterConfig,
+  { name, timeoutMs, signer }: ConnectOptions,
+): Promise<NatsLink> {
   const packages = await loadNats();
   const addresses = (Array.isArray(config.url) ? config.url : [config.url]).map(readAddress);
   const where = addresses.map(({ shown }) => shown).join(", ");
-  const connection = await dial(packages, config, addresses, { name: `toolcrib ${nodeName}`, timeoutMs, where });
+  const connection = await dial(packages, config, addresses, { name: `toolcrib ${name}`, timeoutMs, where });
   try {
     // Short enough that a renewal that got no answer is tried again before its lease runs out.
     const timeout = Math.min(5000, Math.max(500, config.leaseMs / 2));
     const manager = await packages.jetstream.jetstreamManager(connection, { timeout });
     const client = manager.jetstream();
-    return new NatsLink(connection, new packages.kv.Kvm(client), manager.streams, packages);
+    return new NatsLink(connection, { kvm: new packages.kv.Kvm(client), streams: manager.streams, packages, signer });
   } catch (error) {
     await connection.close();
     throw new ToolcribError("invalid_config", `NATS at ${where} offers no JetStream, which a cluster needs.`, {

@@ -23,6 +23,8 @@ import type { NatsLink } from "./nats-link.ts";
 import type { NodeList } from "./node-list.ts";
 import { BucketMap } from "./shared-map.ts";
 
+const FORGED_EVERY_MS = 60_000;
+
 interface NatsClusterParts {
   readonly name: string;
   readonly link: NatsLink;
@@ -44,6 +46,8 @@ export class NatsCluster implements Cluster {
   readonly #incoming: IncomingCalls;
   readonly #maps = new Map<string, Promise<BucketMap>>();
   #isUp = true;
+  #forgedCount = 0;
+  #forgedSaid = Number.NEGATIVE_INFINITY;
   #closed: Promise<void> | undefined;
 
   constructor(parts: NatsClusterParts) {
@@ -62,6 +66,7 @@ export class NatsCluster implements Cluster {
       nodes.linkUp();
     });
     link.events.on("warning", (message) => this.#warn(message));
+    link.events.on("forged", ({ subject }) => this.#forged(subject));
     nodes.events.on("written", () => this.#up());
     nodes.events.on("unwritten", () => this.#down("NATS answers, but keeps nothing"));
     nodes.events.on("nodes", () => this.#events.emit("nodes", undefined));
@@ -179,6 +184,22 @@ export class NatsCluster implements Cluster {
     if (this.#isUp || !this.#parts.link.isUp) return;
     this.#isUp = true;
     this.#events.emit("up", undefined);
+  }
+
+  /** An intruder must not fill the log. */
+  #forged(subject: string): void {
+    this.#forgedCount += 1;
+    const now = performance.now();
+    if (now - this.#forgedSaid < FORGED_EVERY_MS) return;
+    this.#forgedSaid = now;
+    const count = this.#forgedCount;
+    this.#forgedCount = 0;
+    // Others choose the subject.
+    const shown = JSON.stringify(subject.slice(0, 200));
+    this.#warn(
+      `${count === 1 ? "A message" : `${count} messages`} on NATS was dropped, because no node of this cluster signed it: ${shown}. Somebody else can publish there, or a node has another version or another store.`,
+    );
+    this.#events.emit("forged", { subject, count });
   }
 
   #warn(message: string): void {

@@ -12,11 +12,22 @@ import type { Kvm } from "@nats-io/kv";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { Emitter } from "../model/emitter.ts";
 import type { NatsPackages } from "./load-nats.ts";
+import { type MessageSigner, SIGNATURE_BYTES, TakenMessages } from "./signature.ts";
 
 export interface LinkEvents {
   up: undefined;
   down: { readonly reason: string };
   warning: string;
+  /** Something came that no node has signed, or that came before. It was dropped. */
+  forged: { readonly subject: string };
+}
+
+/** As a node has sent it, or NATS itself: `status` 503 says that nobody listens to a subject. */
+export interface LinkMessage {
+  readonly subject: string;
+  readonly reply: string | undefined;
+  readonly data: Uint8Array;
+  readonly status?: number;
 }
 
 export interface Listening {
@@ -26,6 +37,8 @@ export interface Listening {
   drain(): Promise<void>;
 }
 
+const NO_RESPONDERS = 503;
+
 const DEAF: Listening = { unsubscribe() {}, drain: () => Promise.resolve() };
 
 export class NatsLink {
@@ -33,17 +46,19 @@ export class NatsLink {
   readonly kvm: Kvm;
   readonly streams: JetStreamManager["streams"];
   readonly packages: NatsPackages;
+  readonly signer: MessageSigner;
   readonly #connection: NatsConnection;
   #isUp = true;
   #epoch = 0;
   #closing = false;
   #lastWarning = "";
 
-  constructor(connection: NatsConnection, kvm: Kvm, streams: JetStreamManager["streams"], packages: NatsPackages) {
+  constructor(connection: NatsConnection, parts: Pick<NatsLink, "kvm" | "streams" | "packages" | "signer">) {
     this.#connection = connection;
-    this.kvm = kvm;
-    this.streams = streams;
-    this.packages = packages;
+    this.kvm = parts.kvm;
+    this.streams = parts.streams;
+    this.packages = parts.packages;
+    this.signer = parts.signer;
     void this.#follow();
   }
 
@@ -57,18 +72,27 @@ export class NatsLink {
   }
 
   get maxPayload(): number {
-    return this.#connection.info?.max_payload ?? 1024 * 1024;
+    return (this.#connection.info?.max_payload ?? 1024 * 1024) - SIGNATURE_BYTES;
+  }
+
+  /** Whether NATS lets in whoever reaches it. */
+  get isOpenToAll(): boolean {
+    const { info } = this.#connection;
+    return info?.auth_required !== true && info?.tls_verify !== true;
   }
 
   /** False if nothing was sent, and nothing will be. */
   publish(subject: string, payload: Uint8Array, reply?: string): boolean {
     if (!this.isUp) return false;
-    this.#connection.publish(subject, payload, reply === undefined ? {} : { reply });
+    const signed = this.signer.sign(subject, reply ?? "", payload);
+    this.#connection.publish(subject, signed, reply === undefined ? {} : { reply });
     return true;
   }
 
-  subscribe(subject: string, take: (message: Msg) => void, queue?: string): Listening {
+  subscribe(subject: string, take: (message: LinkMessage) => void, queue?: string): Listening {
     if (this.#connection.isClosed()) return DEAF;
+    // Of each subscription: a message reaches every one that its subject fits.
+    const taken = new TakenMessages();
     return this.#connection.subscribe(subject, {
       ...(queue === undefined ? {} : { queue }),
       callback: (error, message) => {
@@ -76,14 +100,27 @@ export class NatsLink {
           this.events.emit("warning", `NATS refuses the subscription to ${subject}: ${error.message}`);
           return;
         }
+        const opened = this.#open(message, taken);
+        if (opened === undefined) {
+          this.events.emit("forged", { subject: message.subject });
+          return;
+        }
         try {
-          take(message);
+          take(opened);
         } catch (thrown) {
           // It must not end the connection of everybody else.
           this.events.emit("warning", `A message to ${subject} could not be read: ${String(thrown)}`);
         }
       },
     });
+  }
+
+  #open({ subject, reply, data, headers }: Msg, taken: TakenMessages): LinkMessage | undefined {
+    // NATS says itself that nobody listens, and cannot sign that.
+    if (data.length === 0 && headers?.code === NO_RESPONDERS) return { subject, reply, data, status: NO_RESPONDERS };
+    const opened = this.signer.open(subject, reply ?? "", data);
+    if (opened === undefined || !taken.add(opened.sender, opened.number)) return undefined;
+    return { subject, reply, data: opened.payload };
   }
 
   /** Resolves when NATS has taken all that was published before. */

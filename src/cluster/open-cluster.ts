@@ -6,14 +6,17 @@ import type { ClusterConfig } from "../model/cluster-config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Cluster } from "./cluster.ts";
-import { connectNats } from "./connect-nats.ts";
+import { connectNats, OPEN_NATS } from "./connect-nats.ts";
 import { BucketLeases } from "./leases.ts";
 import { NatsCluster } from "./nats-cluster.ts";
 import { NodeList } from "./node-list.ts";
+import { MessageSigner } from "./signature.ts";
 
 export interface OpenClusterOptions {
   /** With addresses and credentials resolved. */
   readonly config: ClusterConfig;
+  /** What nodes know each other by; nobody else may have it. */
+  readonly secret: Uint8Array;
   readonly clock: Clock;
   readonly facts: JsonObject;
   warn(message: string): void;
@@ -25,7 +28,9 @@ export async function openCluster(options: OpenClusterOptions): Promise<Cluster>
   const { config, clock, facts, connectTimeoutMs = 5000 } = options;
   const warn = (message: string): void => options.warn(message);
   const self = { id: randomBytes(8).toString("hex"), name: config.node ?? hostname(), facts };
-  const link = await connectNats(config, self.name, connectTimeoutMs);
+  const signer = new MessageSigner(options.secret);
+  const link = await connectNats(config, { name: self.name, timeoutMs: connectTimeoutMs, signer });
+  if (link.isOpenToAll) warn(OPEN_NATS);
   const shared = { link, clock, warn, leaseMs: config.leaseMs, copies: config.copies ?? 1 };
   const nodes = new NodeList({ ...shared, bucketName: `toolcrib_${config.name}_nodes`, self });
   const leases = new BucketLeases({ ...shared, bucketName: `toolcrib_${config.name}_leases`, nodeId: self.id });

@@ -4,6 +4,7 @@ import { Catalog } from "../catalog/catalog.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { assertSafeHome } from "../files/safe-place.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
 import type { Emitter } from "../model/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
@@ -21,7 +22,7 @@ import { closeOnSignals } from "../upstream/stdio/live-children.ts";
 import { StderrLog } from "../upstream/stdio/stderr-log.ts";
 import { Activity } from "./activity/activity.ts";
 import { auditSink } from "./audit/audit-sink.ts";
-import { openAudit } from "./audit/open-audit.ts";
+import { lookUpAuditKeys, openAudit } from "./audit/open-audit.ts";
 import { closeOnAbort } from "./close-on-abort.ts";
 import { clusteredServers, openHubCluster } from "./cluster/hub-cluster.ts";
 import { openSharedState, type SharedState } from "./cluster/shared-state.ts";
@@ -73,6 +74,7 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
   const env = options.env ?? process.env;
   const clock = options.clock ?? systemClock;
   const home = resolve(options.home ?? toolcribHome(env));
+  assertSafeHome(home, env);
   const place = { env, cwd: process.cwd(), home, texts: new Map<string, string>() };
   const loaded = await loadFrom(source, place);
 
@@ -138,6 +140,7 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
   const registry = options.registry ?? new ToolRegistry();
   const plugins = await loadPlugins(config.config.plugins, { baseDir: config.baseDir, registry, warn });
 
+  const auditKeys = await lookUpAuditKeys(config, secrets);
   const ownSources = new OwnSources();
   const isBrought = (source: string): boolean => ownSources.get(source) !== undefined;
   const host: OwnHost = {
@@ -162,10 +165,14 @@ async function assemble(loaded: LoadedConfig, options: HubOptions, ground: Groun
     home,
     config: config.config.audit,
     store,
+    keys: auditKeys,
     node: cluster?.node.name,
     clock,
     redact: (text) => redactor.mask(text),
     warn,
+  });
+  cluster?.on("forged", (details) => {
+    audit.event({ time: new Date(clock.now()).toISOString(), event: "cluster.forged", details: { ...details } });
   });
   const definitions = await DefinitionWatch.open({
     config,

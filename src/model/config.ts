@@ -122,6 +122,10 @@ const GuardSchema = z.strictObject({
     .describe("Corrects the classes that tools claim for themselves: patterns to add, `!` in front to take out."),
 });
 
+const KeyReference = z
+  .string()
+  .regex(/\$\{|secret:\/\//, "a reference such as secret://env/AUDIT_KEY, not the key itself");
+
 const AuditSchema = z.strictObject({
   arguments: z.boolean().default(false).describe("Write arguments, redacted; otherwise only their hash."),
   maxBytes: Count.default(100 * 1024 * 1024).describe("Size of the whole log; the oldest files of it make room."),
@@ -132,6 +136,13 @@ const AuditSchema = z.strictObject({
     .describe(
       "How many days a file of the log is kept after it was last written to; as long as there is room if absent.",
     ),
+  key: KeyReference.optional().describe(
+    "A reference to a key of 16 characters or more, such as `secret://env/AUDIT_KEY`: lines are keyed with it (HMAC-SHA256), so that only a holder of the key can write lines that verify. Read at start.",
+  ),
+  oldKeys: z
+    .array(KeyReference)
+    .default([])
+    .describe("References to keys that were used before, so that `toolcrib audit verify` can check older chains."),
 });
 
 const SecretsSchema = z.strictObject({

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BUNDLED } from "../../scripts/bootstrap/build.mjs";
 import { npmProgram } from "../../scripts/bootstrap/npm.mjs";
+import { type Lock, shrinkwrapOf } from "../../scripts/bootstrap/supply-chain.mjs";
 import * as source from "../../src/index.ts";
 import { runProgram, type Run } from "../support/run-program.ts";
 
@@ -52,13 +53,23 @@ describe("the files", () => {
       "README.md",
       "LICENSE",
       "CHANGELOG.md",
+      "npm-shrinkwrap.json",
+      "sbom.cdx.json",
     ]) {
       expect(files).toContain(name);
     }
     const allowed =
-      /^(?:bin|dist)(?:\/|$)|^(?:package\.json|(?:skill\.)?schema\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+      /^(?:bin|dist)(?:\/|$)|^(?:package\.json|(?:skill\.)?schema\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
     expect(files.filter((name) => !allowed.test(name))).toEqual([]);
     expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$/.test(name))).toEqual([]);
+  });
+
+  it("[trust-19a] [trust-19b] brings the versions of the lock file and the bill of materials, and leaves none in the repository", () => {
+    const read = (name: string): unknown => JSON.parse(readFileSync(join(installed, name), "utf8"));
+    const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
+    expect(read("npm-shrinkwrap.json")).toEqual(JSON.parse(JSON.stringify(shrinkwrapOf(lock))));
+    expect(read("sbom.cdx.json")).toMatchObject({ bomFormat: "CycloneDX", specVersion: "1.6" });
+    expect(readdirSync(root).filter((name) => /shrinkwrap|sbom/.test(name))).toEqual([]);
   });
 
   it("[spine-03] has the licences of the packages that are bundled into it", () => {

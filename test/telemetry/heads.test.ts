@@ -4,14 +4,31 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type ChainHead, type Heads, readHeads, updateHeads } from "../../src/telemetry/audit/heads.ts";
+import { AuditKey, auditKeysOf } from "../../src/telemetry/audit/key.ts";
 import { type AuditReport, verifyAudit } from "../../src/telemetry/audit/verify.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { AuditPlace, numbered } from "./audit-place.ts";
 
+function changeHeads(place: AuditPlace, change: (heads: { chains: Record<string, ChainHead> }) => object): void {
+  const file = join(place.dir, "heads.json");
+  writeFileSync(file, JSON.stringify(change(JSON.parse(readFileSync(file, "utf8")) as Parameters<typeof change>[0])));
+}
+
+function stripSignature(place: AuditPlace): void {
+  changeHeads(place, ({ chains }) => {
+    const plain = Object.entries(chains).map(([chain, { key: _key, ...head }]) => [chain, head]);
+    return { version: 1, chains: Object.fromEntries(plain) };
+  });
+}
+
+function dropFirstChain(place: AuditPlace): void {
+  changeHeads(place, (heads) => ({ ...heads, chains: Object.fromEntries(Object.entries(heads.chains).slice(1)) }));
+}
+
 function headsOf(place: AuditPlace): Heads {
   const heads = readHeads(place.dir);
   if (typeof heads === "string") throw new Error(`heads.json is ${heads}`);
-  return heads;
+  return heads.heads;
 }
 
 function errors({ problems, chains }: AuditReport): string[] {
@@ -109,7 +126,23 @@ describe("[guard-18b] the heads of chains", () => {
     });
 
     writeFileSync(join(place.dir, "heads.json"), '{"version":1,"chains":{"x":1}}');
-    expect(errors(verifyAudit(place.dir))).toEqual(["changed heads.json"]);
+    expect(errors(verifyAudit(place.dir))).toContain("changed heads.json");
+  });
+
+  it("[trust-16a] are missed by a process that writes once and ends, and by one that ends within the second", () => {
+    for (const flushes of [false, true]) {
+      const place = threeChains();
+      age(place);
+      rmSync(join(place.dir, "heads.json"));
+      const log = place.log();
+      numbered(log, "next", 1);
+      if (flushes) {
+        log.flush();
+        rmSync(join(place.dir, "heads.json"));
+      }
+      log.close();
+      expect(errors(verifyAudit(place.dir))).toContainEqual(expect.stringMatching(/^removed .*jsonl$/));
+    }
   });
 
   it("that are removed while a process runs are missed by that process", async () => {
@@ -125,7 +158,30 @@ describe("[guard-18b] the heads of chains", () => {
     expect(place.problems).toHaveLength(1);
     expect((await place.read()).at(-1)?.record).toMatchObject({ event: "audit.heads_lost" });
     log.close();
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect(verifyAudit(place.dir)).toMatchObject({
+      ok: false,
+      problems: [{ what: "removed", message: expect.stringContaining("heads.json was removed or damaged") as string }],
+    });
+  });
+
+  it("[trust-16b] that are signed say for good that their signature was stripped or does not fit", async () => {
+    const keys = auditKeysOf(new AuditKey("a key of many characters"));
+    for (const { tamper, said } of [
+      { tamper: stripSignature, said: "had lost its signature" },
+      { tamper: dropFirstChain, said: "was removed or damaged" },
+    ]) {
+      const place = new AuditPlace();
+      const clock = new FakeClock();
+      for (const name of ["a", "b", "c"]) {
+        if (name === "c") tamper(place);
+        const log = place.log({ clock, keys });
+        numbered(log, name, 1);
+        log.close();
+        await clock.advance(61_000);
+      }
+      const problems = verifyAudit(place.dir, keys).problems.map(({ message }) => message);
+      expect(problems).toEqual([expect.stringContaining(said)]);
+    }
   });
 
   it("go when their chains are pruned, and stay few", () => {

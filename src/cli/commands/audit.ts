@@ -1,16 +1,18 @@
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
-import { verifyAll } from "../../hub/audit/verify.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import type { Settings, StoredAudit } from "../../store/store.ts";
 import type { AuditFilter } from "../../telemetry/audit/filter.ts";
+import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { type AuditEntry, readAudit } from "../../telemetry/audit/read.ts";
 import { parseTime } from "../../telemetry/audit/time.ts";
 import type { AuditProblem } from "../../telemetry/audit/verify.ts";
 import { listLog } from "../../telemetry/audit/whole-log.ts";
+import { commandAuditKeys } from "../audit/command-keys.ts";
 import { follow } from "../audit/follow.ts";
 import { jsonOf, lineOf, showTable } from "../audit/show.ts";
+import { loadQuietly } from "../command-config.ts";
 import { commandStore } from "../command-store.ts";
 import type { Flags, Invocation } from "../command.ts";
 
@@ -20,9 +22,7 @@ const FOLLOW_LIMIT = 10;
 /** The journal, and what is in the store of it. */
 interface Place {
   readonly dir: string;
-  readonly store: StoredAudit | undefined;
-  /** Of a store that several machines share. */
-  readonly settings: Settings | undefined;
+  readonly store: AuditStore | undefined;
 }
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -36,8 +36,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const opened = commandStore(invocation, { needsRight: action === "verify" });
   try {
     const store = await opened.open({ create: false });
-    const settings = store?.kind === "postgres" ? store.settings : undefined;
-    const place = { dir: join(toolcribHome(env), "audit"), store: store?.audit, settings };
+    const place = { dir: join(toolcribHome(env), "audit"), store };
     if (action === "verify") return await verify(invocation, place);
     return await (flags.has("follow") ? showAndFollow(invocation, place) : show(invocation, place));
   } finally {
@@ -45,7 +44,8 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-async function show({ flags, out }: Invocation, { dir, store }: Place): Promise<number> {
+async function show({ flags, out }: Invocation, { dir, ...place }: Place): Promise<number> {
+  const store = place.store?.audit;
   const limit = limitOf(flags, DEFAULT_LIMIT);
   const files = await listLog(dir, store);
   const { entries, more } = await newest(readAudit(dir, filterOf(flags), files, store), limit);
@@ -56,7 +56,8 @@ async function show({ flags, out }: Invocation, { dir, store }: Place): Promise<
   return 0;
 }
 
-async function showAndFollow({ flags, out }: Invocation, { dir, store }: Place): Promise<number> {
+async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: Place): Promise<number> {
+  const store = place.store?.audit;
   const filter = filterOf(flags);
   const showOne = (entry: AuditEntry): void => out.line(out.json ? JSON.stringify(jsonOf(entry)) : lineOf(entry));
   const files = await listLog(dir, store);
@@ -104,19 +105,33 @@ function limitOf(flags: Flags, usual: number): number {
 }
 
 /** Exit 1 for an error; a process that was killed is only a warning. */
-async function verify({ out }: Invocation, { dir, store, settings }: Place): Promise<number> {
-  const report = await verifyAll(dir, store, settings);
+async function verify(invocation: Invocation, { dir, store }: Place): Promise<number> {
+  const { out } = invocation;
+  const report = await verifyAll(dir, store, await keysForVerify(invocation));
   if (out.json) out.value(report);
   else {
     for (const { problems } of [report, ...report.chains]) showProblems(out, problems);
     const records = report.chains.reduce((sum, chain) => sum + chain.records, 0);
     const { length } = report.chains;
-    const isElsewhere = store !== undefined && (await listLog(dir, store)).some((file) => !file.isInFolder);
+    const isElsewhere = store !== undefined && (await listLog(dir, store.audit)).some((file) => !file.isInFolder);
     const place = isElsewhere ? `${dir} and in the store` : dir;
-    const what = `${length} ${length === 1 ? "chain" : "chains"}, ${records} lines in ${place}`;
+    const keyed = report.chains.filter((chain) => chain.key !== null).length;
+    const chains = `${length} ${length === 1 ? "chain" : "chains"}${keyed === 0 ? "" : ` (${keyed} keyed)`}`;
+    const what = `${chains}, ${records} lines in ${place}`;
     out.line(report.ok ? `${out.paint("green", "ok")}: ${what}` : `${out.paint("red", "broken")}: ${what}`);
   }
   return report.ok ? 0 : 1;
+}
+
+/** Without a key that should be there, what is keyed with it cannot be checked, and verify says so file by file. */
+async function keysForVerify(invocation: Invocation): Promise<AuditKeys> {
+  try {
+    return await commandAuditKeys(invocation, await loadQuietly(invocation));
+  } catch (error) {
+    const { message, hint } = asToolcribError(error);
+    invocation.out.warn(hint === undefined ? message : `${message} ${hint}`);
+    return NO_KEYS;
+  }
 }
 
 function showProblems(out: Invocation["out"], problems: readonly AuditProblem[]): void {

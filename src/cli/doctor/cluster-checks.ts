@@ -1,4 +1,5 @@
 /** Whether a node of the cluster could start here: NATS with JetStream answers, and the store is one that nodes share. */
+import { randomBytes } from "node:crypto";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
@@ -18,10 +19,17 @@ export async function clusterChecks(
   const entry = clusterOf(config.cluster);
   if (entry === undefined) return [];
   try {
-    const { connectNats } = await import("../../cluster/connect-nats.ts");
-    const link = await connectNats(await resolveCluster(entry, baseDir, parts), "doctor", CONNECT_MS);
+    const { connectNats, OPEN_NATS } = await import("../../cluster/connect-nats.ts");
+    const { MessageSigner } = await import("../../cluster/signature.ts");
+    const resolved = await resolveCluster(entry, baseDir, parts);
+    // Nothing is sent, so it need not be the key of the cluster.
+    const signer = new MessageSigner(randomBytes(32));
+    const link = await connectNats(resolved, { name: "doctor", timeoutMs: CONNECT_MS, signer });
+    const { isOpenToAll } = link;
     await link.close();
-    return [{ area: "cluster", status: "ok", message: `NATS with JetStream answers; the cluster is ${entry.name}` }];
+    const answers = `NATS with JetStream answers; the cluster is ${entry.name}`;
+    const open: Check[] = isOpenToAll ? [{ area: "cluster", status: "warn", message: OPEN_NATS }] : [];
+    return [{ area: "cluster", status: "ok", message: answers }, ...open];
   } catch (error) {
     const { message, hint } = asToolcribError(error);
     const told = parts.redactor.mask(message);

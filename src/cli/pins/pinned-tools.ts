@@ -10,12 +10,17 @@ import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { serverSkills } from "../../skills/offer/offered-skill.ts";
 import type { Store } from "../../store/store.ts";
+import type { AuditKeys } from "../../telemetry/audit/key.ts";
 import { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
+import { commandAuditKeys } from "../audit/command-keys.ts";
 import type { Invocation } from "../command.ts";
 import { commandStore } from "../command-store.ts";
 import { findCapability } from "../find-capability.ts";
 import type { RunningHub } from "../running-hub.ts";
+
+/** Of the audit log, looked up before anything is done: what is recorded later is recorded at once. */
+const auditKeys = new WeakMap<Invocation, AuditKeys>();
 
 /**
  * The pins of the config for the length of a command; for one that changes nothing no store is made. Rejects if they cannot be
@@ -29,6 +34,7 @@ export async function withPins<T>(
 ): Promise<T> {
   const lazy = commandStore(invocation);
   try {
+    auditKeys.set(invocation, await commandAuditKeys(invocation, config));
     const pins = await pinsOf(invocation, config, await lazy.open({ create }));
     try {
       return await use(pins);
@@ -191,11 +197,14 @@ export function recordEvents(
 }
 
 function record(
-  { env, out }: Invocation,
+  invocation: Invocation,
   config: LoadedConfig,
   records: readonly Pick<EventRecord, "event" | "origin" | "details">[],
 ): void {
+  const { env, out } = invocation;
+  const keys = auditKeys.get(invocation);
   const log = new AuditLog({
+    ...(keys === undefined ? {} : { keys }),
     dir: join(toolcribHome(env), "audit"),
     maxBytes: config.config.audit.maxBytes,
     onProblem: (message) => out.warn(message),

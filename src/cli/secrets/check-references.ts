@@ -26,7 +26,7 @@ interface Place {
 }
 
 /** Keys of the file whose strings are looked up, besides the servers. */
-const OTHER_KEYS = ["roles", "http", "agent", "store"] as const;
+const OTHER_KEYS = ["roles", "http", "agent", "store", "audit"] as const;
 
 export async function checkReferences(
   config: LoadedConfig,

@@ -1,9 +1,8 @@
 /** The calls that other nodes make to this one. */
-import type { Msg } from "@nats-io/transport-node";
 import type { Clock } from "../../model/clock.ts";
 import type { ToolcribError } from "../../model/errors.ts";
 import type { CallHandler } from "../cluster.ts";
-import type { Listening, NatsLink } from "../nats-link.ts";
+import type { LinkMessage, Listening, NatsLink } from "../nats-link.ts";
 import type { NodeList } from "../node-list.ts";
 import { Pulse } from "../pulse.ts";
 import { inDoubt, notSent } from "./call-errors.ts";
@@ -105,7 +104,7 @@ export class IncomingCalls {
     this.#epochInbox.unsubscribe();
   }
 
-  #take(request: Msg, handler: CallHandler | undefined): void {
+  #take(request: LinkMessage, handler: CallHandler | undefined): void {
     const { link, nodeId, nodes, clock, leaseMs } = this.#deps;
     const { reply } = request;
     if (reply === undefined || reply === "") return;

@@ -36,8 +36,10 @@ export class OutgoingCalls {
     const prefix = deps.subjects.reply(deps.nodeId, "");
     this.#inbox = deps.link.subscribe(deps.subjects.reply(deps.nodeId, "*"), (message) => {
       const id = message.subject.slice(prefix.length);
-      if (message.data.length === 0 && message.headers?.code === 503) {
-        this.#calls.get(id)?.fail(notSent("No node answers at that address."));
+      if (message.status !== undefined) {
+        const call = this.#calls.get(id);
+        // Not signed, as it comes from NATS: one about a call that a node has taken is a lie.
+        if (call?.node === undefined) call?.fail(notSent("No node answers at that address."));
         this.#over.delete(id);
         return;
       }

@@ -2,7 +2,7 @@
 import type { AuditVerdict } from "../../contract/activity.ts";
 import type { OutputOf } from "../../contract/operations.ts";
 import type { Clock } from "../../model/clock.ts";
-import type { Settings, StoredAudit } from "../../store/store.ts";
+import type { AuditKeys } from "../../telemetry/audit/key.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
@@ -10,7 +10,7 @@ import { entryOf } from "./entry.ts";
 import { pageOfFiles } from "./file-pages.ts";
 import type { AuditIntake } from "./intake.ts";
 import { pageOfStore } from "./store-pages.ts";
-import { verdictOf, verifyAll } from "./verify.ts";
+import { type AuditStore, verdictOf, verifyAll } from "./verify.ts";
 import { type AuditInput, matcher, wishOf } from "./wanted.ts";
 
 const EXPORTED_AT_ONCE = 500;
@@ -21,10 +21,9 @@ export interface HubAuditOptions {
   readonly log: AuditLog;
   readonly clock: Clock;
   /** With its intake; undefined for a hub without a store. */
-  readonly store: StoredAudit | undefined;
+  readonly store: AuditStore | undefined;
   readonly intake: AuditIntake | undefined;
-  /** Of a store that several machines share. */
-  readonly settings?: Pick<Settings, "get"> | undefined;
+  readonly keys?: AuditKeys;
 }
 
 export class HubAudit {
@@ -38,7 +37,8 @@ export class HubAudit {
 
   /** The newest first unless asked otherwise. A page may be shorter than its limit and not be the last. */
   async query(input: AuditInput): Promise<OutputOf<"listAudit">> {
-    const { dir, store, clock } = this.#options;
+    const { dir, clock } = this.#options;
+    const store = this.#options.store?.audit;
     const { limit, cursor, order } = input;
     const query = { ...wishOf(input, clock.now()), limit, order, ...(cursor === undefined ? {} : { cursor }) };
     await this.#takeIn();
@@ -52,14 +52,15 @@ export class HubAudit {
   }
 
   async verify(): Promise<AuditVerdict> {
-    const { dir, log, store, settings } = this.#options;
+    const { dir, log, store, keys } = this.#options;
     log.flush();
-    return verdictOf(await verifyAll(dir, store, settings));
+    return verdictOf(await verifyAll(dir, store, keys));
   }
 
   /** JSON, one entry and a line break each, the oldest first. */
   async *exportLines(input: Partial<Omit<AuditInput, "limit" | "cursor" | "order">> = {}): AsyncGenerator<string> {
-    const { dir, store, clock } = this.#options;
+    const { dir, clock } = this.#options;
+    const store = this.#options.store?.audit;
     const wish = wishOf(input, clock.now());
     await this.#takeIn();
     if (store === undefined) {

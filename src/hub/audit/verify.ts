@@ -1,6 +1,7 @@
 /** Verifies the log in the folder and in the store as one. */
 import type { AuditVerdict } from "../../contract/activity.ts";
-import type { Settings, StoredAudit } from "../../store/store.ts";
+import type { Settings, Store, StoredAudit } from "../../store/store.ts";
+import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
 import { isStored } from "../../telemetry/audit/record.ts";
 import { verifyLog } from "../../telemetry/audit/verify-log.ts";
@@ -17,15 +18,25 @@ export interface WholeReport extends AuditReport {
   readonly chains: readonly (ChainReport & { readonly node?: string })[];
 }
 
-/** @param settings Of a store that several machines share: they know whether anything was ever written in this folder. */
+/** The parts of a store that have to do with the log. */
+export interface AuditStore {
+  readonly audit: StoredAudit;
+  /** They know whether anything was ever written in this folder. */
+  readonly settings?: Pick<Settings, "get"> | undefined;
+  readonly kind?: Store["kind"];
+}
+
 export async function verifyAll(
   dir: string,
-  store: StoredAudit | undefined,
-  settings?: Pick<Settings, "get">,
+  stored: AuditStore | undefined,
+  keys: AuditKeys = NO_KEYS,
 ): Promise<WholeReport> {
-  if (store === undefined) return verifyAudit(dir);
-  const wroteHere = settings === undefined || (await settings.get(journalKey(dir))) !== undefined;
-  const found = await verifyLog(dir, store, wroteHere);
+  if (stored === undefined) return verifyAudit(dir, keys);
+  const { audit: store, settings } = stored;
+  const isKnown = settings !== undefined && (await settings.get(journalKey(dir))) !== undefined;
+  // Only a store that several machines share may hold a log of which this folder has nothing.
+  const wroteHere = isKnown || (stored.kind === "postgres" ? false : undefined);
+  const found = await verifyLog(dir, store, { keys, wroteHere });
   const { problems: odd, nodes } = await readRows(store);
   const chains = found.chains.map((chain) => {
     const node = nodes.get(chain.chain);

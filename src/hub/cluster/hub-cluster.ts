@@ -7,14 +7,17 @@ import { type ClusterConfig, clusterOf } from "../../model/cluster-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
+import type { SealedSecrets } from "../../secrets/sealed/sealed-secrets.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";
+import { openSessionKeys } from "./node-ids.ts";
 import { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
 
 export interface HubClusterParts {
   /** Whether this hub is a node; one that is there for a command works by itself. */
   readonly joins: boolean;
   readonly store: Store | undefined;
+  readonly sealed: SealedSecrets | undefined;
   readonly secrets: Secrets;
   readonly redactor: Redactor;
   readonly clock: Clock;
@@ -45,7 +48,22 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
   // Loaded here: a hub without a cluster must not pay for it.
   const { openCluster } = await import("../../cluster/open-cluster.ts");
   const facts = { version: VERSION, started: new Date(clock.now()).toISOString() };
-  return openCluster({ config, clock, facts, warn });
+  return openCluster({ config, secret: await clusterSecret(loaded, config.name, parts), clock, facts, warn });
+}
+
+/** Nodes have it from the store that they share: who can read that is a node, as far as the others can tell. */
+async function clusterSecret(
+  { config }: LoadedConfig,
+  cluster: string,
+  { store, sealed, clock, warn }: HubClusterParts,
+): Promise<Uint8Array> {
+  if (store === undefined) throw new Error("a cluster without a store");
+  const keys = await openSessionKeys(
+    { cluster, store, sealed, config },
+    { idleMs: config.http.limits.sessionIdleMs, clock, warn },
+  );
+  keys.close();
+  return keys.secret;
 }
 
 /** What the servers of a node need to be one of a cluster; undefined for a hub that is no node. */

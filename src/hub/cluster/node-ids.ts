@@ -35,8 +35,23 @@ export async function openNodeIds(
   { idleMs, warn, clock = systemClock }: NodeIdsOptions,
 ): Promise<NodeIds | undefined> {
   if (cluster === undefined || store === undefined) return undefined;
-  // Without `secrets.key` each machine has a key of its own, which the others lack.
-  const sealing = config.config.secrets.key === undefined ? undefined : sealed;
-  const keys = await SessionKeys.open({ cluster: cluster.name, store, clock, sealed: sealing, idleMs, warn });
+  const place = { cluster: cluster.name, store, sealed, config: config.config };
+  const keys = await openSessionKeys(place, { idleMs, warn, clock });
   return { cluster, ids: new OwnedIds(keys, cluster), secret: keys.secret, close: () => keys.close() };
+}
+
+interface KeysPlace {
+  readonly cluster: string;
+  readonly store: Store;
+  readonly sealed: SealedSecrets | undefined;
+  readonly config: { readonly secrets: { readonly key?: string | undefined } };
+}
+
+export function openSessionKeys(
+  { cluster, store, sealed, config }: KeysPlace,
+  options: Required<NodeIdsOptions>,
+): Promise<SessionKeys> {
+  // Without `secrets.key` each machine has a key of its own, which the others lack.
+  const sealing = config.secrets.key === undefined ? undefined : sealed;
+  return SessionKeys.open({ cluster, store, sealed: sealing, ...options });
 }

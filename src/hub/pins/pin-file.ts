@@ -4,6 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
+import { assertSafeFile } from "../../files/safe-place.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
 import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "../../guard/pins/compare.ts";
@@ -48,6 +49,7 @@ export function pinFileStamp(file: string): string | undefined {
 /** undefined where there is no file. Throws `invalid_config` for one that cannot be used. */
 export function readPinFile(file: string): PinTable | undefined {
   let text: string;
+  assertSafeFile(file);
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
@@ -74,6 +76,7 @@ export async function updatePinFile(file: string, change: (pins: PinTable | unde
 }
 
 export async function writePinFile(file: string, pins: PinTable): Promise<void> {
+  assertSafeFile(file);
   const target = await realTarget(file);
   const text = renderPins(pins);
   const isMasked = hasMasks(text);

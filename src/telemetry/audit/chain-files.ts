@@ -6,6 +6,7 @@ import type { Clock } from "../../model/clock.ts";
 import { VERSION } from "../../model/version.ts";
 import { fileName, hasRested, listFiles } from "./files.ts";
 import type { HeadKeeper } from "./head-keeper.ts";
+import type { AuditKey } from "./key.ts";
 import { sealLine } from "./line.ts";
 import { OpenFile } from "./open-file.ts";
 import { pruneFolder } from "./prune.ts";
@@ -38,6 +39,8 @@ export interface ChainFilesOptions {
 interface ChainParts {
   readonly chain: string;
   readonly salt: string;
+  /** Plain if absent. */
+  readonly key?: AuditKey | undefined;
   readonly clock: Clock;
   readonly heads: HeadKeeper;
   readonly onProblem: (message: string) => void;
@@ -93,7 +96,7 @@ export class ChainFiles {
     if (file === undefined || this.isOld) return 0;
     let [{ seq, prev }, text, count] = [this.#position, "", 0];
     for (const body of bodies) {
-      const sealed = sealLine(seq, prev, body);
+      const sealed = sealLine(seq, prev, body, this.#parts.key);
       const isFull = file.size + text.length + sealed.line.length > this.fileBytes;
       // A file takes one record at least, however small the log may be.
       if (isFull && (count > 0 || this.#recordsInFile > 0)) break;
@@ -109,7 +112,7 @@ export class ChainFiles {
 
   begin(): void {
     const { dir, isJournal } = this.#options;
-    const { chain, clock, heads, salt } = this.#parts;
+    const { chain, clock, heads, salt, key } = this.#parts;
     // Two files of one chain never share a name, also when the clock stands or goes back.
     const start = Math.max(clock.now(), this.#lastStart + 1);
     const others = listFiles(dir).filter((file) => file.chain !== chain);
@@ -127,6 +130,7 @@ export class ChainFiles {
         process: { pid: this.#pid, host: hostname() },
         version: VERSION,
         salt,
+        ...(key === undefined ? {} : { key: key.id }),
         seen: seenFiles(dir, chain, others),
       });
     } catch (error) {
@@ -157,7 +161,9 @@ export class ChainFiles {
   moveHead({ closed }: { readonly closed: boolean }): void {
     const { seq, prev } = this.#position;
     if (this.#file === undefined || prev === null) return;
-    this.#parts.heads.moved({ file: this.#file.name, seq: seq - 1, hash: prev, closed });
+    const { heads, key } = this.#parts;
+    const place = { file: this.#file.name, seq: seq - 1, hash: prev, closed };
+    heads.moved(key === undefined ? place : { ...place, key: key.id });
   }
 
   close(): void {
@@ -189,7 +195,7 @@ export class ChainFiles {
 
   #append(record: { readonly type: string; readonly [key: string]: unknown }): void {
     const { seq, prev } = this.#position;
-    const sealed = sealLine(seq, prev, JSON.stringify(record));
+    const sealed = sealLine(seq, prev, JSON.stringify(record), this.#parts.key);
     this.#file?.append(sealed.line);
     this.#position = { seq: seq + 1, prev: sealed.hash };
   }

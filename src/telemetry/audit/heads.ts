@@ -5,6 +5,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject } from "../../model/json.ts";
+import { type AuditKeys, NO_KEYS } from "./key.ts";
 
 const NAME = "heads.json";
 const VERSION = 1;
@@ -24,12 +25,40 @@ export interface ChainHead {
   readonly seq: number;
   readonly hash: string;
   readonly closed: boolean;
+  /** Of a keyed chain: the id of its key. */
+  readonly key?: string;
 }
 
 /** By chain, in the order in which they were last written. */
 export type Heads = ReadonlyMap<string, ChainHead>;
 
-export function readHeads(dir: string): Heads | "missing" | "damaged" {
+export interface FoundHeads {
+  readonly heads: Heads;
+  /** Of the entries of keyed chains: by a known key, by one that is not known here, or there is none. */
+  readonly signature: "good" | "unknown" | "none";
+}
+
+/** As it is in the file. */
+interface Signature {
+  readonly key: string;
+  readonly signature: string;
+}
+
+/** A signature that does not fit counts as damage. */
+export function readHeads(dir: string, keys: AuditKeys = NO_KEYS): FoundHeads | "missing" | "damaged" {
+  const found = readFile(dir);
+  if (typeof found === "string") return found;
+  const { heads, signed } = found;
+  if (signed === undefined) {
+    const isStripped = [...heads.values()].some((head) => head.key !== undefined);
+    return isStripped ? "damaged" : { heads, signature: "none" };
+  }
+  const key = keys.known.get(signed.key);
+  if (key === undefined) return { heads, signature: "unknown" };
+  return key.hasSignedHeads(signedText(heads), signed.signature) ? { heads, signature: "good" } : "damaged";
+}
+
+function readFile(dir: string): { heads: Heads; signed: Signature | undefined } | "missing" | "damaged" {
   let text: string;
   try {
     text = readFileSync(join(dir, NAME), "utf8");
@@ -41,54 +70,95 @@ export function readHeads(dir: string): Heads | "missing" | "damaged" {
     if (!isJsonObject(value) || value["version"] !== VERSION || !isJsonObject(value["chains"])) return "damaged";
     const chains = Object.entries(value["chains"]);
     const heads = chains.flatMap(([chain, head]): [string, ChainHead][] => (isHead(head) ? [[chain, head]] : []));
-    return heads.length === chains.length ? new Map(heads) : "damaged";
+    if (heads.length !== chains.length) return "damaged";
+    const { key, signature } = value;
+    if (key === undefined && signature === undefined) return { heads: new Map(heads), signed: undefined };
+    if (typeof key !== "string" || typeof signature !== "string") return "damaged";
+    return { heads: new Map(heads), signed: { key, signature } };
   } catch {
     return "damaged";
   }
 }
 
+/** Entries of plain chains are not part of it: processes without the key change theirs, and must not break it. */
+function signedText(heads: Heads): string {
+  const keyed = [...heads].filter(([, head]) => head.key !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(
+    keyed.map(([chain, { file, seq, hash, closed, key }]) => [chain, file, seq, hash, closed, key]),
+  );
+}
+
 interface HeadsUpdate {
   /** False if another process held the lock for too long. */
   readonly written: boolean;
-  /** What was found in the place of the file. */
-  readonly before?: "missing" | "damaged" | "good";
+  /**
+   * What was found in the place of the file. For a process with a key, `unsigned` is one that no process with a key has
+   * written, and `foreign` one that is signed with a key which is not known.
+   */
+  readonly before?: "missing" | "damaged" | "foreign" | "unsigned" | "good";
+  /** The file is signed and this process has no key. */
+  readonly lacksKey?: boolean;
 }
 
 /**
  * Blocks, because logs are closed while the process exits. Throws what the disk throws.
  *
  * @param waitMs How long to wait for another process that is writing.
+ * @param keys With a current one the file is signed. Without, what others signed stays as it is.
  */
-export function updateHeads(dir: string, change: (heads: Map<string, ChainHead>) => void, waitMs: number): HeadsUpdate {
+export function updateHeads(
+  dir: string,
+  change: (heads: Map<string, ChainHead>) => void,
+  waitMs: number,
+  keys: AuditKeys = NO_KEYS,
+): HeadsUpdate {
   const file = join(dir, NAME);
   const release = takeLock(`${file}.lock`, waitMs);
   if (release === undefined) return { written: false };
   try {
-    const found = readHeads(dir);
-    const heads = new Map(typeof found === "string" ? [] : found);
+    const before = stateOf(readHeads(dir, keys), keys);
+    const found = before === "good" || before === "unsigned" ? readFile(dir) : "missing";
+    const [known, signed] = typeof found === "string" ? [[], undefined] : [found.heads, found.signed];
+    const heads = new Map(known);
+    const lacksKey = keys.current === undefined && signed !== undefined;
     change(heads);
-    trim(heads);
-    const text = `${JSON.stringify({ version: VERSION, chains: Object.fromEntries(heads) })}\n`;
+    trim(heads, lacksKey);
+    const key = keys.current;
+    const signature = key === undefined ? signed : { key: key.id, signature: key.signHeads(signedText(heads)) };
+    const text = `${JSON.stringify({ version: VERSION, chains: Object.fromEntries(heads), ...signature })}\n`;
     // Under the lock nobody else uses this name, and what a crash leaves is overwritten.
     const temporary = `${file}.tmp`;
     writeFileSync(temporary, text, { mode: 0o600 });
     renameSync(temporary, file);
-    return { written: true, before: typeof found === "string" ? found : "good" };
+    return { written: true, before, lacksKey };
   } finally {
     release();
   }
 }
 
+function stateOf(
+  found: FoundHeads | "missing" | "damaged",
+  { current }: AuditKeys,
+): NonNullable<HeadsUpdate["before"]> {
+  if (typeof found === "string") return found;
+  if (current === undefined || found.signature === "good") return "good";
+  if (found.signature === "unknown") return "foreign";
+  return found.heads.size === 0 ? "good" : "unsigned";
+}
+
 function isHead(value: unknown): value is ChainHead {
   if (!isJsonObject(value)) return false;
-  const { file, seq, hash, closed } = value;
+  const { file, seq, hash, closed, key } = value;
+  if (key !== undefined && typeof key !== "string") return false;
   return (
     typeof file === "string" && Number.isSafeInteger(seq) && typeof hash === "string" && typeof closed === "boolean"
   );
 }
 
-function trim(heads: Map<string, ChainHead>): void {
-  const closedFirst = [...heads].toSorted(([, a], [, b]) => Number(b.closed) - Number(a.closed));
+/** @param lacksKey Entries of keyed chains stay: without them the signature would not fit any more. */
+function trim(heads: Map<string, ChainHead>, lacksKey: boolean): void {
+  const removable = [...heads].filter(([, head]) => !lacksKey || head.key === undefined);
+  const closedFirst = removable.toSorted(([, a], [, b]) => Number(b.closed) - Number(a.closed));
   for (const [chain] of closedFirst.slice(0, Math.max(0, heads.size - MOST))) heads.delete(chain);
 }
 

@@ -1,9 +1,10 @@
 /**
- * One line of the log: a JSON object whose last member is the SHA-256 of the line's own text without that member. The
+ * One line of the log: a JSON object whose last member is the SHA-256 of the line's own text without that member, or with a
+ * key its HMAC. The
  * text as it stands is hashed, not a canonical form of it, so that no edit at all goes unseen and any program can check.
  */
-import { hash } from "node:crypto";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { type AuditKey, digestOf } from "./key.ts";
 import type { AnyRecord } from "./record.ts";
 
 const TAIL = /,"hash":"([0-9a-f]{64})"\}$/;
@@ -17,9 +18,9 @@ export interface SealedLine {
 }
 
 /** `body` is the JSON text of an object with at least one member. */
-export function sealLine(seq: number, prev: string | null, body: string): SealedLine {
+export function sealLine(seq: number, prev: string | null, body: string, key?: AuditKey): SealedLine {
   const text = `{"seq":${seq},"prev":${prev === null ? "null" : `"${prev}"`},${body.slice(1)}`;
-  const digest = hash("sha256", text);
+  const digest = digestOf(text, key);
   return { line: `${text.slice(0, -1)},"hash":"${digest}"}\n`, hash: digest };
 }
 
@@ -29,12 +30,16 @@ export interface OpenedLine {
   readonly intact: boolean;
 }
 
-/** `line` is without its newline. undefined for what is no record at all. */
-export function openLine(line: string): OpenedLine | undefined {
+/**
+ * `line` is without its newline. undefined for what is no record at all.
+ *
+ * @param key Of the file; "unknown" if it has one that is not given here: then only the form of the line is checked.
+ */
+export function openLine(line: string, key?: AuditKey | "unknown"): OpenedLine | undefined {
   const record = parseLine(line);
   if (record === undefined) return undefined;
-  const intact = TAIL.test(line) && hash("sha256", `${line.slice(0, -TAIL_LENGTH)}}`) === record.hash;
-  return { record, intact };
+  if (!TAIL.test(line)) return { record, intact: false };
+  return { record, intact: key === "unknown" || digestOf(`${line.slice(0, -TAIL_LENGTH)}}`, key) === record.hash };
 }
 
 /** As `openLine`, without checking the hash: for reading. */
@@ -59,7 +64,8 @@ function isRecord(value: JsonObject): value is JsonObject & AnyRecord {
   return type !== "pruned" || isSeenList(value["files"]);
 }
 
-function isHeader({ chain, part, process, salt, seen }: JsonObject): boolean {
+function isHeader({ chain, part, process, salt, seen, key }: JsonObject): boolean {
+  if (key !== undefined && typeof key !== "string") return false;
   if (typeof chain !== "string" || !Number.isSafeInteger(part) || typeof salt !== "string") return false;
   return (
     isJsonObject(process) &&

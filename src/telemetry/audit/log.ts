@@ -5,10 +5,11 @@ import { TurnoverMap } from "../../model/turnover.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
 import { ChainFiles, type ChainFilesOptions } from "./chain-files.ts";
-import { HeadKeeper } from "./head-keeper.ts";
+import { HeadKeeper, type LostHeads } from "./head-keeper.ts";
+import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { closeOnExit } from "./live-logs.ts";
 import { PRUNED_PER_RECORD } from "./prune.ts";
-import { type DecisionRecord, type EventRecord, type SeenFile, WITHHELD } from "./record.ts";
+import { type DecisionRecord, type EventRecord, HEADS_LOST, KEYED, type SeenFile, WITHHELD } from "./record.ts";
 import { UnseenRecords } from "./unseen-records.ts";
 import { WaitingRecords } from "./waiting-records.ts";
 
@@ -25,6 +26,8 @@ export interface AuditLogOptions extends ChainFilesOptions {
   /** Runs after records were written. Must not throw. */
   readonly onWritten?: () => void;
   readonly clock?: Clock;
+  /** With a current one the chain is keyed. */
+  readonly keys?: AuditKeys;
   /** Keeps arguments as text too, masked and cut. */
   readonly keepArguments?: boolean;
   /** Stands in every record: the name of this node, where there are several. */
@@ -77,12 +80,15 @@ export class AuditLog implements AuditSink {
       dir: this.#dir,
       chain: this.chain,
       clock: this.#clock,
+      keys: options.keys ?? NO_KEYS,
       onLost: (what) => this.#headsLost(what),
+      onKeyed: () => this.#keyed(options.keys?.current?.id),
       onProblem: this.#onProblem,
     });
     this.#files = new ChainFiles(options, {
       chain: this.chain,
       salt: this.#body.salt,
+      key: options.keys?.current,
       clock: this.#clock,
       heads: this.#heads,
       onProblem: this.#onProblem,
@@ -214,6 +220,10 @@ export class AuditLog implements AuditSink {
     this.#closing = true;
     this.#look();
     this.#flush();
+    // While a record of it can still be written: the heads may have been removed since the last look.
+    this.#files.moveHead({ closed: false });
+    this.#heads.settle();
+    this.#flush();
     this.#closed = true;
     this.#heads.stop();
     this.#cancelRetry();
@@ -299,11 +309,15 @@ export class AuditLog implements AuditSink {
   }
 
   /** They are written anew with our own alone, so this record is all that is left to show it. */
-  #headsLost(what: "missing" | "damaged"): void {
+  #headsLost(what: LostHeads): void {
     this.#onProblem(
-      `heads.json in ${this.#dir} ${what === "missing" ? "was removed" : "was damaged"}: of older chains it cannot be told any more whether their ends were cut off.`,
+      `heads.json in ${this.#dir} ${LOST[what]}: of older chains it cannot be told any more whether their ends were cut off.`,
     );
-    if (!this.#closed) this.event({ time: this.#now(), event: "audit.heads_lost", details: { what } });
+    if (!this.#closed) this.event({ time: this.#now(), event: HEADS_LOST, details: { what } });
+  }
+
+  #keyed(key: string | undefined): void {
+    if (!this.#closed) this.event({ time: this.#now(), event: KEYED, details: { key } });
   }
 
   #tellLost(): void {
@@ -331,6 +345,12 @@ export class AuditLog implements AuditSink {
     return new Date(this.#clock.now()).toISOString();
   }
 }
+
+const LOST: Readonly<Record<LostHeads, string>> = {
+  missing: "was removed",
+  damaged: "was damaged",
+  foreign: "is signed with a key that neither `audit.key` nor `audit.oldKeys` names",
+};
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

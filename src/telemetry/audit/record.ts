@@ -44,6 +44,11 @@ export interface EventRecord {
 /** The event of a call that began and whose record a hook kept back. */
 export const WITHHELD = "call.withheld";
 
+/** `heads.json` was not as a process of this log had left it; `details.what` says how. */
+export const HEADS_LOST = "audit.heads_lost";
+/** A key was used for the first time: what is older is plain. */
+export const KEYED = "audit.keyed";
+
 /** Where a record stands in its chain. */
 interface Link {
   readonly seq: number;
@@ -103,6 +108,8 @@ export interface HeaderRecord extends Link {
   readonly process: { readonly pid: number; readonly host: string };
   readonly version: string;
   readonly salt: string;
+  /** The id of the key that the lines of the chain are keyed with; absent for a plain chain. */
+  readonly key?: string;
   /** The newest files of other chains, so that cutting or removing them shows here. */
   readonly seen: readonly SeenFile[];
 }

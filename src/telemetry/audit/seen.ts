@@ -16,7 +16,7 @@ export function seenFiles(dir: string, chain: string, others: readonly AuditFile
   const inFolder = others.slice(-MOST).map(seenFile);
   const names = new Set(others.map((file) => file.name));
   const heads = readHeads(dir);
-  const elsewhere = [...(typeof heads === "string" ? [] : heads)]
+  const elsewhere = [...(typeof heads === "string" ? [] : heads.heads)]
     .filter(([other, { file }]) => other !== chain && !names.has(file))
     .slice(-MOST)
     .map(([, { file, seq, hash }]) => ({ file, seq, hash }));

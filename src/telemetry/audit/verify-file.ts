@@ -2,11 +2,14 @@
 import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import type { AuditFile } from "./files.ts";
-import { openLine, type OpenedLine } from "./line.ts";
-import type { AnyRecord, HeaderRecord } from "./record.ts";
+import { type AuditKey, type AuditKeys, NO_KEYS } from "./key.ts";
+import { openLine, type OpenedLine, parseLine } from "./line.ts";
+import { type AnyRecord, HEADS_LOST, type HeaderRecord, KEYED } from "./record.ts";
 
 /** A few tens of milliseconds. */
 const LINES_AT_ONCE = 1000;
+/** Anyone may have written anything into a header. */
+const LONGEST_ID = 40;
 
 export interface AuditProblem {
   readonly severity: "error" | "warning";
@@ -25,7 +28,17 @@ export interface FileReport {
   readonly first: AnyRecord | undefined;
   readonly last: AnyRecord | undefined;
   readonly pruned: readonly { readonly file: string; readonly hash: string }[];
+  /** Records about `heads.json`, from which it follows what cannot be known of older chains. */
+  readonly marks: readonly HeadsMark[];
+  /** The lines were written with a key that is known. */
+  readonly isKeyed: boolean;
   readonly problems: readonly AuditProblem[];
+}
+
+export interface HeadsMark {
+  readonly event: typeof HEADS_LOST | typeof KEYED;
+  readonly line: number;
+  readonly time: string;
 }
 
 interface Line {
@@ -33,7 +46,7 @@ interface Line {
   readonly opened: OpenedLine | undefined;
 }
 
-export function verifyFile(file: AuditFile): FileReport {
+export function verifyFile(file: AuditFile, keys: AuditKeys = NO_KEYS): FileReport {
   let text: string;
   try {
     text = readFileSync(file.path, "utf8");
@@ -41,12 +54,12 @@ export function verifyFile(file: AuditFile): FileReport {
     const message = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
     return emptyReport(file, [{ severity: "error", what: "unreadable", file: file.name, line: 0, message }]);
   }
-  return verifyAtOnce(file, text);
+  return verifyAtOnce(file, text, keys);
 }
 
 /** As `verifyFile`, of a file whose text is known, while others get their turn. */
-export async function verifyText(file: AuditFile, text: string): Promise<FileReport> {
-  const steps = verifySteps(file, text);
+export async function verifyText(file: AuditFile, text: string, keys: AuditKeys = NO_KEYS): Promise<FileReport> {
+  const steps = verifySteps(file, text, keys);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -54,8 +67,8 @@ export async function verifyText(file: AuditFile, text: string): Promise<FileRep
   }
 }
 
-function verifyAtOnce(file: AuditFile, text: string): FileReport {
-  const steps = verifySteps(file, text);
+function verifyAtOnce(file: AuditFile, text: string, keys: AuditKeys): FileReport {
+  const steps = verifySteps(file, text, keys);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -63,12 +76,13 @@ function verifyAtOnce(file: AuditFile, text: string): FileReport {
 }
 
 /** Pauses between parts of a long file. */
-function* verifySteps(file: AuditFile, text: string): Generator<undefined, FileReport, undefined> {
+function* verifySteps(file: AuditFile, text: string, keys: AuditKeys): Generator<undefined, FileReport, undefined> {
   const parts = text.split("\n");
   const torn = parts.pop() ?? "";
+  const { id, key } = keyOf(parts[0] ?? "", keys);
   const lines: Line[] = [];
   for (const [index, line] of parts.entries()) {
-    lines.push({ number: index + 1, opened: openLine(line) });
+    lines.push({ number: index + 1, opened: openLine(line, key) });
     if (lines.length % LINES_AT_ONCE === 0) yield;
   }
   const walk = new Walk(file, new Set(lines.map(({ opened }) => opened?.record.seq)));
@@ -77,7 +91,15 @@ function* verifySteps(file: AuditFile, text: string): Generator<undefined, FileR
     if (line.number % LINES_AT_ONCE === 0) yield;
   }
   walk.end(torn === "" ? undefined : parts.length + 1);
-  return walk.report();
+  if (key === "unknown") walk.leaveUnchecked(id);
+  return walk.report(key !== undefined && key !== "unknown");
+}
+
+/** The header says which key a file has. One that lies about it makes every line fail. */
+function keyOf(first: string, keys: AuditKeys): { id: string; key: AuditKey | "unknown" | undefined } {
+  const record = parseLine(first);
+  const id = record?.type === "header" ? record.key : undefined;
+  return { id: id ?? "", key: id === undefined ? undefined : (keys.known.get(id) ?? "unknown") };
 }
 
 class Walk {
@@ -87,6 +109,7 @@ class Walk {
   readonly #problems: AuditProblem[] = [];
   readonly #hashes = new Map<number, string>();
   readonly #pruned: { file: string; hash: string }[] = [];
+  readonly #marks: HeadsMark[] = [];
   #header: HeaderRecord | undefined;
   #first: AnyRecord | undefined;
   #last: AnyRecord | undefined;
@@ -118,6 +141,14 @@ class Walk {
     this.#lastIsSure = intact;
     if (intact) this.#hashes.set(record.seq, record.hash);
     if (intact && record.type === "pruned") this.#pruned.push(...record.files);
+    if (record.type !== "event") return;
+    const { event, time } = record;
+    if (event === HEADS_LOST || event === KEYED) this.#marks.push({ event, line: number, time });
+  }
+
+  leaveUnchecked(key: string): void {
+    const id = JSON.stringify(key.slice(0, LONGEST_ID));
+    this.#add("unreadable", 0, `the file cannot be checked without the key ${id}: \`audit.key\` or \`audit.oldKeys\``);
   }
 
   end(tornLine: number | undefined): void {
@@ -130,7 +161,7 @@ class Walk {
     }
   }
 
-  report(): FileReport {
+  report(isKeyed: boolean): FileReport {
     return {
       file: this.#file,
       header: this.#header,
@@ -138,6 +169,8 @@ class Walk {
       first: this.#first,
       last: this.#last,
       pruned: this.#pruned,
+      marks: this.#marks,
+      isKeyed,
       problems: this.#problems.toSorted((a, b) => a.line - b.line),
     };
   }
@@ -184,5 +217,6 @@ function range(from: number, to: number): number[] {
 }
 
 function emptyReport(file: AuditFile, problems: readonly AuditProblem[]): FileReport {
-  return { file, header: undefined, hashes: new Map(), first: undefined, last: undefined, pruned: [], problems };
+  const nothing = { header: undefined, hashes: new Map(), first: undefined, last: undefined, pruned: [], marks: [] };
+  return { file, ...nothing, isKeyed: false, problems };
 }

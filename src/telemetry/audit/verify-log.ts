@@ -2,28 +2,44 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
 import { listFiles, parseFileName } from "./files.ts";
-import { readHeads } from "./heads.ts";
+import { type FoundHeads, readHeads } from "./heads.ts";
+import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { type AuditProblem, type FileReport, verifyText } from "./verify-file.ts";
 import { type AuditReport, judge } from "./verify.ts";
 import { joinFiles, type KeptFile, type KeptLog, type LogFile } from "./whole-log.ts";
 
 const ATTEMPTS = 4;
 
-/** @param wroteHere Whether anything in the store was written in this folder; others may have written all of it elsewhere. */
-export async function verifyLog(dir: string, kept: KeptLog, wroteHere = true): Promise<AuditReport> {
+export interface VerifyOptions {
+  readonly keys?: AuditKeys;
+  /**
+   * Whether anything in the store was written in this folder, where that is known; others may have written all of it
+   * elsewhere.
+   */
+  readonly wroteHere?: boolean | undefined;
+}
+
+/** No chain of this folder left a head, because there was none. */
+const NO_HEADS: FoundHeads = { heads: new Map(), signature: "none" };
+
+export async function verifyLog(dir: string, kept: KeptLog, options: VerifyOptions = {}): Promise<AuditReport> {
+  const { keys = NO_KEYS, wroteHere } = options;
   for (let attempt = 1; ; attempt += 1) {
     // In this order: the log grows meanwhile, and its files go from the folder into the store.
-    const found = readHeads(dir);
+    const found = readHeads(dir, keys);
     const inFolder = listFiles(dir);
-    const heads = found === "missing" && !wroteHere && inFolder.length === 0 ? new Map() : found;
+    const isNew = wroteHere === false && inFolder.length === 0;
+    const heads = found === "missing" && isNew ? NO_HEADS : found;
     const stored = await kept.files();
     const files = joinFiles(dir, inFolder, stored);
     const reports: FileReport[] = [];
     for (const file of files) {
-      reports.push(await reportOf(file, kept));
+      reports.push(await reportOf(file, kept, keys));
       await turn();
     }
-    const report = judge(reports, heads, misnamed(stored));
+    const isGone = wroteHere === true && found === "missing" && files.length === 0;
+    const others = [...misnamed(stored), ...(isGone ? [goneProblem()] : [])];
+    const report = judge(reports, heads, { keys, others });
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === ATTEMPTS) return report;
     const now = joinFiles(dir, listFiles(dir), await kept.files());
@@ -31,19 +47,19 @@ export async function verifyLog(dir: string, kept: KeptLog, wroteHere = true): P
   }
 }
 
-async function reportOf(file: LogFile, kept: KeptLog): Promise<FileReport> {
+async function reportOf(file: LogFile, kept: KeptLog, keys: AuditKeys): Promise<FileReport> {
   // Before the file in the folder, which is never behind.
   const before = file.kept === undefined ? undefined : await kept.linesOf(file.name);
   const text = file.isInFolder ? await textOf(file.path) : undefined;
   if (text !== undefined) {
-    const report = await verifyText(file, text);
+    const report = await verifyText(file, text, keys);
     if (before === undefined) return report;
     const differing = difference(file.name, before, text);
     return differing === undefined ? report : { ...report, problems: [...report.problems, differing] };
   }
   // One that was in the folder a moment ago is in the store as a whole now.
   const lines = before === undefined || file.isInFolder ? await kept.linesOf(file.name) : before;
-  const report = await verifyText(file, lines.map((line) => `${line}\n`).join(""));
+  const report = await verifyText(file, lines.map((line) => `${line}\n`).join(""), keys);
   const miscounted = file.kept === undefined ? [] : countProblems(file.kept, lines.length);
   // The lines tell where it is broken; the count tells only that it is.
   const isKnown = report.problems.some(({ severity }) => severity === "error");
@@ -78,6 +94,11 @@ function countProblems({ file, lines, lastSeq }: KeptFile, found: number): Audit
       problem(file, "changed", 0, "the lines in the store are not numbered as they were when they were taken in"),
     ];
   return [];
+}
+
+/** The store remembers that this folder had a log. Files that go by intention leave the one that says so. */
+function goneProblem(): AuditProblem {
+  return problem("heads.json", "removed", 0, "the whole log is missing, and the store knows that there was one");
 }
 
 function misnamed(stored: readonly KeptFile[]): AuditProblem[] {

@@ -1,10 +1,14 @@
 /** Checks that the log is as it was written: every line, every file of a chain, and what chains saw of one another. */
-import { type AuditFile, hasRested, listFiles, mayGrow } from "./files.ts";
+import { type AuditFile, fileName, hasRested, listFiles, mayGrow } from "./files.ts";
 import { type ChainHead, type Heads, readHeads } from "./heads.ts";
-import type { SeenFile } from "./record.ts";
+import { type AuditKeys, NO_KEYS } from "./key.ts";
+import { HEADS_LOST, type SeenFile } from "./record.ts";
 import { type AuditProblem, type FileReport, verifyFile } from "./verify-file.ts";
 
 export type { AuditProblem } from "./verify-file.ts";
+
+/** Processes that begin together may sign the heads in another order than that of their files. */
+const FIRST_KEYED_MS = 60_000;
 
 export interface ChainReport {
   readonly chain: string;
@@ -19,6 +23,8 @@ export interface ChainReport {
   readonly state: "closed" | "open" | "unclosed" | "missing";
   /** The last record: kept elsewhere, it shows later that nothing before it was changed. */
   readonly head: { readonly seq: number; readonly hash: string } | null;
+  /** The id of the key that it is written with; null for a plain chain. */
+  readonly key: string | null;
   readonly problems: readonly AuditProblem[];
 }
 
@@ -30,29 +36,31 @@ export interface AuditReport {
   readonly chains: readonly ChainReport[];
 }
 
-export function verifyAudit(dir: string): AuditReport {
+export function verifyAudit(dir: string, keys: AuditKeys = NO_KEYS): AuditReport {
   for (let attempt = 0; ; attempt += 1) {
     // Before the files: what is written meanwhile makes a chain longer than its head, never shorter.
-    const heads = readHeads(dir);
+    const heads = readHeads(dir, keys);
     const files = listFiles(dir);
-    const reports = files.map((file) => verifyFile(file));
-    const report = judge(reports, heads);
+    const reports = files.map((file) => verifyFile(file, keys));
+    const report = judge(reports, heads, { keys });
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === 3 || namesOf(listFiles(dir)) === namesOf(files)) return report;
   }
 }
 
-/**
- * What the reports of all files mean together.
- *
- * @param others Problems of the log as a whole that are known already.
- */
+interface JudgeOptions {
+  readonly keys: AuditKeys;
+  /** Problems of the log as a whole that are known already. */
+  readonly others?: readonly AuditProblem[];
+}
+
+/** What the reports of all files mean together. */
 export function judge(
   reports: readonly FileReport[],
   found: ReturnType<typeof readHeads>,
-  others: readonly AuditProblem[] = [],
+  { keys, others = [] }: JudgeOptions,
 ): AuditReport {
-  const heads: Heads = typeof found === "string" ? new Map() : found;
+  const heads: Heads = typeof found === "string" ? new Map() : found.heads;
   const pruned = new PrunedFiles(reports);
   const seen = new SeenFiles(reports, pruned);
   const parts = Map.groupBy(reports, (report) => report.file.chain);
@@ -63,10 +71,16 @@ export function judge(
   // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
   const chains = own.map((report) => {
     const witnessed = (parts.get(report.chain) ?? []).flatMap((part) => seen.problemsOf(part));
-    return { ...report, problems: [...report.problems, ...witnessed] };
+    const unkeyed = plainProblem(parts.get(report.chain) ?? [], keyedSince(reports));
+    return { ...report, problems: [...report.problems, ...witnessed, ...unkeyed] };
   });
   const files = reports.map((report) => report.file);
-  const problems = [...others, ...headsProblems(found, files)];
+  const problems = [
+    ...others,
+    ...headsProblems(found, files),
+    ...keyProblems(found, reports, keys),
+    ...lostHeads(reports),
+  ];
   const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
   return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
 }
@@ -84,17 +98,68 @@ function headsProblems(found: ReturnType<typeof readHeads>, files: readonly Audi
   ];
 }
 
+/** When the first keyed chain that is left began; undefined for a plain log. Names of files can be changed, headers cannot. */
+function keyedSince(reports: readonly FileReport[]): string | undefined {
+  const intact = reports.filter(
+    ({ header, isKeyed, hashes }) => isKeyed && hashes.get(header?.seq ?? -1) !== undefined,
+  );
+  return intact.flatMap(({ header }) => (header === undefined ? [] : [header.time])).toSorted()[0];
+}
+
+/** Whoever lacks the key can still write plain chains: a log that was keyed once stays so. */
+function plainProblem(parts: readonly FileReport[], since: string | undefined): AuditProblem[] {
+  const [first] = parts;
+  const header = first?.header;
+  if (since === undefined || header === undefined || header.key !== undefined || header.time < since) return [];
+  const message = `the chain is not keyed, although the log is since ${since}: its process had no \`audit.key\`, or it is forged`;
+  return [problem(first?.file ?? { name: "" }, "foreign", message)];
+}
+
+function keyProblems(
+  found: ReturnType<typeof readHeads>,
+  reports: readonly FileReport[],
+  { current }: AuditKeys,
+): AuditProblem[] {
+  const where = { name: "heads.json" };
+  if (typeof found !== "string" && found.signature === "unknown" && current !== undefined) {
+    return [problem(where, "unreadable", "the file is signed with a key that is not known")];
+  }
+  if (reports.some((report) => report.isKeyed)) {
+    const isUnsigned = typeof found !== "string" && found.signature === "none";
+    return isUnsigned ? [problem(where, "changed", "the file is not signed, although the log is keyed")] : [];
+  }
+  if (current === undefined || !reports.some(({ file }) => hasRested(file))) return [];
+  const message =
+    "nothing in the log is keyed with `audit.key`. If the key was set just now, this ends with the next record that is written";
+  return [problem(where, "removed", message)];
+}
+
+/** What processes found when they wrote `heads.json`. They write it again with what they know, so it cannot tell any more. */
+function lostHeads(reports: readonly FileReport[]): AuditProblem[] {
+  const since = keyedSince(reports);
+  return reports.flatMap(({ file, marks }) =>
+    marks.flatMap(({ event, line, time }): AuditProblem[] => {
+      // A log gets its key once. Later, somebody took the signature away.
+      const isFirst = since === undefined || Date.parse(time) - Date.parse(since) < FIRST_KEYED_MS;
+      if (event !== HEADS_LOST && isFirst) return [];
+      const was = event === HEADS_LOST ? "was removed or damaged" : "had lost its signature";
+      const message = `heads.json ${was} before ${time}: ends cut off and newest files removed until then do not show`;
+      return [{ ...problem(file, "removed", message), line }];
+    }),
+  );
+}
+
 function missingChains(
   heads: Heads,
   parts: ReadonlyMap<string, readonly FileReport[]>,
   pruned: PrunedFiles,
   seen: SeenFiles,
 ): ChainReport[] {
-  return [...heads].flatMap(([chain, { file, seq, hash }]): ChainReport[] => {
+  return [...heads].flatMap(([chain, { file, seq, hash, key = null }]): ChainReport[] => {
     if (parts.has(chain) || pruned.explains(file)) return [];
     seen.tell(file);
     const problems = [problem({ name: file }, "removed", "the file is missing; heads.json knows it")];
-    return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, problems }];
+    return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, key, problems }];
   });
 }
 
@@ -107,10 +172,16 @@ class PrunedFiles {
   readonly #hashes = new Set<string>();
   #newest = "";
 
+  /** In a keyed log plain chains explain only what is older than the first keyed one: anyone may have written them. */
   constructor(reports: readonly FileReport[]) {
-    for (const { file, hash } of reports.flatMap((report) => report.pruned)) {
-      this.#hashes.add(hash);
-      if (file > this.#newest) this.#newest = file;
+    const since = keyedSince(reports);
+    const firstKeyed = since === undefined ? undefined : fileName(Date.parse(since), 0, "");
+    for (const { pruned, isKeyed } of reports) {
+      for (const { file, hash } of pruned) {
+        if (!isKeyed && firstKeyed !== undefined && file >= firstKeyed) continue;
+        this.#hashes.add(hash);
+        if (file > this.#newest) this.#newest = file;
+      }
     }
   }
 
@@ -157,6 +228,7 @@ function chainReport(
     records: parts.reduce((sum, part) => sum + part.hashes.size, 0),
     state,
     head: last === undefined ? null : { seq: last.seq, hash: last.hash },
+    key: newest?.header?.key ?? null,
     problems,
   };
 }
@@ -203,6 +275,9 @@ function joint(before: FileReport | undefined, part: FileReport, pruned: PrunedF
     ];
   }
   const { last } = before;
+  if (before.header !== undefined && before.header.key !== header.key) {
+    return [problem(file, "changed", "the chain has another key from this file on")];
+  }
   if (last === undefined || header.prev === last.hash) return [];
   if (before.header !== undefined && header.part > before.header.part + 1) {
     return [problem(file, "removed", "a file between this one and the one before is missing")];

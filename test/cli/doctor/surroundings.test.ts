@@ -85,4 +85,22 @@ describe("[scale-05b] what doctor says of a cluster", () => {
       expect(check?.message).toContain("JetStream");
     }
   });
+
+  it.skipIf(missing !== undefined)(
+    "[trust-18c] that NATS asks for no credentials, and nothing where it does",
+    async () => {
+      const user = { user: "hub", password: "correct-horse-battery" };
+      const [open, guarded] = await Promise.all([startNats(), startNats(user)]);
+      onTestFinished(async () => void (await Promise.all([open.stop(), guarded.stop()])));
+      const statuses = async (url: string): Promise<unknown> => {
+        const checks = await clusterChecks(await loaded({ cluster: url, store: "postgres://h/db" }), parts);
+        return checks.map(({ status, message }) => (status === "warn" ? message : status));
+      };
+      // Also where credentials are given: it would let in whoever has none.
+      for (const url of [open.url, open.url.replace("//", "//hub:any@")]) {
+        expect(await statuses(url)).toEqual(["ok", expect.stringMatching(/^NATS asks for no credentials/)]);
+      }
+      expect(await statuses(guarded.url.replace("//", "//hub:correct-horse-battery@"))).toEqual(["ok"]);
+    },
+  );
 });

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { connectNats } from "../../../src/cluster/connect-nats.ts";
 import type { NatsLink } from "../../../src/cluster/nats-link.ts";
+import { MessageSigner } from "../../../src/cluster/signature.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import type { DeploymentFile } from "../../../src/cli/export/deployment.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
@@ -206,7 +207,10 @@ describe("[cage-04a] export compose", () => {
       const ports = join(dir, `nats-server_${child.pid}.ports`);
       const where = await vi.waitFor(() => /127\.0\.0\.1:\d+/.exec(readFileSync(ports, "utf8"))?.[0] ?? expect.fail());
       const open = (url: string): Promise<NatsLink> =>
-        connectNats({ url, name: "toolcrib", leaseMs: 4000 }, "test", 5000);
+        connectNats(
+          { url, name: "toolcrib", leaseMs: 4000 },
+          { name: "test", timeoutMs: 5000, signer: new MessageSigner(Buffer.alloc(32)) },
+        );
       await expect(open(`nats://${where}`)).rejects.toMatchObject({ code: "unauthorized" });
       // JetStream is up a little later than the port.
       await (await vi.waitFor(() => open(`nats://2hunter22@${where}`))).close();

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
+import { OPEN_NATS } from "../../../src/cluster/connect-nats.ts";
 import { loadNats } from "../../../src/cluster/load-nats.ts";
 import { openCluster, type OpenClusterOptions } from "../../../src/cluster/open-cluster.ts";
 import { type Clock, systemClock } from "../../../src/model/clock.ts";
@@ -12,6 +13,7 @@ import { missingNats, type Nats, startNats } from "../../support/nats.ts";
 import { ripenLeases } from "./ripe-leases.ts";
 
 export const LEASE_MS = 1000;
+const TEST_SECRET = Buffer.alloc(32, "secret");
 const MOST_TESTS = 16;
 export const missing = missingNats();
 if (missing !== undefined) process.stderr.write(`Tests on NATS are skipped: ${missing}.\n`);
@@ -29,6 +31,8 @@ export interface ChildNode {
 export class EngineBench {
   readonly nats: Nats;
   readonly warnings: string[] = [];
+  /** That NATS asks for no credentials; not among the other warnings. */
+  isWarnedOfOpenNats = false;
   #name = "";
   #tests = 0;
   #open: Cluster[] = [];
@@ -49,18 +53,25 @@ export class EngineBench {
   fresh(): void {
     this.#name = `test${++this.#tests}`;
     this.warnings.length = 0;
+    this.isWarnedOfOpenNats = false;
   }
 
   async node(
     name: string,
     options: Partial<OpenClusterOptions["config"]> = {},
     clock: Clock = systemClock,
+    secret: Uint8Array = TEST_SECRET,
   ): Promise<Cluster> {
     const cluster = await openCluster({
       config: { url: this.nats.url, name: this.#name, node: name, leaseMs: LEASE_MS, ...options },
+      secret,
       clock,
       facts: {},
-      warn: (message) => this.warnings.push(message),
+      warn: (message) => {
+        // The one of most tests does.
+        if (message === OPEN_NATS) this.isWarnedOfOpenNats = true;
+        else this.warnings.push(message);
+      },
     });
     this.#open.push(cluster);
     return cluster;

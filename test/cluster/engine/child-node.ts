@@ -6,6 +6,8 @@ const [url = "", name = "", leaseMs = "", task = "", argument = ""] = process.ar
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const cluster = await openCluster({
   config: { url, name, node: "child", leaseMs: Number(leaseMs) },
+  // As in bench.ts.
+  secret: Buffer.alloc(32, "secret"),
   clock: systemClock,
   facts: {},
   warn: (message) => say(`warning ${message}`),

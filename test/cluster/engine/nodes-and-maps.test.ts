@@ -41,6 +41,12 @@ describe.skipIf(missing !== undefined)("nodes and shared maps", () => {
     expect(changes).toBe(2);
   });
 
+  it("[trust-18c] a node says that NATS asks for no credentials", async () => {
+    expect(bench.isWarnedOfOpenNats).toBe(false);
+    await bench.node("a");
+    expect(bench.isWarnedOfOpenNats).toBe(true);
+  });
+
   it("a map is the same everywhere, and an entry can be taken once", async () => {
     const [a, b, c] = await bench.nodes("a", "b", "c");
     const [inA, inB] = await Promise.all([a.map("asks"), b.map("asks")]);
@@ -131,6 +137,7 @@ describe.skipIf(missing !== undefined)("nodes and shared maps", () => {
       expect(JSON.stringify(refused.toObject())).not.toContain("wrong-horse");
       const refusing = withPassword(user.password);
       expect((await bench.node("a", { url: refusing })).isUp).toBe(true);
+      expect(bench.isWarnedOfOpenNats).toBe(false);
       bench.fresh();
       // It is one server alone.
       expect(await failure(bench.node("a", { url: refusing, copies: 3 }))).toMatchObject({

@@ -15,6 +15,6 @@ export async function ripenLeases(url: string, prefix: string, count: number, le
   const buckets = await Promise.all(names.map((name) => manager.create(name, { ttl: leaseMs })));
   await delay(leaseMs);
   // A bucket is known to be so old only by something that was written then.
-  await Promise.all(buckets.map((bucket) => bucket.put("old", "{}")));
+  await Promise.all(buckets.map((bucket) => bucket.delete("old")));
   await connection.close();
 }

@@ -49,7 +49,7 @@ export class JournalPlace extends AuditPlace {
   }
 
   audit(log: AuditLog, { withStore = true } = {}): HubAudit {
-    const [store, intake] = withStore ? [this.store.audit, this.intake(log)] : [];
+    const [store, intake] = withStore ? [this.store, this.intake(log)] : [];
     return new HubAudit({ dir: this.dir, log, clock: systemClock, store, intake });
   }
 
@@ -88,7 +88,7 @@ export class JournalPlace extends AuditPlace {
   }
 
   async verify(): Promise<string[]> {
-    const report = await verifyAll(this.dir, this.store.audit);
+    const report = await verifyAll(this.dir, this.store);
     const all = [...report.problems, ...report.chains.flatMap((chain) => chain.problems)];
     return all.map(({ severity, what, line }) => `${severity} ${what} ${line}`);
   }

@@ -53,7 +53,7 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     const place = await stored(["a", "b", "c"]);
     const [, middle] = await place.store.audit.files();
     place.edit("delete from audit where file = ?", middle?.file ?? "");
-    expect((await verifyAll(place.dir, place.store.audit)).ok).toBe(false);
+    expect((await verifyAll(place.dir, place.store)).ok).toBe(false);
     place.edit("delete from audit_files where file = ?", middle?.file ?? "");
     expect(await place.verify()).toEqual(["error removed 0"]);
     place.edit("delete from audit");
@@ -82,7 +82,7 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
           const change = cut ? "delete from audit" : "update audit set line = line || ' '";
           place.edit(`${change} where file = ? and seq = ?`, first?.file ?? "", seq);
         }
-        const { ok } = await verifyAll(place.dir, place.store.audit);
+        const { ok } = await verifyAll(place.dir, place.store);
         await place.store.audit.removeFiles([first?.file ?? ""]);
         await place.store.audit.append(before.entries.filter(({ file }) => file === first?.file));
         return !ok;
@@ -131,14 +131,14 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
       dir: place.dir,
       log,
       clock: new FakeClock(),
-      store: place.store.audit,
+      store: place.store,
       intake: undefined,
     });
     numbered(log, "n", 2);
     expect(await audit.verify()).toEqual({ ok: true, records: 17, chains: 3, problems: [] });
     const [first] = await place.store.audit.files();
     place.edit("delete from audit where seq = 3 and file = ?", first?.file ?? "");
-    const verdict = verdictOf(await verifyAll(place.dir, place.store.audit));
+    const verdict = verdictOf(await verifyAll(place.dir, place.store));
     expect(verdict).toMatchObject({ ok: false, chains: 3 });
     expect(verdict.problems).toEqual([`removed: ${first?.file}:4: a line is missing before this one`]);
     log.close();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createHub } from "../../../src/hub/create.ts";
+import { MemorySettings } from "./memory-settings.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 
 const CLUSTER = "nats://node:battery-staple-9@127.0.0.1:9";
@@ -27,8 +28,8 @@ describe("[scale-05b] the cluster of a hub", () => {
 
   it("that cannot be reached is an error without its password", async () => {
     const redactor = new Redactor();
-    // Never asked: that it is PostgreSQL is all that is looked at before.
-    const store = { kind: "postgres" } as never;
+    // Only the keys of the cluster are looked up before.
+    const store = { kind: "postgres", ...new MemorySettings().store } as never;
     const opening = createHub({ cluster: CLUSTER, mcpServers: {} }, { home, cluster: true, store, redactor });
     const error: unknown = await opening.catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "server_unavailable", hint: expect.stringContaining("supervisor") });

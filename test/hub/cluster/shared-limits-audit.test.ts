@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
       ]);
       expect(await hub.audit.verify()).toMatchObject({ ok: true, chains: 2 });
     }
-    const report = await verifyAll(join(one.home, "audit"), one.hub.store?.audit);
+    const report = await verifyAll(join(one.home, "audit"), one.hub.store);
     expect(report.chains.map(({ node }) => node).toSorted()).toEqual(["one", "two"]);
     await admin.query(`update audit set line = replace(line, 'read', 'rEad'), name = 'rEad' where name = 'read'`);
     await admin.end();
