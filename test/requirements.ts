@@ -384,4 +384,6 @@ export const REQUIREMENTS = {
   "trust-13a": "One token and one user may hold only their quota of sessions and streams; the operator always finds a place.",
   "trust-13b": "The same for WebSockets, and for event streams of the API.",
   "trust-13c": "A `read` token that opens all the sessions it can leaves another token and the operator theirs.",
+  "trust-06c": "Values nested a hundred thousand levels deep, from a client or a server, do not end the hub.",
+  "trust-06d": "Lists of servers, provider schemas, diffs, URI templates and patterns on foreign text have bounded work.",
 } as const;

@@ -12,6 +12,36 @@ import { MAIN } from "../support/main-program.ts";
 const TOKENS = { greedy: "t0-0123456789-greedy", other: "t1-0123456789-other", boss: "t2-0123456789-boss" };
 const SESSIONS = 40;
 
+/** A server whose answers and lists are nested without end. */
+const DEEP_SERVER = `
+  const deep = '{"a":'.repeat(100000) + "1" + "}".repeat(100000);
+  const say = (id, result) => process.stdout.write('{"jsonrpc":"2.0","id":' + JSON.stringify(id) + "," + result + "}\\n");
+  const tool = (name, schema) => '{"name":"' + name + '","inputSchema":' + schema + "}";
+  const plain = '{"type":"object"}';
+  const results = {
+    echo: '"result":{"content":[{"type":"text","text":"hi"}]}',
+    structured: '"result":{"content":[],"structuredContent":' + deep + "}",
+    block: '"result":{"content":[{"type":"odd","x":' + deep + '}],"_meta":' + deep + "}",
+    error: '"error":{"code":-32000,"message":"no","data":' + deep + "}",
+  };
+  const answers = {
+    initialize: () => '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"d","version":"1"}}',
+    "tools/list": () =>
+      '"result":{"tools":[' + [tool("bad", deep), ...Object.keys(results).map((name) => tool(name, plain))].join() + "]}",
+    "tools/call": ({ name }) => results[name],
+  };
+  let rest = "";
+  process.stdin.on("data", (chunk) => {
+    rest += chunk;
+    const lines = rest.split("\\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      const { id, method, params } = JSON.parse(line);
+      if (id !== undefined) say(id, answers[method]?.(params) ?? '"result":{}');
+    }
+  });
+`;
+
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-one-caller-"));
 let child: ChildProcess;
 let url = "";
@@ -23,7 +53,10 @@ beforeAll(async () => {
     { token: TOKENS.other, user: "other", scopes: ["read"] },
     { token: TOKENS.boss, scopes: ["admin"] },
   ];
-  writeFileSync(config, JSON.stringify({ http: { auth: { tokens }, limits: { sessions: SESSIONS } } }));
+  const server = join(dir, "deep-server.cjs");
+  writeFileSync(server, DEEP_SERVER);
+  const mcpServers = { deep: { command: process.execPath, args: [server] } };
+  writeFileSync(config, JSON.stringify({ mcpServers, http: { auth: { tokens }, limits: { sessions: SESSIONS } } }));
   child = spawn(process.execPath, [MAIN, "serve", "--config", config, "--port", "0", "--json"], {
     env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: join(dir, "home") },
     stdio: ["ignore", "pipe", "ignore"],
@@ -122,5 +155,45 @@ describe("[trust-06b] schemas of extra tools", () => {
     expect(await set(await socket(), wide(10))).toMatchObject({ ok: true });
     expect(await set(await socket(), wide(2000))).toMatchObject({ ok: true });
     made.terminate();
+  });
+});
+
+describe("[trust-06c] values that are nested without end", () => {
+  const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
+
+  function call(name: string, args = "{}"): Promise<Answer> {
+    return ask(`${url}/api/v1/mcp/tools/deep__${name}/call`, {
+      method: "POST",
+      token: TOKENS.greedy,
+      headers: { "content-type": "application/json" },
+      body: `{"arguments":${args}}`,
+    });
+  }
+
+  it("in a tool's schema set that tool aside, and the others of its server work", async () => {
+    await expect
+      .poll(async () => {
+        const { tools } = (await ask(`${url}/api/v1/mcp/tools`, { token: TOKENS.other })).json<{
+          tools: { name: string }[];
+        }>();
+        return tools.map(({ name }) => name);
+      })
+      .toEqual(["deep__echo", "deep__structured", "deep__block", "deep__error"]);
+    expect((await call("echo")).json()).toMatchObject({ content: [{ type: "text", text: "hi" }] });
+  });
+
+  it("are refused in arguments, with a code that says whose mistake it is", async () => {
+    const refused = await call("echo", deep);
+    expect([refused.status, refused.json().error]).toEqual([
+      400,
+      expect.objectContaining({ code: "invalid_arguments", message: expect.stringContaining("nested too deeply") }),
+    ]);
+  });
+
+  it.each(["structured", "block", "error"])("do not end the hub when a server answers with them: %s", async (name) => {
+    const { status } = await call(name);
+    expect([200, 502]).toContain(status);
+    expect((await call("echo")).status).toBe(200);
+    expect(child.exitCode).toBeNull();
   });
 });
