@@ -379,11 +379,14 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
-  "trust-06a": "A JSON Schema from outside is bounded in bytes, values and depth; a large or slow one is compiled by a worker.",
+  "trust-06a":
+    "A JSON Schema from outside is bounded in bytes, values and depth; a large or slow one is compiled by a worker.",
   "trust-06b": "A schema over the WebSocket that takes ajv a minute does not hold up another caller's requests.",
-  "trust-13a": "One token and one user may hold only their quota of sessions and streams; the operator always finds a place.",
+  "trust-13a":
+    "One token and one user may hold only their quota of sessions and streams; the operator always finds a place.",
   "trust-13b": "The same for WebSockets, and for event streams of the API.",
   "trust-13c": "A `read` token that opens all the sessions it can leaves another token and the operator theirs.",
   "trust-06c": "Values nested a hundred thousand levels deep, from a client or a server, do not end the hub.",
-  "trust-06d": "Lists of servers, provider schemas, diffs, URI templates and patterns on foreign text have bounded work.",
+  "trust-06d":
+    "Lists of servers, provider schemas, diffs, URI templates and patterns on foreign text have bounded work.",
 } as const;

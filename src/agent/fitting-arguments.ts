@@ -4,10 +4,7 @@ import { checkedForeignArguments } from "../tools/arguments.ts";
 import { checkForeignSchema } from "../tools/foreign-schemas.ts";
 
 /** A copy of the arguments that fits the schema that the model was shown; throws `invalid_arguments`. */
-export async function fittingArguments(
-  tool: Pick<Tool, "name" | "parameters">,
-  args: JsonObject,
-): Promise<JsonObject> {
+export async function fittingArguments(tool: Pick<Tool, "name" | "parameters">, args: JsonObject): Promise<JsonObject> {
   return (await isUsable(tool.parameters)) ? checkedForeignArguments(tool, args) : args;
 }
 

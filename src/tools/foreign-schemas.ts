@@ -170,6 +170,7 @@ class SchemaWorker {
     this.#limit(MAX_WORKER_MS, tooSlow);
     try {
       const message: SchemaJob = { key, ...(isNew ? { schema } : {}), ...(value === undefined ? {} : { value }) };
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       thread.postMessage(message);
     } catch (error) {
       this.#fail(new ToolcribError("invalid_arguments", "The schema or the arguments are not JSON.", { cause: error }));

@@ -81,7 +81,11 @@ function badParameters({ name }: Tool, error: unknown): ToolcribError {
   }
   const { code, message, hint } = error;
   const details: JsonObject = { subject: who };
-  return new ToolcribError(code, `The parameters of ${who} cannot be used. ${message}`, { hint, details, cause: error });
+  return new ToolcribError(code, `The parameters of ${who} cannot be used. ${message}`, {
+    hint,
+    details,
+    cause: error,
+  });
 }
 
 function refusal(who: string, what: string, hint?: string): ToolcribError {

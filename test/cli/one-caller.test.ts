@@ -112,12 +112,17 @@ describe("[trust-06b] schemas of extra tools", () => {
   });
 
   async function socket(): Promise<WebSocket> {
-    const made = new WebSocket(`${url.replace("http", "ws")}/ws`, { headers: { authorization: `Bearer ${TOKENS.greedy}` } });
+    const made = new WebSocket(`${url.replace("http", "ws")}/ws`, {
+      headers: { authorization: `Bearer ${TOKENS.greedy}` },
+    });
     await once(made, "open");
     return made;
   }
 
-  async function set(made: WebSocket, schema: object): Promise<{ ok: boolean; error?: { code: string; message: string } }> {
+  async function set(
+    made: WebSocket,
+    schema: object,
+  ): Promise<{ ok: boolean; error?: { code: string; message: string } }> {
     const reply = new Promise<Record<string, unknown>>((resolve) => {
       made.on("message", (data: Buffer) => {
         const frame = JSON.parse(data.toString("utf8")) as Record<string, unknown>;

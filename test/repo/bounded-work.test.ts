@@ -35,7 +35,9 @@ describe("[trust-06d] what a stranger writes", () => {
     "is not copied once for each reference to it, for %s",
     (provider: Provider) => {
       const uses = (count: number) => () => {
-        const used = Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { $ref: "#/$defs/X" }]));
+        const used = Object.fromEntries(
+          Array.from({ length: count }, (_, index) => [`p${index}`, { $ref: "#/$defs/X" }]),
+        );
         const X = { enum: Array.from({ length: 10_000 }, (_, index) => `e${index}`) };
         return normalizeSchema({ type: "object", properties: used, $defs: { X } }, provider);
       };

@@ -29,11 +29,6 @@ export interface Transport {
   readonly isClosing: boolean;
   /** Of sessions, in a cluster: they say which node has what they stand for. */
   readonly ids?: OwnedIds | undefined;
-  refuseFull(
-    response: ServerResponse,
-    id: RequestId | null,
-    what: "sessions" | "streams",
-    reached: QuotaReached,
-  ): void;
+  refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
 }

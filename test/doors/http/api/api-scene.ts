@@ -99,7 +99,11 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, clock, { approveCommand: (id) => `toolcrib approve ${id}` });
   const feed = new EventFeed(hub, redactor);
-  const streams = openEventStreams({ feed, sessionOf: (caller) => sessions.of(caller), streams: () => ({ total: 10 }) });
+  const streams = openEventStreams({
+    feed,
+    sessionOf: (caller) => sessions.of(caller),
+    streams: () => ({ total: 10 }),
+  });
   const frames = { perMinute: 10_000 };
   const socket = openSocket({
     hub,
