@@ -65,14 +65,17 @@ export interface AgentToolsOptions {
 
 export function agentTools(capabilities: readonly ToolCapability[], options: AgentToolsOptions): Tool[] {
   const tools: Tool[] = [];
-  const sizeOf = new Map<string, number>();
+  const sizes = new Map<string, number>();
   for (const capability of capabilities) {
-    const { source } = capability.origin;
-    const size = (sizeOf.get(source) ?? 0) + nodesOf(capability.definition.inputSchema);
-    sizeOf.set(source, size);
-    if (size > MAX_NODES_OF_SOURCE) {
-      options.onUnusable(capability, `the schemas of its server have more than ${MAX_NODES_OF_SOURCE} values together`);
-      continue;
+    if (options.provider !== "raw" && !isOwn(capability)) {
+      const { source } = capability.origin;
+      const nodes = (sizes.get(source) ?? 0) + nodesOf(capability.definition.inputSchema);
+      sizes.set(source, nodes);
+      if (nodes > MAX_NODES_OF_SOURCE) {
+        const reason = `the schemas of its server have more than ${MAX_NODES_OF_SOURCE} values together`;
+        options.onUnusable(capability, reason);
+        continue;
+      }
     }
     const schema = schemaFor(capability, options);
     if (schema !== undefined) tools.push(agentTool(capability, schema, options));
@@ -82,11 +85,11 @@ export function agentTools(capabilities: readonly ToolCapability[], options: Age
 
 /** Of one source, in the order of the list: a model could not be sent more, and making a provider's form of it takes time. */
 const MAX_NODES_OF_SOURCE = 100_000;
-const sizes = new WeakMap<JsonObject, number>();
+const countedNodes = new WeakMap<JsonObject, number>();
 
 function nodesOf(schema: JsonObject): number {
-  let nodes = sizes.get(schema);
-  if (nodes === undefined) sizes.set(schema, (nodes = schemaSize(schema).nodes));
+  let nodes = countedNodes.get(schema);
+  if (nodes === undefined) countedNodes.set(schema, (nodes = schemaSize(schema).nodes));
   return nodes;
 }
 
