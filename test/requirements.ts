@@ -451,9 +451,9 @@ export const REQUIREMENTS = {
     "Web pages of other origins, other localhost ports included, get nothing unless http.cors names the origin; WebSockets too.",
   "trust-14b": "serve without auth warns on a machine with several users, with the config line that closes it.",
   "trust-17a": "serve prints the login link on a terminal only; elsewhere it prints how to get one.",
-  "trust-18a":
+  "trust-18f":
     "A remote server cannot lead a login to this machine, to private, link-local or metadata addresses; nothing is connected to.",
-  "trust-18b": "A login goes to private addresses where the server is at one itself, or the config names the issuer.",
+  "trust-18g": "A login goes to private addresses where the server is at one itself, or the config names the issuer.",
   "trust-16a": "Removing heads.json, with or without the newest files, is reported by audit verify for good.",
   "trust-16b": "A keyed audit log shows forged lines, cut ends, replaced and removed chains, and a downgrade to plain.",
   "trust-16c":
@@ -469,4 +469,14 @@ export const REQUIREMENTS = {
   "trust-19c": "A licence that is not on the list, of an installed or bundled package, fails the check.",
   "trust-19d":
     "Known faults of level high and above fail CI; without an audit endpoint the step says why it is skipped.",
+  "trust-06a":
+    "A JSON Schema from outside is bounded in bytes, values and depth; a large or slow one is compiled by a worker.",
+  "trust-06b": "A schema over the WebSocket that takes ajv a minute does not hold up another caller's requests.",
+  "trust-13a":
+    "One token and one user may hold only their quota of sessions and streams; the operator always finds a place.",
+  "trust-13b": "The same for WebSockets, and for event streams of the API.",
+  "trust-13c": "A `read` token that opens all the sessions it can leaves another token and the operator theirs.",
+  "trust-06c": "Values nested a hundred thousand levels deep, from a client or a server, do not end the hub.",
+  "trust-06d":
+    "Lists of servers, provider schemas, diffs, URI templates and patterns on foreign text have bounded work.",
 } as const;

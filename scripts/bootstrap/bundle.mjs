@@ -26,7 +26,7 @@ export async function bundle({ root, out }) {
       "api-client/index": "src/api-client/index.ts",
       "testing/index": "src/testing/index.ts",
     },
-    plugins: [await computedSchema(options)],
+    plugins: [await computedSchema(options), workerFiles()],
   });
   const { output } = await build.generate({
     format: "esm",
@@ -62,6 +62,20 @@ async function computedSchema(options) {
     name: "computed-schema",
     load: (id) =>
       id === resolve(String(options.cwd), SCHEMA_NODES) ? `export const schemaNodes = () => JSON.parse(${json})` : null,
+  };
+}
+
+/** A thread is started from a file of its own: `new Worker(new URL("./x.ts", import.meta.url), …)`. @returns {Plugin} */
+function workerFiles() {
+  return {
+    name: "worker-files",
+    transform(code, id) {
+      if (!code.includes("new Worker(")) return null;
+      return code.replace(/new URL\("(\.\/[\w-]+\.ts)", import\.meta\.url\)/g, (_, file) => {
+        const reference = this.emitFile({ type: "chunk", id: resolve(dirname(id), file) });
+        return `new URL(import.meta.ROLLUP_FILE_URL_${reference})`;
+      });
+    },
   };
 }
 

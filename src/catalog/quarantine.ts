@@ -3,6 +3,7 @@ import { fingerprint } from "../guard/fingerprint.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { schemaSize } from "../schemas/schema-size.ts";
 import { MASK } from "../secrets/mask.ts";
 import { UriTemplate } from "./uri-template.ts";
 
@@ -93,7 +94,11 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
   }
   switch (kind) {
     case "tool":
-      return faultOfInputSchema(definition.inputSchema);
+      return (
+        faultOfInputSchema(definition.inputSchema) ??
+        faultOfSchemaSize("inputSchema", definition.inputSchema) ??
+        faultOfSchemaSize("outputSchema", definition.outputSchema)
+      );
     case "template":
       return UriTemplate.parse(String(definition.uriTemplate)) === undefined
         ? "uriTemplate is not a URI template (RFC 6570)"
@@ -113,6 +118,11 @@ function faultOfInputSchema(schema: unknown): string | undefined {
     return `inputSchema has type ${JSON.stringify(schema.type)?.slice(0, 80)}; arguments are always an object`;
   }
   return undefined;
+}
+
+function faultOfSchemaSize(key: string, schema: unknown): string | undefined {
+  const fault = isJsonObject(schema) ? schemaSize(schema).fault : undefined;
+  return fault === undefined ? undefined : `${key} ${fault}`;
 }
 
 function faultOfArguments(given: unknown): string | undefined {

@@ -62,7 +62,10 @@ export class Snapshot {
   findResource(uri: string): ResourceRoute | undefined {
     const listed = this.#tables.resource.byName.get(uri);
     if (listed !== undefined) return { capability: listed, source: listed.origin.source, uri: listed.origin.name };
+    let steps = 0;
     for (const { capability, shape } of readyTemplates(this.#tables.template)) {
+      steps += shape.cost(uri);
+      if (steps > MAX_TEMPLATE_STEPS) return undefined;
       if (!shape.matches(uri)) continue;
       const prefixLength = capability.name.length - capability.origin.name.length;
       return { capability, source: capability.origin.source, uri: uri.slice(prefixLength) };
@@ -98,14 +101,23 @@ export class Snapshot {
 
   /** The source's own template that fits its own URI, and the URI in the template's public form. */
   #templateOf(source: string, uri: string): { capability: TemplateCapability; uri: string } | undefined {
+    let steps = 0;
     for (const { capability, shape } of readyTemplates(this.#tables.template)) {
       if (capability.origin.source !== source) continue;
       const prefix = capability.name.slice(0, capability.name.length - capability.origin.name.length);
+      steps += shape.cost(prefix + uri);
+      if (steps > MAX_TEMPLATE_STEPS) return undefined;
       if (shape.matches(prefix + uri)) return { capability, uri: prefix + uri };
     }
     return undefined;
   }
 }
+
+/**
+ * For all templates that are tried for one URI. Thousands of short templates and URIs fit in; a server that lists as many as it
+ * can, for URIs as long as they may be, must not keep the hub busy.
+ */
+const MAX_TEMPLATE_STEPS = 1_000_000;
 
 /** A resource that nobody listed, as rules see it. */
 export function unlistedRoute(source: string, uri: string, publicUri: string): ResourceRoute {

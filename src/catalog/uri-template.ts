@@ -3,8 +3,8 @@
  * extracted. Templates come from servers and URIs from clients, so there is no regular expression to blow up:
  * the cost is the length of the URI times the number of parts.
  */
-const MAX_URI_LENGTH = 16_384;
-const MAX_PARTS = 256;
+const MAX_URI_LENGTH = 8192;
+const MAX_PARTS = 32;
 
 /** Either fixed text, or an expression: what it begins with, whether it may be absent, what its characters may not be. */
 type Part = { readonly literal: string } | { readonly lead: string; readonly optional: boolean; readonly stop: string };
@@ -38,15 +38,24 @@ export class UriTemplate {
     return new UriTemplate(parts);
   }
 
+  /** How many steps `matches` takes. */
+  cost(uri: string): number {
+    return this.#canMatch(uri) ? uri.length * this.#parts.length : 0;
+  }
+
   matches(uri: string): boolean {
-    const first = this.#parts[0];
-    if (first !== undefined && "literal" in first && !uri.startsWith(first.literal)) return false;
-    if (uri.length > MAX_URI_LENGTH) return false;
+    if (!this.#canMatch(uri)) return false;
     // reached[i]: the parts so far can account for exactly the first i characters.
     let reached = new Uint8Array(uri.length + 1);
     reached[0] = 1;
     for (const part of this.#parts) reached = advance(part, uri, reached);
     return reached[uri.length] === 1;
+  }
+
+  #canMatch(uri: string): boolean {
+    const first = this.#parts[0];
+    const begins = first === undefined || !("literal" in first) || uri.startsWith(first.literal);
+    return begins && uri.length <= MAX_URI_LENGTH;
   }
 }
 

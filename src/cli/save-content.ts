@@ -73,7 +73,7 @@ function safeName(text: string): string {
   const safe = last
     .replace(/\.[A-Za-z0-9]{1,8}$/, "")
     .replace(/[^A-Za-z0-9_-]+/g, "-")
-    .replace(/^-+|-+$/g, "");
+    .replace(/^-+|(?<!-)-+$/g, "");
   return safe.slice(0, 80) || "content";
 }
 

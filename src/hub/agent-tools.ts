@@ -13,6 +13,7 @@ import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
 import type { Tool, ToolResult } from "../model/tool.ts";
 import { normalizeSchema, type NormalizedSchema, type Provider } from "../schemas/normalize.ts";
+import { schemaSize } from "../schemas/schema-size.ts";
 import type { Session } from "../sessions/session.ts";
 import { SKILLS_SOURCE } from "../skills/offer/offered-skill.ts";
 import { isSearchTool } from "./search-definitions.ts";
@@ -64,29 +65,53 @@ export interface AgentToolsOptions {
 
 export function agentTools(capabilities: readonly ToolCapability[], options: AgentToolsOptions): Tool[] {
   const tools: Tool[] = [];
+  const sizes = new Map<string, number>();
   for (const capability of capabilities) {
+    if (options.provider !== "raw" && !isOwn(capability)) {
+      const { source } = capability.origin;
+      const nodes = (sizes.get(source) ?? 0) + nodesOf(capability.definition.inputSchema);
+      sizes.set(source, nodes);
+      if (nodes > MAX_NODES_OF_SOURCE) {
+        const reason = `the schemas of its server have more than ${MAX_NODES_OF_SOURCE} values together`;
+        options.onUnusable(capability, reason);
+        continue;
+      }
+    }
     const schema = schemaFor(capability, options);
     if (schema !== undefined) tools.push(agentTool(capability, schema, options));
   }
   return tools;
 }
 
-/** Schemas are immutable definitions, so each is normalised once per provider. */
-const normalised = new WeakMap<JsonObject, Map<Provider, NormalizedSchema>>();
+/** Of one source, in the order of the list: a model could not be sent more, and making a provider's form of it takes time. */
+const MAX_NODES_OF_SOURCE = 100_000;
+const countedNodes = new WeakMap<JsonObject, number>();
+
+function nodesOf(schema: JsonObject): number {
+  let nodes = countedNodes.get(schema);
+  if (nodes === undefined) countedNodes.set(schema, (nodes = schemaSize(schema).nodes));
+  return nodes;
+}
+
+/** Schemas are immutable definitions, so each is normalised once per provider, or found to be unusable. */
+const normalised = new WeakMap<JsonObject, Map<Provider, NormalizedSchema | { readonly unusable: string }>>();
 
 function schemaFor(capability: ToolCapability, options: AgentToolsOptions): NormalizedSchema | undefined {
   const { inputSchema } = capability.definition;
   let byProvider = normalised.get(inputSchema);
   if (byProvider === undefined) normalised.set(inputSchema, (byProvider = new Map()));
-  const known = byProvider.get(options.provider);
-  if (known !== undefined) return known;
+  let known = byProvider.get(options.provider);
+  if (known === undefined) byProvider.set(options.provider, (known = normalisedFor(inputSchema, options.provider)));
+  if (!("unusable" in known)) return known;
+  options.onUnusable(capability, known.unusable);
+  return undefined;
+}
+
+function normalisedFor(schema: JsonObject, provider: Provider): NormalizedSchema | { readonly unusable: string } {
   try {
-    const schema = normalizeSchema(inputSchema, options.provider);
-    byProvider.set(options.provider, schema);
-    return schema;
+    return normalizeSchema(schema, provider);
   } catch (error) {
-    options.onUnusable(capability, error instanceof Error ? error.message : String(error));
-    return undefined;
+    return { unusable: error instanceof Error ? error.message : String(error) };
   }
 }
 

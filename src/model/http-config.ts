@@ -58,8 +58,12 @@ const HttpLimitsSchema = z.strictObject({
   requestsPerMinute: Count.optional().describe(
     "Requests per minute of one caller, or of one address where the caller is not known; 60 times `limits.callsPerMinute` if absent.",
   ),
-  sessions: Count.default(5000).describe("Open sessions."),
-  streams: Count.default(5000).describe("Open event streams."),
+  sessions: Count.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
+  sessionsPerToken: Count.optional().describe(
+    "Open sessions of one token, and as many event streams and WebSockets. A fifth of `sessions` (of `streams`) if absent; all of them where only one token without `admin` can come in, or no `auth` is set.",
+  ),
+  sessionsPerUser: Count.optional().describe("The same for one user, whatever tokens they have."),
+  streams: Count.default(5000).describe("Open event streams. Callers with `admin` get ten more."),
   connections: Count.default(10_000).describe("Open connections."),
   sessionIdleMs: Milliseconds.default(1_800_000).describe("Milliseconds after which an unused session ends."),
   requestTimeoutMs: Milliseconds.default(30_000).describe(

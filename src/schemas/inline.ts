@@ -23,7 +23,10 @@ import {
 } from "./positions.ts";
 import { References } from "./references.ts";
 
-/** Shared definitions that use each other can double with each step; above this, references are cut instead. */
+/**
+ * Shared definitions that use each other can double with each step, and a long `enum` is copied for each use; above this,
+ * references are cut instead.
+ */
 const MAX_NODES = 10_000;
 
 const DOCUMENT_KEYWORDS: ReadonlySet<string> = new Set([
@@ -209,6 +212,7 @@ class Inliner {
       this.#notes.add(`${keyword} is no keyword of JSON Schema and is dropped`, place.path);
     } else if (isSound(keyword, value)) {
       const copied = copyJson(value, place.path, place.depth);
+      this.#nodes += nodesOf(copied);
       if (copied !== undefined) copy[keyword] = keyword === "enum" && Array.isArray(copied) ? distinct(copied) : copied;
     } else if (ANNOTATIONS.has(keyword)) this.#notes.add(`a malformed ${keyword} is dropped`, place.path);
     else malformed();
@@ -238,6 +242,12 @@ function withoutDependents(copy: JsonObject, node: JsonObject): void {
   if (lost("properties") || lost("patternProperties") || fewerPatterns) delete copy["additionalProperties"];
   if (lost("prefixItems")) delete copy["items"];
   if (lost("minContains")) delete copy["contains"];
+}
+
+/** Recursive: what is copied is bounded in depth. */
+function nodesOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, member) => sum + nodesOf(member), 1);
 }
 
 function knownTypes(value: unknown): unknown {

@@ -1,19 +1,28 @@
 /**
- * Work that somebody else's schema sets is given up when it takes too long, since all the hub would wait for it: patterns can
- * be made to take forever, and a harmless one on a long text or on many is slow as well.
+ * Work that a stranger's schema sets is given up when it takes too long, since the whole hub waits for it: patterns can be
+ * made to take forever, and a harmless one on a long text or on many is slow as well.
  */
 import { createContext, type Context, Script } from "node:vm";
-import { ToolcribError } from "../model/errors.ts";
 
-/** In one turn of the event loop, all of it together. */
-const MOST_MS = 250;
+/** In one turn of the event loop, all of it together. What takes longer is done by a worker. */
+const MAX_MS_PER_TURN = 50;
 
 let spentMs = 0;
 let isCounting = false;
 let room: { readonly context: Context; readonly script: Script } | undefined;
 
-/** Costs a tenth of a millisecond. Throws `invalid_arguments` if the time is up. */
-export function inTime(check: () => boolean): boolean {
+/** The work was stopped half-way. */
+export class TookTooLong extends Error {
+  override name = "TookTooLong";
+}
+
+/** Whether there is time left in this turn. */
+export function hasTime(): boolean {
+  return timeLeft() >= 1;
+}
+
+/** Costs a tenth of a millisecond. Throws `TookTooLong` if the time is up. */
+export function inTime<T>(work: () => T): T {
   if (!isCounting) {
     isCounting = true;
     setImmediate(() => {
@@ -21,34 +30,33 @@ export function inTime(check: () => boolean): boolean {
       spentMs = 0;
     });
   }
-  const left = Math.ceil(MOST_MS - spentMs);
-  if (left <= 0) throw tooSlow();
+  const left = timeLeft();
+  if (left < 1) throw new TookTooLong();
   const began = performance.now();
   try {
-    return within(left, check);
+    return within(left, work);
   } finally {
     spentMs += performance.now() - began;
   }
 }
 
-/** Only a script can be interrupted, with everything that it calls. */
-function within(timeout: number, check: () => boolean): boolean {
-  room ??= { context: createContext({}), script: new Script("check()") };
-  const { context, script } = room;
-  context["check"] = check;
-  try {
-    return script.runInContext(context, { timeout }) === true;
-  } catch (error) {
-    // It is no Error of this realm.
-    const isLate = typeof error === "object" && error !== null && "code" in error;
-    throw isLate && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT" ? tooSlow() : error;
-  } finally {
-    context["check"] = undefined;
-  }
+function timeLeft(): number {
+  return Math.floor(MAX_MS_PER_TURN - spentMs);
 }
 
-function tooSlow(): ToolcribError {
-  return new ToolcribError("invalid_arguments", "Checking the arguments against the schema takes too long.", {
-    hint: "Send less, or mend the patterns of the schema.",
-  });
+/** Only a script can be interrupted, with everything that it calls. */
+function within<T>(timeout: number, work: () => T): T {
+  room ??= { context: createContext({}), script: new Script("work()") };
+  const { context, script } = room;
+  context["work"] = work;
+  try {
+    // The script returns what `work` does.
+    return script.runInContext(context, { timeout }) as T;
+  } catch (error) {
+    // It is not an Error of this realm.
+    const isLate = typeof error === "object" && error !== null && "code" in error;
+    throw isLate && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT" ? new TookTooLong() : error;
+  } finally {
+    context["work"] = undefined;
+  }
 }

@@ -10,13 +10,14 @@ import {
   ToolInputError,
   type ToolUpdate,
 } from "../model/tool.ts";
-import { checkedArguments } from "./arguments.ts";
+import { checkedArguments, checkedForeignArguments } from "./arguments.ts";
+import { isForeign } from "./foreign-schemas.ts";
 import { asToolResult, errorResult, textOf } from "./result.ts";
 
 /** Has no timeout of its own: `context.signal` rules. */
 export async function runTool(tool: Tool, args: JsonObject, context: UseContext): Promise<CallToolResult> {
   const { signal, callId } = context;
-  const params = checkedArguments(tool, args);
+  const params = isForeign(tool.parameters) ? await checkedForeignArguments(tool, args) : checkedArguments(tool, args);
   if (signal.aborted) throw givenUp(tool, signal);
   const updates = progressFrom(context.onProgress);
   try {

@@ -2,7 +2,8 @@
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
-import { compileForeignSchema, compileSchema } from "./validator.ts";
+import { checkForeignSchema, isForeign } from "./foreign-schemas.ts";
+import { compileSchema } from "./validator.ts";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const RESERVED = /^(skill__|toolcrib_)/;
@@ -38,15 +39,28 @@ export function checkNotReserved({ name }: Tool): void {
 
 /** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */
 export function checkParameters(tool: Tool): void {
-  checkSchema(tool, compileSchema);
+  checkType(tool);
+  if (isForeign(tool.parameters)) return;
+  try {
+    compileSchema(tool.parameters);
+  } catch (error) {
+    throw badParameters(tool, error);
+  }
 }
 
-/** For tools that a client brings over a wire, whose schemas could be made to harm. */
-export function checkForeignParameters(tool: Tool): void {
-  checkSchema(tool, compileForeignSchema);
+/** For tools that a client brings over a wire, whose schemas could be made to harm. Returns at once for small schemas. */
+export function checkForeignParameters(tool: Tool): void | Promise<void> {
+  checkType(tool);
+  try {
+    return checkForeignSchema(tool.parameters)?.catch((error: unknown) => {
+      throw badParameters(tool, error);
+    });
+  } catch (error) {
+    throw badParameters(tool, error);
+  }
 }
 
-function checkSchema({ name, parameters }: Tool, compile: (schema: JsonObject) => unknown): void {
+function checkType({ name, parameters }: Tool): void {
   const who = `the tool "${name}"`;
   if (!isJsonObject(parameters)) throw refusal(who, "needs parameters that are a JSON Schema object");
   const { type } = parameters;
@@ -57,12 +71,21 @@ function checkSchema({ name, parameters }: Tool, compile: (schema: JsonObject) =
       'Arguments are always an object: use "object".',
     );
   }
-  try {
-    compile(parameters);
-  } catch (error) {
+}
+
+function badParameters({ name }: Tool, error: unknown): ToolcribError {
+  const who = `the tool "${name}"`;
+  if (!(error instanceof ToolcribError)) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw refusal(who, `has parameters that are not a valid JSON Schema: ${problem}`);
+    return refusal(who, `has parameters that are not a valid JSON Schema: ${problem}`);
   }
+  const { code, message, hint } = error;
+  const details: JsonObject = { subject: who };
+  return new ToolcribError(code, `The parameters of ${who} cannot be used. ${message}`, {
+    hint,
+    details,
+    cause: error,
+  });
 }
 
 function refusal(who: string, what: string, hint?: string): ToolcribError {

@@ -4,7 +4,6 @@ import type { Ajv, ErrorObject, Options } from "ajv";
 import type { Ajv2019 } from "ajv/dist/2019.js";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../model/json.ts";
-import { inTime } from "./in-time.ts";
 
 /** What ajv makes of a schema. */
 export interface Validate {
@@ -23,6 +22,8 @@ const OPTIONS: Options = {
   // One message should name every bad argument, with what was found.
   allErrors: true,
   verbose: true,
+  // Without a bound the code of a definition is written out again for each of its uses, which squares the size of a schema.
+  inlineRefs: 16,
 };
 
 /**
@@ -39,8 +40,6 @@ const MOST_COMPILED = 100;
 
 const instances = new Map<Dialect, { readonly ajv: AnyAjv; compiled: number }>();
 const compiled = new WeakMap<JsonObject, Validate>();
-const bounded = new WeakSet<Validate>();
-
 /** Throws what ajv throws for a schema that is not one. No `loadSchema` is set, so a remote `$ref` is never fetched. */
 export function compileSchema(schema: JsonObject): Validate {
   let known = compiled.get(schema);
@@ -48,23 +47,14 @@ export function compileSchema(schema: JsonObject): Validate {
   return known;
 }
 
-/**
- * For a schema that a client or a server brought: it cannot keep the hub busy. `compileSchema` of the same object gives the
- * same validator from then on.
- */
-export function compileForeignSchema(schema: JsonObject): Validate {
-  const known = compileSchema(schema);
-  if (bounded.has(known)) return known;
-  const validate: Validate = (data) => {
-    try {
-      return inTime(() => known(data));
-    } finally {
-      validate.errors = known.errors ?? null;
-    }
-  };
-  bounded.add(validate);
-  compiled.set(schema, validate);
-  return validate;
+/** Loads ajv and lets it compile the schema of schemas, which takes longer than most schemas do. */
+export function prepareCompiler(schema: JsonObject = {}): void {
+  sharedAjv(dialectOf(schema), 0);
+}
+
+/** After a compilation that was stopped half-way, which leaves an instance in an unknown state. */
+export function dropCompilers(): void {
+  instances.clear();
 }
 
 function compile(schema: JsonObject): Validate {
@@ -89,12 +79,13 @@ function usesIds(schema: JsonObject): boolean {
   return JSON.stringify(schema).includes('"$id"');
 }
 
-function sharedAjv(dialect: Dialect): AnyAjv {
+function sharedAjv(dialect: Dialect, uses = 1): AnyAjv {
   let instance = instances.get(dialect);
   if (instance === undefined || instance.compiled >= MOST_COMPILED) {
     instances.set(dialect, (instance = { ajv: createAjv(dialect), compiled: 0 }));
+    instance.ajv.compile({});
   }
-  instance.compiled += 1;
+  instance.compiled += uses;
   return instance.ajv;
 }
 

@@ -1,6 +1,7 @@
 /** Reads a server's lists, page by page, and keeps every entry exactly as it came. */
 import type { Clock } from "../model/clock.ts";
 import { asToolcribError } from "../model/errors.ts";
+import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type {
   PromptDefinition,
@@ -20,6 +21,9 @@ export const LIST_KINDS: readonly ListKind[] = ["tools", "resources", "prompts"]
 
 /** A server that never stops handing out cursors must not be read for ever. */
 const MAX_PAGES = 1000;
+/** All pages of one list together. Each entry is fingerprinted, scanned and indexed. */
+const MAX_LIST_ENTRIES = 50_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 export interface Reading {
   readonly clock: Clock;
@@ -63,13 +67,24 @@ async function readList<D extends JsonObject>(
 ): Promise<D[] | undefined> {
   const deadline = reading.clock.now() + reading.timeoutMs;
   const entries: unknown[] = [];
+  let bytes = 0;
   const seen = new Set<string>();
   try {
     for (let cursor: string | undefined, page = 0; ; page++) {
       const timeoutMs = Math.max(deadline - reading.clock.now(), 1);
       const result = await link.peer.request(method, cursor === undefined ? {} : { cursor }, { timeoutMs });
-      if (Array.isArray(result[key])) entries.push(...result[key]);
-      else reading.warn(`${method} was answered without a list of ${key}.`);
+      const list: unknown = result[key];
+      if (Array.isArray(list)) {
+        for (const entry of list) {
+          bytes += sizeOf(entry);
+          if (entries.length >= MAX_LIST_ENTRIES || bytes > MAX_LIST_BYTES) {
+            const most = `${MAX_LIST_ENTRIES} entries and ${formatBytes(MAX_LIST_BYTES)}`;
+            reading.warn(`${method} was cut short after ${entries.length} entries: a list may have ${most}.`);
+            return named(entries, method, reading);
+          }
+          entries.push(entry);
+        }
+      } else reading.warn(`${method} was answered without a list of ${key}.`);
       const next = result["nextCursor"];
       if (typeof next !== "string" || next === "") break;
       if (seen.has(next) || page + 1 >= MAX_PAGES) {
@@ -87,6 +102,15 @@ async function readList<D extends JsonObject>(
     return undefined;
   }
   return named(entries, method, reading);
+}
+
+/** What cannot be written is for the quarantine to judge. */
+function sizeOf(entry: unknown): number {
+  try {
+    return JSON.stringify(entry)?.length ?? 0;
+  } catch {
+    return 0;
+  }
 }
 
 function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {

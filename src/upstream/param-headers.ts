@@ -1,6 +1,7 @@
 /** `x-mcp-header`: arguments that a modern HTTP server wants repeated as `Mcp-Param-*` headers. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ToolDefinition } from "../model/protocol.ts";
+import { schemaSize } from "../schemas/schema-size.ts";
 import { encodeHeaderValue } from "./http/header-values.ts";
 
 const ANNOTATION = "x-mcp-header";
@@ -18,12 +19,27 @@ type MirroredParams =
 
 /** The annotated parameters of a tool, or why its annotations make the whole tool unusable over HTTP. */
 export function mirroredParams(tool: ToolDefinition): MirroredParams {
+  let known = mirrored.get(tool);
+  if (known === undefined) mirrored.set(tool, (known = readParams(tool)));
+  return known;
+}
+
+/** Definitions are immutable, and calls ask for this too. */
+const mirrored = new WeakMap<ToolDefinition, MirroredParams>();
+
+function readParams(tool: ToolDefinition): MirroredParams {
+  const fault = isJsonObject(tool.inputSchema) ? schemaSize(tool.inputSchema).fault : undefined;
+  if (fault !== undefined) return { ok: false, reason: `inputSchema ${fault}` };
   const params: MirroredParam[] = [];
   const reason = isJsonObject(tool.inputSchema) ? collect(tool.inputSchema, [], params) : undefined;
   if (reason !== undefined) return { ok: false, reason };
-  const names = params.map((param) => param.header.toLowerCase());
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  return twice === undefined ? { ok: true, params } : { ok: false, reason: `${ANNOTATION} "${twice}" is used twice` };
+  const names = new Set<string>();
+  for (const { header } of params) {
+    const name = header.toLowerCase();
+    if (names.has(name)) return { ok: false, reason: `${ANNOTATION} "${name}" is used twice` };
+    names.add(name);
+  }
+  return { ok: true, params };
 }
 
 /** Walks `properties` only; an annotation found by any other way is out of place. Returns what is wrong. */
@@ -72,9 +88,9 @@ function holdsAnnotation(value: unknown): boolean {
 }
 
 export function paramHeaders(tool: ToolDefinition, args: JsonObject): Record<string, string> {
-  const mirrored = mirroredParams(tool);
+  const found = mirroredParams(tool);
   const headers: Record<string, string> = {};
-  for (const { header, path } of mirrored.ok ? mirrored.params : []) {
+  for (const { header, path } of found.ok ? found.params : []) {
     const value = path.reduce<unknown>((at, key) => (isJsonObject(at) ? at[key] : undefined), args);
     if (typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value)) {
       headers[`Mcp-Param-${header}`] = encodeHeaderValue(String(value));

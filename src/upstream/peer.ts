@@ -285,6 +285,10 @@ export class Peer {
     const pending = this.#take(id);
     if (pending === undefined) return;
     if (thrown instanceof ToolcribError) return pending.reject(answeredByStatus(thrown));
+    if (thrown instanceof RangeError) {
+      const message = `What ${pending.method} was to send is nested too deeply.`;
+      return pending.reject(new ToolcribError("invalid_arguments", message, { cause: thrown }));
+    }
     pending.reject(
       new ToolcribError("internal", `Sending ${pending.method} failed: ${String(thrown)}`, { cause: thrown }),
     );

@@ -47,7 +47,17 @@ describe("quarantine", () => {
     ["a deep definition", { name: "x", inputSchema: deep }, /nested/],
     ["a definition that holds itself", cyclic, /cannot be read/],
     ["a definition that JSON cannot carry", { name: "x", inputSchema: {}, n: 1n }, /cannot be read/],
-  ])("[spine-14c] %s is set aside with a reason and sinks nothing else", (_, definition, reason) => {
+    [
+      "an input schema of too many values",
+      { name: "x", inputSchema: { enum: Array.from({ length: 20_000 }, () => 1) } },
+      /inputSchema has more than 20000 values/,
+    ],
+    [
+      "an output schema that is too large",
+      { name: "x", inputSchema: {}, outputSchema: { description: "x".repeat(600_000) } },
+      /outputSchema is larger than 512 KB/,
+    ],
+  ])("[spine-14c] [trust-06a] %s is set aside with a reason and sinks nothing else", (_, definition, reason) => {
     const catalog = catalogOf({ tools: [tool("before"), asTool(definition), tool("after")] });
     expect(catalog.snapshot().tools.map((one) => one.name)).toEqual(["a__before", "a__after"]);
     expect(catalog.quarantined()).toEqual([

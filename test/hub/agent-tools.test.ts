@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { McpToolDetails } from "../../src/hub/agent-tools.ts";
+import { agentTools, type McpToolDetails } from "../../src/hub/agent-tools.ts";
 import { createHub } from "../../src/hub/create.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import { loadMCPServers } from "../../src/hub/load-mcp-servers.ts";
+import type { ToolCapability } from "../../src/model/capability.ts";
 import type { Tool } from "../../src/model/tool.ts";
 import { ToolRegistry } from "../../src/tools/registry.ts";
 import { misbehaving } from "../support/servers.ts";
@@ -18,6 +19,37 @@ const named = (tools: Tool[], name: string): Tool => {
   if (found === undefined) throw new Error(`no ${name} in ${tools.map((tool) => tool.name).join(", ")}`);
   return found;
 };
+
+describe("[trust-06d] tools whose schemas are too much for a model", () => {
+  const schema = () => ({ type: "object", properties: { a: { enum: Array.from({ length: 19_000 }, (_, i) => i) } } });
+  const capability = (source: string, number: number): ToolCapability => ({
+    kind: "tool",
+    name: `${source}__t${number}`,
+    origin: { source, name: `t${number}` },
+    fingerprint: "",
+    definition: { name: `t${number}`, inputSchema: number < 0 ? { type: "object" } : schema() },
+  });
+
+  it("are left out with a reason, and those of other servers are not", async () => {
+    hub = await createHub({});
+    const unusable: string[] = [];
+    const greedy = Array.from({ length: 7 }, (_, number) => capability("greedy", number));
+    const tools = agentTools([...greedy, capability("modest", -1)], {
+      provider: "openai",
+      session: hub.session,
+      inlineBytes: 1000,
+      serverName: (id) => id,
+      call: () => Promise.reject(new Error("not called")),
+      toolBehind: (tool) => tool,
+      onUnusable: (tool, reason) => unusable.push(`${tool.name}: ${reason}`),
+    });
+    expect(tools.map(({ name }) => name)).toEqual([...[0, 1, 2, 3, 4].map((i) => `greedy__t${i}`), "modest__t-1"]);
+    expect(unusable).toEqual([
+      expect.stringMatching(/greedy__t5: .*100000 values/),
+      expect.stringContaining("greedy__t6"),
+    ]);
+  });
+});
 
 describe("[spine-16d] tools for agents", () => {
   it("carry the label and the marked description of their server", async () => {

@@ -106,6 +106,23 @@ describe("reading lists", () => {
     expect(warnings).toEqual([expect.stringContaining("same cursor")]);
   });
 
+  it("[trust-06d] does not take lists without end, page by page or at once", async () => {
+    const text = "x".repeat(1_000_000);
+    let pages = 0;
+    const wide: Handlers = {
+      "tools/list": () => ({ tools: [{ ...tool(`t${pages}`), description: text }], nextCursor: String(pages++) }),
+    };
+    const heavy = await connected(new FakeWire("stdio", legacyHandlers({ handlers: wide })));
+    expect([pages, heavy.connection.definitions().tools.length]).toEqual([17, 16]);
+    expect(heavy.warnings).toEqual([expect.stringMatching(/cut short after 16 entries.*16 MB/)]);
+    const tools = Array.from({ length: 200_000 }, (_, index) => ({ name: `t${index}` }));
+    const many = await connected(
+      new FakeWire("stdio", legacyHandlers({ handlers: { "tools/list": () => ({ tools }) } })),
+    );
+    expect(many.connection.definitions().tools).toHaveLength(50_000);
+    expect(many.warnings).toEqual([expect.stringContaining("cut short after 50000 entries")]);
+  });
+
   it("does not read pages without end", async () => {
     let pages = 0;
     const handlers: Handlers = { "tools/list": () => ({ tools: [], nextCursor: String(pages++) }) };

@@ -41,10 +41,10 @@ export async function toAiTools<AiTools extends object = Record<string, unknown>
 
 type Validated = { success: true; value: JsonObject } | { success: false; error: Error };
 
-function validated(tool: Tool, value: unknown): Validated {
+async function validated(tool: Tool, value: unknown): Promise<Validated> {
   if (!isJsonObject(value)) return { success: false, error: new Error("The arguments are no object.") };
   try {
-    return { success: true, value: fittingArguments(tool, value) };
+    return { success: true, value: await fittingArguments(tool, value) };
   } catch (thrown) {
     return { success: false, error: asToolcribError(thrown) };
   }

@@ -29,7 +29,7 @@ export async function runCall(
   const args = parsed(input);
   if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are no JSON object.`);
   try {
-    return await tool.execute(id, fittingArguments(tool, args), signal, onUpdate);
+    return await tool.execute(id, await fittingArguments(tool, args), signal, onUpdate);
   } catch (thrown) {
     return failure(errorTextForModel(asToolcribError(thrown).toObject()));
   }

@@ -11,16 +11,16 @@ export function checkedTool(tool: Tool, onAsk: ((toolCallId: string) => AskCallb
   return {
     ...tool,
     async execute(toolCallId, params, signal, onUpdate) {
-      const problem = problemOf(tool, params);
+      const problem = await problemOf(tool, params);
       if (problem !== undefined) return problem;
       return askScope.run(onAsk?.(toolCallId), () => tool.execute(toolCallId, params, signal, onUpdate));
     },
   };
 }
 
-function problemOf(tool: Tool, params: JsonObject): ToolResult | undefined {
+async function problemOf(tool: Tool, params: JsonObject): Promise<ToolResult | undefined> {
   try {
-    fittingArguments(tool, params);
+    await fittingArguments(tool, params);
     return undefined;
   } catch (thrown) {
     const error = asToolcribError(thrown).toObject();

@@ -3,12 +3,13 @@ import { writtenKey } from "../../doors/http/api/recorded-changes.ts";
 import type { HttpRoute } from "../../doors/http/exchange.ts";
 import { type HttpListener, openListener } from "../../doors/http/listener.ts";
 import { McpDoor } from "../../doors/mcp/door.ts";
-import { McpHttp } from "../../doors/mcp/http/mcp-http.ts";
+import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/node-ids.ts";
 import { troublesOf } from "../../hub/cluster/troubles.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { HttpConfig } from "../../model/http-config.ts";
+import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { ApiParts } from "../../doors/http/api/operation.ts";
 import { openOperatorDoors } from "./operator-doors.ts";
@@ -53,7 +54,6 @@ export async function openHttpDoors(options: HttpDoorsOptions): Promise<HttpDoor
 
 async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined): Promise<HttpDoors> {
   const { hub, http, redactor, home, warn } = options;
-  const { limits } = http();
   let listener: HttpListener | undefined;
   const url = (): string => listener?.url ?? "<url>";
   // Clients read it too: it says nothing of this machine.
@@ -66,9 +66,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     basePath: "/mcp",
     ssePath: "/sse",
     messagesPath: "/messages",
-    maxSessions: limits.sessions,
-    maxStreams: limits.streams,
-    sessionIdleMs: limits.sessionIdleMs,
+    ...mcpLimits(http()),
     ids,
     warn,
   });
@@ -103,8 +101,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener: opened,
     async reconfigure() {
       const now = http();
-      const { sessions: maxSessions, streams: maxStreams, sessionIdleMs } = now.limits;
-      mcp.reconfigure({ maxSessions, maxStreams, sessionIdleMs });
+      mcp.reconfigure(mcpLimits(now));
       await opened.reconfigure(now, hub.config.config.limits.callsPerMinute);
     },
     async stop() {
@@ -123,6 +120,15 @@ function readyOf(hub: Hub): () => boolean {
   let hasBegun = false;
   if (hub.cluster !== undefined) void hub.settled().then(() => (hasBegun = true));
   return () => hasBegun || hub.servers().every(({ state }) => state !== "connecting");
+}
+
+function mcpLimits(http: HttpConfig): McpHttpLimits {
+  const { sessions: maxSessions, streams: maxStreams, sessionIdleMs } = http.limits;
+  return {
+    ...{ maxSessions, maxStreams, sessionIdleMs },
+    perCaller: quotaOf(http, maxSessions),
+    streamsPerCaller: quotaOf(http, maxStreams),
+  };
 }
 
 function mcpRoutes(mcp: McpHttp, onRequest: () => void = () => {}): HttpRoute[] {

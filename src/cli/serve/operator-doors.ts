@@ -8,13 +8,14 @@ import type { HttpRoute } from "../../doors/http/exchange.ts";
 import { CallCount } from "../../doors/mcp/call-count.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
 import { openEventStreams } from "../../doors/http/live/event-streams.ts";
-import { openSocket } from "../../doors/http/live/open-socket.ts";
+import { openSocket, type SocketLimits } from "../../doors/http/live/open-socket.ts";
 import { metricsRoute } from "../../doors/http/metrics-route.ts";
 import { PageFiles } from "../../doors/http/page/page-files.ts";
 import { pageRoutes } from "../../doors/http/page/page-routes.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { HttpConfig } from "../../model/http-config.ts";
+import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { HubMetrics } from "../../telemetry/metrics/hub-metrics.ts";
 import { VERSION } from "../../model/version.ts";
@@ -42,16 +43,19 @@ export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors 
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, systemClock, { approveCommand });
   const feed = new EventFeed(hub, redactor, { nodes: hub.cluster });
-  const limits = (): { bodyBytes: number; streams: number; requestsPerMinute: number } => {
+  const limits = (): SocketLimits => {
     const now = http();
-    const { bodyBytes, streams } = now.limits;
-    return { bodyBytes, streams, requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute) };
+    return {
+      bodyBytes: now.limits.bodyBytes,
+      streams: quotaOf(now, now.limits.streams),
+      requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute),
+    };
   };
   const socket = openSocket({ hub, feed, operations, ids, redactor, limits, warn, approveCommand });
   const streams = openEventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),
-    streams: () => http().limits.streams,
+    streams: () => quotaOf(http(), http().limits.streams),
   });
   const metrics = new HubMetrics(hub, VERSION);
   const underWay = new CallCount();

@@ -110,7 +110,7 @@ function mentionsIn(tool: ListedTool, index: NameIndex): Mention[] {
 
 /** The word as it stands, or what follows the server in `files/read_file` and `files.read_file`. */
 function targetOf(word: string, speaker: string, index: NameIndex): ListedTool | undefined {
-  const name = word.replace(/[./:-]+$/, "");
+  const name = word.replace(/(?<![./:-])[./:-]+$/, "");
   const whole = index.find(name, speaker);
   const cut = Math.max(name.lastIndexOf("/"), name.lastIndexOf("."), name.lastIndexOf(":"));
   return whole !== undefined || cut === -1 ? whole : index.find(name.slice(cut + 1), speaker);

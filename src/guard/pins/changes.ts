@@ -9,6 +9,9 @@ export type Change =
   | { readonly path: Path; readonly kind: "removed"; readonly before: unknown }
   | { readonly path: Path; readonly kind: "changed"; readonly before: unknown; readonly after: unknown };
 
+/** Lists within lists are compared as a whole at each level: this many times the text is written out at most. */
+const MAX_LISTS = 8;
+
 /** In the order of keys; the order of keys itself is no difference. Recursive: definitions are bounded in depth. */
 export function changesBetween(before: unknown, after: unknown, path: Path = []): Change[] {
   if (isJsonObject(before) && isJsonObject(after)) {
@@ -16,8 +19,9 @@ export function changesBetween(before: unknown, after: unknown, path: Path = [])
     return keys.flatMap((key) => member([...path, key], ownValue(before, key), ownValue(after, key)));
   }
   if (canonicalJson(before) === canonicalJson(after)) return [];
+  const isDeep = path.filter((step) => typeof step === "number").length >= MAX_LISTS;
   // Lists of plain values, such as `required`, read better whole than by index.
-  if (Array.isArray(before) && Array.isArray(after) && [...before, ...after].some(isJsonObject)) {
+  if (!isDeep && Array.isArray(before) && Array.isArray(after) && [...before, ...after].some(isJsonObject)) {
     const length = Math.max(before.length, after.length);
     return Array.from({ length }, (_, index) => member([...path, index], before[index], after[index])).flat();
   }

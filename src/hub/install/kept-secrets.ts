@@ -143,7 +143,7 @@ function keychainAccess(env: NodeJS.ProcessEnv): { env: NodeJS.ProcessEnv; signa
 
 /** A name that says whose it is: `GITHUB_TOKEN` of github stays, `TOKEN` becomes `GITHUB_TOKEN`. */
 export function secretName(serverId: string, parameter: string): string {
-  const plain = (text: string): string => text.replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_+|_+$/g, "");
+  const plain = (text: string): string => text.replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_+|(?<!_)_+$/g, "");
   const owner = plain(serverId).toUpperCase();
   const own = plain(parameter) || "SECRET";
   const name = own.toUpperCase().startsWith(`${owner}_`) ? own : `${owner}_${own}`;

@@ -5,7 +5,7 @@ export interface Challenge {
   readonly error?: string;
 }
 
-const PARAMETER = /([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
+const PARAMETER = /(?<![A-Za-z_])([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
 
 /** Null where no bearer token is asked for. */
 export function readChallenge(header: string | undefined): Challenge | null {

@@ -90,7 +90,7 @@ function fromGit(text: string, { cwd, env, signal }: FetchOptions): Promise<Fetc
 function repositoryName(url: string): string {
   const last =
     url
-      .replace(/\/+$/, "")
+      .replace(/(?<!\/)\/+$/, "")
       .split(/[/:]/)
       .at(-1)
       ?.replace(/\.git$/, "") ?? "";

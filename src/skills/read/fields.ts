@@ -136,7 +136,7 @@ export function kebabCase(key: string): string {
 }
 
 export function camelCase(kebab: string): string {
-  return kebab.replaceAll(/-+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return kebab.replaceAll(/(?<!-)-+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export function typeName(value: unknown): string {

@@ -28,7 +28,7 @@ export interface Frontmatter extends Places {
 }
 
 /** More than this is no frontmatter; real ones have a kilobyte or two. */
-const MOST_CHARACTERS = 64 * 1024;
+const MOST_CHARACTERS = 32 * 1024;
 
 /** In a damaged file, where each key is read on its own. */
 const MOST_ENTRIES = 300;

@@ -70,7 +70,7 @@ function readText(text: string): unknown {
   const [, double, single, bare] = TEXT.exec(text) ?? [];
   if (bare !== undefined) {
     // Only spaces: YAML keeps other blanks.
-    const word = bare.replace(/ +$/, "");
+    const word = bare.replace(/(?<! ) +$/, "");
     return WORDS.get(word) ?? (SPECIAL_WORD.test(word) ? undefined : word);
   }
   return double ?? single ?? parseOneLineJson(text);

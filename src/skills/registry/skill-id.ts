@@ -32,7 +32,7 @@ export function toolNameOf(id: string): string {
 /** Case and blanks may go without a trace; whatever else is lost is made up for by a hash of the whole name. */
 function slugOf(name: string): string {
   const plain = name.trim().toLowerCase().replaceAll(/\s+/g, "-");
-  const slug = plain.replaceAll(/[^a-z0-9_-]+/g, "-").replaceAll(/^-+|-+$/g, "");
+  const slug = plain.replaceAll(/[^a-z0-9_-]+/g, "-").replaceAll(/^-+|(?<!-)-+$/g, "");
   if (slug === "") return hashOf(name);
   if (slug === plain) return shortened(slug, name, LONGEST);
   return `${slug.slice(0, LONGEST - HASH - 1)}-${hashOf(name)}`;

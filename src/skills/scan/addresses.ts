@@ -39,7 +39,7 @@ export function addressesIn(text: string): Address[] {
     for (const { 0: url, index } of text.matchAll(URLS)) {
       // `http://1.2.3[.]4` is how guides write an address that nobody shall open.
       if (text.startsWith("[", index + url.length)) continue;
-      const address = addressOf(url.replace(HOST_WITH_COMMA, "$1").replace(/[).,;:!?*_]+$/, ""));
+      const address = addressOf(url.replace(HOST_WITH_COMMA, "$1").replace(/(?<![).,;:!?*_])[).,;:!?*_]+$/, ""));
       if (address !== undefined) found.push(address);
       if (found.length >= MOST) return found;
     }

@@ -96,5 +96,5 @@ export function shown(text: string): string {
 
 /** `config-template`, `config_template` and `configTemplate` are one. */
 function camelCase(key: string): string {
-  return key.trim().replace(/[-_ ]+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return key.trim().replace(/(?<![-_ ])[-_ ]+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -84,5 +84,5 @@ function fitsParts(given: string, texts: readonly (string | undefined)[]): boole
 }
 
 function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, "");
+  return url.replace(/(?<!\/)\/+$/, "");
 }

@@ -68,6 +68,6 @@ function escapeArgument(argument: string): string {
       },
     );
   }
-  const quoted = `"${argument.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\*)$/, "$1$1")}"`;
+  const quoted = `"${argument.replace(/(?<!\\)(\\*)"/g, '$1$1\\"').replace(/(?<!\\)(\\*)$/, "$1$1")}"`;
   return escapeMeta(escapeMeta(quoted));
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { API_PATH } from "../../../contract/rest.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { type Clock, systemClock } from "../../../model/clock.ts";
-import { ToolcribError } from "../../../model/errors.ts";
+import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { HttpExchange, HttpRoute } from "../exchange.ts";
 import { nothingAt, refuseMethod } from "../own-routes.ts";
@@ -32,7 +32,7 @@ export interface StreamParts {
   /** The hub session whose view a caller has. */
   readonly sessionOf: (caller: Caller) => Session;
   /** How many there may be. */
-  readonly streams: () => number;
+  readonly streams: () => CallerQuota;
   readonly clock?: Clock;
 }
 
@@ -49,10 +49,12 @@ export function openEventStreams(parts: StreamParts): EventStreams {
 class Streams implements EventStreams {
   readonly #parts: StreamParts;
   readonly #open = new Set<ServerResponse>();
+  readonly #quota: Quota;
   #stopBeat: (() => void) | undefined;
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
+    this.#quota = new Quota(parts.streams());
   }
 
   readonly routes: readonly HttpRoute[] = [
@@ -76,11 +78,9 @@ class Streams implements EventStreams {
       return;
     }
     const { feed, sessionOf, streams } = this.#parts;
-    if (this.#open.size >= streams()) {
-      throw new ToolcribError("server_unavailable", "There are too many open event streams.", {
-        hint: "http.limits.streams sets how many there may be.",
-      });
-    }
+    this.#quota.setLimits(streams());
+    const full = this.#quota.reachedFor(caller);
+    if (full !== undefined) throw quotaError("event streams", full, "streams");
     const lastId = request.headers["last-event-id"];
     const from = resumePoint(query, typeof lastId === "string" && lastId !== "" ? lastId : undefined);
     const receiver: Receiver = {
@@ -97,8 +97,10 @@ class Streams implements EventStreams {
     if (from !== undefined) feed.replay(receiver, from);
     const stop = feed.subscribe(receiver);
     this.#open.add(response);
+    const giveBack = this.#quota.take(caller);
     response.once("close", () => {
       stop();
+      giveBack();
       this.#open.delete(response);
     });
     this.#stopBeat ??= (this.#parts.clock ?? systemClock).after(BEAT_MS, () => this.#beat());

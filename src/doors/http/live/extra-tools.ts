@@ -32,6 +32,9 @@ export class ExtraTools {
   readonly #calls: DeliveredCalls;
   /** Sessions that have tools of this socket. */
   readonly #given = new Set<Session>();
+  /** The last of those whose schemas are being checked: what was sent first is set first. */
+  #setting: Promise<unknown> | undefined;
+  #isClosed = false;
 
   constructor(options: ExtraToolsOptions) {
     this.#options = options;
@@ -44,7 +47,7 @@ export class ExtraTools {
   }
 
   /** The reply to one of the commands; undefined for a frame that is none. */
-  take(frame: JsonObject): object | undefined {
+  take(frame: JsonObject): object | Promise<object> | undefined {
     const { type } = frame;
     if (!isExtraToolCommand(type)) return undefined;
     const { scope } = EXTRA_TOOL_COMMANDS[type];
@@ -77,17 +80,38 @@ export class ExtraTools {
 
   /** The process has gone, and its tools with it. */
   close(): void {
+    this.#isClosed = true;
     for (const session of this.#given) if (!session.closed) session.own.setTools(this.#options.group, []);
     this.#given.clear();
     this.#calls.close();
   }
 
-  #set({ session: named, sessionId = named, tools }: Input): Reply {
+  #set({ session: named, sessionId = named, tools }: Input): Reply | Promise<Reply> {
     const session = this.#session(sessionId);
     const made = tools.map((tool) => this.#tool(tool, session));
-    const names = made.map(({ name }) => name);
-    const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) throw new ToolcribError("conflict", `There are two tools "${twice}" in the list.`);
+    const names = new Set<string>();
+    for (const { name } of made) {
+      if (names.has(name)) throw new ToolcribError("conflict", `There are two tools "${name}" in the list.`);
+      names.add(name);
+    }
+    if (this.#setting !== undefined) {
+      throw new ToolcribError("rate_limited", "The tools sent before are still being checked.", {
+        hint: "Wait for the reply before the next list.",
+      });
+    }
+    const waiting = checkSchemas(made);
+    if (waiting === undefined) return this.#give(session, made);
+    const setting = waiting
+      .finally(() => (this.#setting = undefined))
+      .then(() => {
+        if (this.#isClosed || session.closed) throw new ToolcribError("cancelled", "The session has ended.");
+        return this.#give(session, made);
+      });
+    this.#setting = setting;
+    return setting;
+  }
+
+  #give(session: Session, made: readonly Tool[]): Reply {
     const notices: SessionNotice[] = [];
     const stop = session.own.on("notice", (notice) => notices.push(notice));
     try {
@@ -98,7 +122,7 @@ export class ExtraTools {
     for (const each of this.#given) if (each.closed) this.#given.delete(each);
     if (made.length === 0) this.#given.delete(session);
     else this.#given.add(session);
-    return { session: session.id, tools: names, notices };
+    return { session: session.id, tools: made.map(({ name }) => name), notices };
   }
 
   #session(id: string | undefined): Session {
@@ -126,9 +150,18 @@ export class ExtraTools {
     };
     checkToolShape(tool);
     checkNotReserved(tool);
-    checkForeignParameters(tool);
     return tool;
   }
+}
+
+/** At once while the schemas are small; otherwise one after the other. */
+function checkSchemas(tools: readonly Tool[], from = 0): Promise<void> | undefined {
+  for (let index = from; index < tools.length; index += 1) {
+    const tool = tools[index];
+    const waiting = tool && checkForeignParameters(tool);
+    if (waiting instanceof Promise) return waiting.then(() => checkSchemas(tools, index + 1));
+  }
+  return undefined;
 }
 
 type Input = ReturnType<(typeof EXTRA_TOOL_COMMANDS)["sessions.setExtraTools"]["input"]["parse"]>;

@@ -156,6 +156,7 @@ export class LiveSocket {
       if (this.#control(frame)) return;
       const reply = this.#extraTools.take(frame);
       if (reply === undefined) this.#commands.take(frame);
+      else if (reply instanceof Promise) void this.#answerLater(id, reply);
       else this.#answer(id ?? undefined, reply);
     } catch (error) {
       this.#fail(id, error);
@@ -208,6 +209,14 @@ export class LiveSocket {
 
   #answer(id: CommandId | undefined, output: object): void {
     if (id !== undefined) this.#send({ ...output, id, ok: true });
+  }
+
+  async #answerLater(id: CommandId | null, reply: Promise<object>): Promise<void> {
+    try {
+      this.#answer(id ?? undefined, await reply);
+    } catch (error) {
+      this.#fail(id, error);
+    }
   }
 
   #fail(id: CommandId | null, thrown: unknown): void {

@@ -2,8 +2,10 @@
 import type { WebSocket, WebSocketServer } from "ws";
 import { SOCKET_PATH } from "../../../contract/socket.ts";
 import type { OwnedIds } from "../../../hub/cluster/owned-ids.ts";
+import type { Caller } from "../../../model/caller.ts";
 import { type Clock, systemClock } from "../../../model/clock.ts";
 import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
+import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { rawError, sendError } from "../answers.ts";
 import type { Masking } from "../api/operation.ts";
@@ -34,7 +36,7 @@ export interface SocketLimits {
   /** Size of a frame. */
   readonly bodyBytes: number;
   /** Open sockets. */
-  readonly streams: number;
+  readonly streams: CallerQuota;
   /** Frames of one caller. */
   readonly requestsPerMinute: number;
 }
@@ -68,8 +70,8 @@ class Sockets implements SocketDoor {
   readonly #clock: Clock;
   readonly #rate: RateLimit;
   readonly #open = new Set<LiveSocket>();
-  /** Those whose handshake is under way count too. */
-  #arriving = 0;
+  /** Those whose handshake is in progress count too. */
+  readonly #quota: Quota;
   #server: { readonly frameBytes: number; readonly made: WebSocketServer } | undefined;
   #stopWatch: (() => void) | undefined;
   #looks = 0;
@@ -80,6 +82,7 @@ class Sockets implements SocketDoor {
     this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
     this.#limits = parts.limits();
+    this.#quota = new Quota(this.#limits.streams);
     this.#rate = new RateLimit(this.#clock, this.#limits.requestsPerMinute);
   }
 
@@ -126,22 +129,26 @@ class Sockets implements SocketDoor {
     // The client may go away while the package is loaded.
     const onError = (): void => void socket.destroy();
     socket.on("error", onError);
-    this.#arriving += 1;
+    let giveBack: (() => void) | undefined;
     try {
       this.#readLimits();
-      this.#assertRoom();
+      this.#assertRoom(upgrade.caller);
+      giveBack = this.#quota.take(upgrade.caller);
+      // However it ends, also before anything was agreed on.
+      socket.once("close", giveBack);
       const [wants, from] = [filterOfQuery(query), resumePoint(query)];
       const server = await this.#serverOf(this.#limits.bodyBytes);
       if (socket.destroyed || this.#closed !== undefined) {
         socket.destroy();
+        giveBack();
         return;
       }
       server.handleUpgrade(request, socket, head, (made) => this.#begin(made, upgrade, wants, from));
     } catch (error) {
+      giveBack?.();
       refuse(upgrade, asToolcribError(error));
     } finally {
       socket.off("error", onError);
-      this.#arriving -= 1;
     }
   }
 
@@ -183,15 +190,14 @@ class Sockets implements SocketDoor {
 
   #readLimits(): void {
     this.#limits = this.#parts.limits();
+    this.#quota.setLimits(this.#limits.streams);
     this.#rate.perMinute = this.#limits.requestsPerMinute;
   }
 
-  #assertRoom(): void {
+  #assertRoom(caller: Caller): void {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub stops.");
-    if (this.#open.size + this.#arriving <= this.#limits.streams) return;
-    throw new ToolcribError("server_unavailable", "There are too many open connections.", {
-      hint: "http.limits.streams sets how many there may be.",
-    });
+    const full = this.#quota.reachedFor(caller);
+    if (full !== undefined) throw quotaError("WebSocket connections", full, "streams");
   }
 
   /** The size of a frame belongs to the server; a changed one makes another. */

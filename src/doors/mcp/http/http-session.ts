@@ -1,4 +1,5 @@
 /** A legacy client's session over Streamable HTTP: who may use it, and its streams. */
+import { type Caller, identityOf } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { Encoded } from "../encoded.ts";
 import type { ViewScope } from "../origin.ts";
@@ -10,8 +11,8 @@ import type { EngineSession } from "./transport.ts";
 
 export interface HttpSessionOptions {
   readonly id: string;
-  /** The caller's identity: nobody else finds the session. */
-  readonly key: string;
+  /** No one else finds the session. */
+  readonly caller: Caller;
   readonly scope: ViewScope;
   readonly clock: Clock;
   readonly graceMs: number;
@@ -30,6 +31,7 @@ const EVENT_ID = /^(\d{1,15})-(\d{1,15})$/;
 
 export class HttpSession implements OpenSession {
   readonly id: string;
+  readonly caller: Caller;
   readonly key: string;
   readonly scope: ViewScope;
   readonly legacy: EngineSession;
@@ -46,7 +48,8 @@ export class HttpSession implements OpenSession {
 
   constructor(options: HttpSessionOptions) {
     this.id = options.id;
-    this.key = options.key;
+    this.caller = options.caller;
+    this.key = identityOf(options.caller);
     this.scope = options.scope;
     this.usedAt = options.clock.now();
     this.#options = options;

@@ -1,7 +1,8 @@
 /** What a legacy client posts: it opens a session, or belongs to one. */
-import { type Caller, identityOf } from "../../../model/caller.ts";
+import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model/rpc.ts";
+import type { QuotaReached } from "../../../policy/quota.ts";
 import { errorCodeOf } from "../encode.ts";
 import type { Encoded } from "../encoded.ts";
 import { batchError, type ClientMessage } from "../messages.ts";
@@ -55,17 +56,18 @@ async function initialize(
 ): Promise<void> {
   const { response, caller } = exchange;
   if (!mayAsk(transport, exchange, [message])) return;
-  let session: HttpSession | undefined;
+  let opened: ReturnType<typeof openSession>;
   try {
-    session = openSession(transport, caller, scope);
+    opened = openSession(transport, caller, scope);
   } catch (error) {
     refuseToolcrib(response, message.id, asToolcribError(error).toObject());
     return;
   }
-  if (session === undefined) {
-    transport.refuseFull(response, message.id, "sessions");
+  if ("reached" in opened) {
+    transport.refuseFull(response, message.id, "sessions", opened.reached);
     return;
   }
+  const { session } = opened;
   const { legacy } = session;
   const { streams } = transport;
   const reply = new LegacyReply({ response, session, accepts, streams, ids: [message.id], isBatch: false });
@@ -77,13 +79,18 @@ async function initialize(
   if (!isOpen) transport.sessions.end(session);
 }
 
-function openSession(transport: Transport, caller: Caller, scope: ViewScope): HttpSession | undefined {
+function openSession(
+  transport: Transport,
+  caller: Caller,
+  scope: ViewScope,
+): { readonly session: HttpSession } | { readonly reached: QuotaReached } {
   const { sessions, clock, resumeGraceMs, door, ids } = transport;
   return sessions.open(
+    caller,
     (id) =>
       new HttpSession({
         id,
-        key: identityOf(caller),
+        caller,
         scope,
         clock,
         graceMs: resumeGraceMs,

@@ -89,9 +89,9 @@ export class LegacyReply implements Outlet, Owed {
   #openStream(isOnlyWay = false): SessionStream | undefined {
     const { response, session, accepts, streams, ids } = this.#options;
     if (!accepts.stream || response.headersSent || response.destroyed) return undefined;
-    if (streams.isFull && !isOnlyWay) return undefined;
+    if (!isOnlyWay && streams.reachedFor(session.caller) !== undefined) return undefined;
     const connection = new SseConnection(response, this.headers);
-    streams.add(connection);
+    streams.add(connection, session.caller);
     this.#stream = session.openStream(() => this.#abandon(ids));
     this.#stream.attach(connection);
     return this.#stream;

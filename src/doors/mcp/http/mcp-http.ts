@@ -8,6 +8,7 @@ import type { Clock } from "../../../model/clock.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { MODERN_VERSION } from "../../../model/protocol.ts";
 import { INVALID_REQUEST, PARSE_ERROR, type RequestId } from "../../../model/rpc.ts";
+import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
 import { received } from "../messages.ts";
 import type { ViewScope } from "../origin.ts";
 import { acceptsOf, isJson } from "./accepts.ts";
@@ -31,6 +32,10 @@ export interface McpHttpLimits {
   readonly maxSessions: number;
   readonly maxStreams: number;
   readonly sessionIdleMs: number;
+  /** How many sessions one caller may have; all if absent. */
+  readonly perCaller?: Omit<CallerQuota, "total"> | undefined;
+  /** The same for streams. */
+  readonly streamsPerCaller?: Omit<CallerQuota, "total"> | undefined;
 }
 
 export interface McpHttpOptions extends McpHttpLimits {
@@ -62,17 +67,17 @@ export class McpHttp {
   readonly #full = new Set<string>();
 
   constructor(options: McpHttpOptions) {
-    const { door, clock, maxStreams, heartbeatMs = HEARTBEAT_MS, resumeGraceMs = RESUME_GRACE_MS } = options;
+    const { door, clock, heartbeatMs = HEARTBEAT_MS, resumeGraceMs = RESUME_GRACE_MS } = options;
     this.#options = options;
     this.#transport = {
       door,
       clock,
       resumeGraceMs,
       sessions: new SessionTable(clock, options),
-      streams: new OpenStreams(clock, heartbeatMs, maxStreams),
+      streams: new OpenStreams(clock, heartbeatMs, streamQuota(options)),
       isClosing: false,
       ids: options.ids,
-      refuseFull: (response, id, what) => this.#refuseFull(response, id, what),
+      refuseFull: (response, id, what, reached) => this.#refuseFull(response, id, what, reached),
       refuseClosing,
     };
   }
@@ -88,7 +93,7 @@ export class McpHttp {
   /** Takes effect for what comes; nothing that is open is ended. */
   reconfigure(limits: McpHttpLimits): void {
     this.#transport.sessions.setLimits(limits);
-    this.#transport.streams.setMax(limits.maxStreams);
+    this.#transport.streams.setLimits(streamQuota(limits));
     this.#full.clear();
   }
 
@@ -198,10 +203,12 @@ export class McpHttp {
     const { streams, isClosing } = this.#transport;
     const lastEventId = headerOf(request.headers["last-event-id"]);
     if (isClosing && lastEventId === undefined) return refuseClosing(response, null);
-    if (streams.isFull) return this.#refuseFull(response, null, "streams");
+    const { caller } = exchange;
+    const full = streams.reachedFor(caller);
+    if (full !== undefined) return this.#refuseFull(response, null, "streams", full);
     const isKnown = session.listen(lastEventId, () => {
       const connection = new SseConnection(response);
-      streams.add(connection);
+      streams.add(connection, caller);
       return connection;
     });
     if (isKnown) return;
@@ -229,13 +236,24 @@ export class McpHttp {
     return undefined;
   }
 
-  #refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams"): void {
-    if (!this.#full.has(what)) {
-      this.#full.add(what);
-      this.#options.warn(`No more ${what}: the limit is reached, and new ones are refused.`);
+  #refuseFull(
+    response: ServerResponse,
+    id: RequestId | null,
+    what: "sessions" | "streams",
+    reached: QuotaReached,
+  ): void {
+    const error = quotaError(what, reached, what);
+    const limit = `${what} ${reached.of}`;
+    if (!this.#full.has(limit)) {
+      this.#full.add(limit);
+      this.#options.warn(`${error.message} New ones are refused.`);
     }
-    refuseToolcrib(response, id, { code: "rate_limited", message: `Too many ${what} are open.` }, 503);
+    refuseToolcrib(response, id, { ...error.toObject(), code: "rate_limited" }, 503);
   }
+}
+
+function streamQuota({ maxStreams, streamsPerCaller }: McpHttpLimits): CallerQuota {
+  return { ...streamsPerCaller, total: maxStreams };
 }
 
 function refuseClosing(response: ServerResponse, id: RequestId | null): void {

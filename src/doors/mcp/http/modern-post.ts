@@ -36,8 +36,9 @@ export async function postModern(
     const text = "subscriptions/listen answers with text/event-stream: the header Accept must allow it.";
     return refuse(response, 406, message.id, { code: INVALID_PARAMS, message: text });
   }
-  if (isListen && streams.isFull) return transport.refuseFull(response, message.id, "streams");
-  const reply = new ModernReply(response, accepts, streams);
+  const full = isListen ? streams.reachedFor(caller) : undefined;
+  if (full !== undefined) return transport.refuseFull(response, message.id, "streams", full);
+  const reply = new ModernReply(exchange, accepts, streams);
   // A stream that only listens owes nothing, and a shutdown does not wait for it.
   if (!isListen) streams.owe(reply);
   const answer = await answerOf(message.id, () => transport.door.modern(message, origin, reply, reply.signal));

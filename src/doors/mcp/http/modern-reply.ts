@@ -1,5 +1,6 @@
 /** The answer to one POST of a modern client: JSON, or an event stream that ends with it. Nothing can be resumed. */
 import type { ServerResponse } from "node:http";
+import type { Caller } from "../../../model/caller.ts";
 import type { Encoded, Outlet } from "../encoded.ts";
 import type { Accepts } from "./accepts.ts";
 import { answerJson } from "./exchange.ts";
@@ -9,6 +10,7 @@ import { whenClosed } from "./when-closed.ts";
 
 export class ModernReply implements Outlet, Owed {
   readonly #response: ServerResponse;
+  readonly #caller: Caller;
   readonly #accepts: Accepts;
   readonly #streams: OpenStreams;
   readonly #gone = new AbortController();
@@ -16,8 +18,13 @@ export class ModernReply implements Outlet, Owed {
   #ticks = 0;
   #done = false;
 
-  constructor(response: ServerResponse, accepts: Accepts, streams: OpenStreams) {
+  constructor(
+    { response, caller }: { readonly response: ServerResponse; readonly caller: Caller },
+    accepts: Accepts,
+    streams: OpenStreams,
+  ) {
     this.#response = response;
+    this.#caller = caller;
     this.#accepts = accepts;
     this.#streams = streams;
     whenClosed(response, () => {
@@ -55,9 +62,9 @@ export class ModernReply implements Outlet, Owed {
     const response = this.#response;
     if (this.#connection !== undefined) return this.#connection;
     if (!this.#accepts.stream || response.headersSent || response.destroyed) return undefined;
-    if (this.#streams.isFull && !isOnlyWay) return undefined;
+    if (!isOnlyWay && this.#streams.reachedFor(this.#caller) !== undefined) return undefined;
     this.#connection = new SseConnection(response);
-    this.#streams.add(this.#connection);
+    this.#streams.add(this.#connection, this.#caller);
     return this.#connection;
   }
 }

@@ -1,6 +1,8 @@
 /** All open event streams and all answers that are still owed, under two timers for all of them. */
+import type { Caller } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
 import { TurnoverSet } from "../../../model/turnover.ts";
+import { type CallerQuota, Quota, type QuotaReached } from "../../../policy/quota.ts";
 import type { SseConnection } from "./sse-connection.ts";
 
 /** An answer that may become a stream if it takes long. */
@@ -23,31 +25,36 @@ export class OpenStreams {
   readonly #streams = new TurnoverSet<SseConnection>();
   readonly #owed = new TurnoverSet<Owed>();
   #whenPaid: (() => void)[] = [];
-  #max: number;
+  readonly #quota: Quota;
   #stopBeat: (() => void) | undefined;
   #stopTick: (() => void) | undefined;
 
-  constructor(clock: Clock, heartbeatMs: number, max: number) {
+  constructor(clock: Clock, heartbeatMs: number, limits: CallerQuota) {
     this.#clock = clock;
     this.#heartbeatMs = heartbeatMs;
-    this.#max = max;
+    this.#quota = new Quota(limits);
   }
 
   get size(): number {
     return this.#streams.size;
   }
 
-  get isFull(): boolean {
-    return this.#streams.size >= this.#max;
+  /** Undefined if the caller may have one more. */
+  reachedFor(caller: Caller): QuotaReached | undefined {
+    return this.#quota.reachedFor(caller);
   }
 
-  setMax(max: number): void {
-    this.#max = max;
+  setLimits(limits: CallerQuota): void {
+    this.#quota.setLimits(limits);
   }
 
-  add(connection: SseConnection): void {
+  add(connection: SseConnection, caller: Caller): void {
     this.#streams.add(connection);
-    connection.onClose(() => this.#streams.delete(connection));
+    const giveBack = this.#quota.take(caller);
+    connection.onClose(() => {
+      this.#streams.delete(connection);
+      giveBack();
+    });
     this.#stopBeat ??= this.#clock.after(this.#heartbeatMs, () => this.#beat());
   }
 

@@ -1,9 +1,12 @@
 /** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
 import { randomBytes } from "node:crypto";
+import type { Caller } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
+import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
 
 export interface OpenSession {
   readonly id: string;
+  readonly caller: Caller;
   /** The caller's identity. */
   readonly key: string;
   usedAt: number;
@@ -19,6 +22,8 @@ export interface OpenSession {
 export interface SessionLimits {
   readonly maxSessions: number;
   readonly sessionIdleMs: number;
+  /** Of these sessions, how many one caller may have; all if absent. */
+  readonly perCaller?: Omit<CallerQuota, "total"> | undefined;
 }
 
 const SWEEP_MS = 60_000;
@@ -29,12 +34,15 @@ const ID_BYTES = 24;
 export class SessionTable {
   readonly #clock: Clock;
   readonly #sessions = new Map<string, OpenSession>();
+  readonly #places = new Map<OpenSession, () => void>();
+  readonly #quota: Quota;
   #limits: SessionLimits;
   #stopSweep: (() => void) | undefined;
 
   constructor(clock: Clock, limits: SessionLimits) {
     this.#clock = clock;
     this.#limits = limits;
+    this.#quota = new Quota(quotaLimits(limits));
   }
 
   get size(): number {
@@ -43,21 +51,26 @@ export class SessionTable {
 
   setLimits(limits: SessionLimits): void {
     this.#limits = limits;
+    this.#quota.setLimits(quotaLimits(limits));
     this.#stopSweep?.();
     this.#stopSweep = undefined;
     if (this.#sessions.size > 0) this.#arm();
   }
 
-  /** Undefined if there is no room and none can be made. */
+  /** The limit that is reached, if there is no room and none can be made. */
   open<S extends OpenSession>(
+    caller: Caller,
     make: (id: string) => S,
     id = randomBytes(ID_BYTES).toString("base64url"),
-  ): S | undefined {
-    if (this.#sessions.size >= this.#limits.maxSessions && !this.#makeRoom()) return undefined;
+  ): { readonly session: S } | { readonly reached: QuotaReached } {
+    let reached = this.#quota.reachedFor(caller);
+    if (reached !== undefined && this.#makeRoom(caller, reached)) reached = this.#quota.reachedFor(caller);
+    if (reached !== undefined) return { reached };
     const session = make(id);
     this.#sessions.set(session.id, session);
+    this.#places.set(session, this.#quota.take(caller));
     this.#arm();
-    return session;
+    return { session };
   }
 
   /** Somebody else's session is as unknown as one that never was. */
@@ -75,6 +88,8 @@ export class SessionTable {
 
   end(session: OpenSession): void {
     this.#sessions.delete(session.id);
+    this.#places.get(session)?.();
+    this.#places.delete(session);
     session.close();
   }
 
@@ -84,10 +99,11 @@ export class SessionTable {
     this.#stopSweep = undefined;
   }
 
-  /** Ends the session that has rested longest, if it has rested long enough. */
-  #makeRoom(): boolean {
+  /** Ends the session that has rested longest, of those whose end would help, if it has rested long enough. */
+  #makeRoom(caller: Caller, reached: QuotaReached): boolean {
     let oldest: OpenSession | undefined;
     for (const session of this.#sessions.values()) {
+      if (!makesRoom(reached, session.caller, caller)) continue;
       if (!session.isBusy && (oldest === undefined || session.usedAt < oldest.usedAt)) oldest = session;
     }
     if (oldest === undefined || this.#clock.now() - oldest.usedAt < SPARE_AFTER_MS) return false;
@@ -109,4 +125,8 @@ export class SessionTable {
     }
     if (this.#sessions.size > 0) this.#arm();
   }
+}
+
+function quotaLimits({ maxSessions, perCaller }: SessionLimits): CallerQuota {
+  return { ...perCaller, total: maxSessions };
 }

@@ -1,5 +1,6 @@
 /** A client of the HTTP+SSE transport: everything comes to it on the one stream that is its session. */
 import type { ServerResponse } from "node:http";
+import { type Caller, identityOf } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { Encoded, Outlet } from "../encoded.ts";
 import type { OpenStreams, Owed } from "./open-streams.ts";
@@ -9,8 +10,8 @@ import type { EngineSession } from "./transport.ts";
 
 export interface SseSessionOptions {
   readonly id: string;
-  /** The caller's identity: nobody else finds the session. */
-  readonly key: string;
+  /** No one else finds the session. */
+  readonly caller: Caller;
   readonly clock: Clock;
   readonly streams: OpenStreams;
   readonly response: ServerResponse;
@@ -22,6 +23,7 @@ export interface SseSessionOptions {
 
 export class SseSession implements OpenSession, Outlet {
   readonly id: string;
+  readonly caller: Caller;
   readonly key: string;
   readonly legacy: EngineSession;
   /** The stream is open as long as the session is. */
@@ -30,15 +32,16 @@ export class SseSession implements OpenSession, Outlet {
   readonly #connection: SseConnection;
   readonly #streams: OpenStreams;
 
-  constructor({ id, key, clock, streams, response, open, endpoint }: SseSessionOptions) {
+  constructor({ id, caller, clock, streams, response, open, endpoint }: SseSessionOptions) {
     this.id = id;
-    this.key = key;
+    this.caller = caller;
+    this.key = identityOf(caller);
     this.usedAt = clock.now();
     this.#streams = streams;
     // First, because as long as nothing is written it can be refused.
     this.legacy = open(this);
     this.#connection = new SseConnection(response);
-    streams.add(this.#connection);
+    streams.add(this.#connection, caller);
     this.#connection.named("endpoint", endpoint);
   }
 

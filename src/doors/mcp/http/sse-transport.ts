@@ -21,21 +21,21 @@ export function openSse(transport: Transport, exchange: McpExchange, scope: View
   if (acceptsOf(request.headers.accept)?.stream !== true) {
     return refuse(response, 406, null, { code: INVALID_REQUEST, message: "Accept must allow text/event-stream." });
   }
-  if (streams.isFull) return transport.refuseFull(response, null, "streams");
-  let session: SseSession | undefined;
+  const full = streams.reachedFor(caller);
+  if (full !== undefined) return transport.refuseFull(response, null, "streams", full);
+  const make = (id: string): SseSession =>
+    new SseSession({
+      ...{ id, caller, clock, streams, response },
+      open: (outlet) => door.openSession({ caller, scope }, outlet),
+      endpoint: endpointFor(request.url ?? "/", messagesPath, id),
+    });
   try {
-    session = sessions.open((id) => {
-      const open: ConstructorParameters<typeof SseSession>[0]["open"] = (outlet) =>
-        door.openSession({ caller, scope }, outlet);
-      const endpoint = endpointFor(request.url ?? "/", messagesPath, id);
-      return new SseSession({ id, key: identityOf(caller), clock, streams, response, open, endpoint });
-    }, ids?.issue("sse"));
+    const opened = sessions.open(caller, make, ids?.issue("sse"));
+    if ("reached" in opened) return transport.refuseFull(response, null, "sessions", opened.reached);
+    whenClosed(response, () => sessions.end(opened.session));
   } catch (error) {
-    return refuseToolcrib(response, null, asToolcribError(error).toObject());
+    refuseToolcrib(response, null, asToolcribError(error).toObject());
   }
-  if (session === undefined) return transport.refuseFull(response, null, "sessions");
-  const opened = session;
-  whenClosed(response, () => sessions.end(opened));
 }
 
 export function postToSse(transport: Transport, exchange: McpExchange, posted: Received): void {

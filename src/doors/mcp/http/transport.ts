@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { OwnedIds } from "../../../hub/cluster/owned-ids.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { RequestId } from "../../../model/rpc.ts";
+import type { QuotaReached } from "../../../policy/quota.ts";
 import type { McpDoor } from "../door.ts";
 import type { Origin } from "../origin.ts";
 import type { Outlet } from "../encoded.ts";
@@ -28,6 +29,6 @@ export interface Transport {
   readonly isClosing: boolean;
   /** Of sessions, in a cluster: they say which node has what they stand for. */
   readonly ids?: OwnedIds | undefined;
-  refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams"): void;
+  refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
 }

@@ -99,7 +99,11 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, clock, { approveCommand: (id) => `toolcrib approve ${id}` });
   const feed = new EventFeed(hub, redactor);
-  const streams = openEventStreams({ feed, sessionOf: (caller) => sessions.of(caller), streams: () => 10 });
+  const streams = openEventStreams({
+    feed,
+    sessionOf: (caller) => sessions.of(caller),
+    streams: () => ({ total: 10 }),
+  });
   const frames = { perMinute: 10_000 };
   const socket = openSocket({
     hub,
@@ -107,7 +111,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     operations,
     redactor,
     clock,
-    limits: () => ({ bodyBytes: 100_000, streams: 20, requestsPerMinute: frames.perMinute }),
+    limits: () => ({ bodyBytes: 100_000, streams: { total: 20 }, requestsPerMinute: frames.perMinute }),
     warn: () => {},
   });
   const listener = await openListener({

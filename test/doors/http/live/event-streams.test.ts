@@ -86,7 +86,7 @@ describe("[oper-05d] events as SSE", () => {
   });
 
   it("refuses what it cannot give", async () => {
-    const scene = await livePlace({ limits: { streams: 1 } });
+    const scene = await livePlace({ limits: { streams: { total: 1 } } });
     const status = async (path: string, method = "GET", token: string | undefined = BOSS): Promise<number> =>
       (await scene.ask(`/api/v1/events${path}`, { method, ...(token === "" ? {} : { token }) })).status;
     expect(await status("", "GET", "")).toBe(401);
@@ -95,7 +95,7 @@ describe("[oper-05d] events as SSE", () => {
     expect(await status("?after=-1")).toBe(400);
     expect(await status("?events=%3Cb%3E")).toBe(400);
     const only = await open(scene);
-    expect(await status("")).toBe(503);
+    expect(await status("", "GET", USER)).toBe(503);
     only.response.destroy();
     await expect.poll(() => scene.streams.size).toBe(0);
     expect(scene.feed.receivers).toBe(0);

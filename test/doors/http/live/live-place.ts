@@ -59,14 +59,14 @@ export async function livePlace({ limits, clock, listener, hub: given, ring }: L
       },
     },
     redactor,
-    limits: () => ({ bodyBytes: 100_000, streams: 10, requestsPerMinute: 10_000, ...limits }),
+    limits: () => ({ bodyBytes: 100_000, streams: { total: 10 }, requestsPerMinute: 10_000, ...limits }),
     warn: (message) => warnings.push(message),
     ...timing,
   });
   const streams = openEventStreams({
     feed,
     sessionOf: ({ owner, role }) => hub.openSession({ owner, ...(role === undefined ? {} : { role }) }),
-    streams: () => limits?.streams ?? 10,
+    streams: () => limits?.streams ?? { total: 10 },
     ...timing,
   });
   const auth = {

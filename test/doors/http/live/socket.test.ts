@@ -301,7 +301,7 @@ describe("the life of a socket", () => {
   });
 
   it("is refused in words where it cannot be opened", async () => {
-    const scene = await livePlace({ limits: { streams: 1 } });
+    const scene = await livePlace({ limits: { streams: { total: 1 } } });
     expect((await scene.ask("/ws", { token: BOSS })).status).toBe(426);
     expect((await scene.ask("/ws/more", { token: BOSS })).status).toBe(404);
     const headers = {
@@ -313,11 +313,35 @@ describe("the life of a socket", () => {
     const wrong = await scene.ask("/ws?after=x", { token: BOSS, headers });
     expect([wrong.status, wrong.json().error.code]).toEqual([400, "invalid_arguments"]);
     await scene.connect();
-    const full = await scene.ask("/ws", { token: BOSS, headers });
+    const full = await scene.ask("/ws", { token: USER, headers });
     expect([full.status, full.json().error.code]).toEqual([503, "server_unavailable"]);
-    expect((await scene.ask("/ws", { token: BOSS, headers: { ...headers, "sec-websocket-key": "x" } })).status).toBe(
+    expect((await scene.ask("/ws", { token: USER, headers: { ...headers, "sec-websocket-key": "x" } })).status).toBe(
       503,
     );
+  });
+
+  it("[trust-13b] has places for each caller, which come back, and the operator finds one when all are taken", async () => {
+    const scene = await livePlace({ limits: { streams: { total: 3, perToken: 2 } } });
+    const status = async (token: string): Promise<number> => (await scene.ask("/ws", { token, headers })).status;
+    const headers = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+    };
+    const [first] = [await scene.connect("", USER), await scene.connect("", USER)];
+    const refused = await scene.ask("/ws", { token: USER, headers });
+    expect([refused.status, refused.json().error]).toEqual([
+      429,
+      expect.objectContaining({ code: "rate_limited", hint: expect.stringContaining("sessionsPerToken") }),
+    ]);
+    await scene.connect("", BOSS);
+    await scene.connect("", BOSS);
+    first?.socket.terminate();
+    await expect.poll(() => scene.door.size).toBe(3);
+    // The hub is full: the operator alone comes in.
+    expect(await status(USER)).toBe(503);
+    await scene.connect("", BOSS);
   });
 
   it("ends with its session, with its credentials, and when nobody is there any more", async () => {

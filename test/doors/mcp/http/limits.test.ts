@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/encode.ts";
 import type { McpHttpOptions } from "../../../../src/doors/mcp/http/mcp-http.ts";
+import type { Scope } from "../../../../src/model/caller.ts";
 import { settle } from "../../../support/fake-clock.ts";
-import { Bench, call, initializeRequest, modernHeaders, modernRequest, until } from "./bench.ts";
+import { Bench, call, callerOf, initializeRequest, modernHeaders, modernRequest, until } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
 let engine: FakeEngine;
@@ -62,6 +63,64 @@ describe("sessions", () => {
     expect((await bench.post(call(1, "echo"), second)).status).toBe(404);
     bench.http.reconfigure({ maxSessions: 3, maxStreams: 5, sessionIdleMs: IDLE_MS });
     expect((await bench.post(initializeRequest("2025-11-25"))).status).toBe(200);
+  });
+});
+
+describe("[trust-13a] quotas of callers", () => {
+  const as = (caller: string): Record<string, string> => ({ "x-caller": caller });
+  const opens = async (caller: string): Promise<number> =>
+    (await bench.post(initializeRequest("2025-06-18"), as(caller))).status;
+
+  it("hold for each token and for each user, and say which is reached", async () => {
+    await start({ maxSessions: 10, perCaller: { perToken: 2, perUser: 3 } });
+    bench.callers.set("a1", callerOf("a1", { user: "ann" }));
+    bench.callers.set("a2", callerOf("a2", { user: "ann" }));
+    expect([await opens("a1"), await opens("a1"), await opens("a1")]).toEqual([200, 200, 503]);
+    expect([await opens("a2"), await opens("a2")]).toEqual([200, 503]);
+    const refused = await bench.post(initializeRequest("2025-06-18"), as("a2"));
+    expect(refused.json).toMatchObject({
+      error: { message: expect.stringMatching(/sessions of this user.*3/), data: { code: "rate_limited" } },
+    });
+    expect(JSON.stringify(refused.json)).toContain("http.limits.sessionsPerUser");
+    expect([await opens("bob"), await opens("bob"), await opens("bob")]).toEqual([200, 200, 503]);
+    expect(bench.warnings).toHaveLength(2);
+  });
+
+  it("are met by the caller's own sessions that rest, never by those of others", async () => {
+    await start({ maxSessions: 10, perCaller: { perToken: 1 } });
+    const others = await bench.initialize("2025-06-18", as("bob"));
+    await bench.clock.advance(30_000);
+    expect(await opens("ann")).toBe(200);
+    await bench.clock.advance(30_000);
+    // Bob's rests for long enough, Ann's does not.
+    expect(await opens("ann")).toBe(503);
+    await bench.clock.advance(30_000);
+    expect(await opens("ann")).toBe(200);
+    expect((await bench.post(call(1, "echo"), others)).status).toBe(200);
+  });
+
+  it("keep places for the operator when the hub is full", async () => {
+    await start({ maxSessions: 3 });
+    bench.callers.set("boss", callerOf("boss", { scopes: new Set<Scope>(["read", "call", "admin"]) }));
+    expect([await opens("a"), await opens("b"), await opens("c"), await opens("d")]).toEqual([200, 200, 200, 503]);
+    expect([await opens("boss"), await opens("boss"), await opens("d")]).toEqual([200, 200, 503]);
+  });
+
+  it("hold for streams", async () => {
+    await start({ maxStreams: 10, streamsPerCaller: { perToken: 1 } });
+    const [mine, again, others] = [
+      await bench.initialize("2025-06-18", as("ann")),
+      await bench.initialize("2025-06-18", as("ann")),
+      await bench.initialize("2025-06-18", as("bob")),
+    ];
+    const stream = await bench.getStream(mine);
+    const listen = async (session: Record<string, string>): Promise<number> =>
+      (await bench.send("GET", "/mcp", { ...session, accept: "text/event-stream" })).status;
+    expect(await listen(again)).toBe(503);
+    await bench.getStream(others);
+    stream.cut();
+    await until(() => bench.http.streams === 1);
+    await bench.getStream(again);
   });
 });
 

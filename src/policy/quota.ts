@@ -1,0 +1,126 @@
+/**
+ * How many of the hub's places (sessions, event streams, sockets) each caller may hold, so that none can take them all. Each
+ * node of a cluster counts its own.
+ */
+import type { Caller } from "../model/caller.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { HttpConfig } from "../model/http-config.ts";
+
+/** On top of the places for everyone, for callers with `admin`: whoever has to look after a full hub gets in. */
+const OPERATOR_PLACES = 10;
+/** Of all places, what one caller may hold where there are several. */
+const SHARE = 5;
+
+export interface CallerQuota {
+  /** All callers together. */
+  readonly total: number;
+  /** As many as `total` if absent. */
+  readonly perToken?: number | undefined;
+  readonly perUser?: number | undefined;
+}
+
+/** Which limit is reached. */
+export interface QuotaReached {
+  readonly of: "hub" | "token" | "user";
+  readonly limit: number;
+}
+
+/**
+ * A hub that only one caller besides the operator can use has nobody to share with: without `auth` everyone on the machine
+ * is that one caller.
+ */
+export function quotaOf(http: HttpConfig, total: number): CallerQuota {
+  const { sessionsPerToken, sessionsPerUser } = http.limits;
+  const guests = http.auth?.tokens?.filter(({ scopes }) => !scopes.includes("admin")).length ?? 0;
+  const isShared = http.auth?.oauth !== undefined || guests > 1;
+  const share = isShared ? Math.max(1, Math.floor(total / SHARE)) : total;
+  return { total, perToken: sessionsPerToken ?? share, perUser: sessionsPerUser ?? share };
+}
+
+export class Quota {
+  readonly #held = new Map<string, number>();
+  #limits: CallerQuota;
+  #size = 0;
+
+  constructor(limits: CallerQuota) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Takes effect for what comes; nothing that is held is taken away. */
+  setLimits(limits: CallerQuota): void {
+    this.#limits = limits;
+  }
+
+  /** Undefined if the caller may take one more. */
+  reachedFor(caller: Caller): QuotaReached | undefined {
+    const { total, perToken = total, perUser = total } = this.#limits;
+    if (caller.scopes.has("admin")) {
+      const limit = total + OPERATOR_PLACES;
+      return this.#size >= limit ? { of: "hub", limit } : undefined;
+    }
+    const [token, user] = keysOf(caller);
+    if (this.#count(token) >= perToken) return { of: "token", limit: perToken };
+    if (user !== undefined && this.#count(user) >= perUser) return { of: "user", limit: perUser };
+    return this.#size >= total ? { of: "hub", limit: total } : undefined;
+  }
+
+  /** The returned function gives the place back; it may be called twice. Whether there is one is the caller's to ask before. */
+  take(caller: Caller): () => void {
+    const keys = keysOf(caller).filter((key) => key !== undefined);
+    this.#size += 1;
+    for (const key of keys) this.#held.set(key, this.#count(key) + 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#size -= 1;
+      for (const key of keys) {
+        const left = this.#count(key) - 1;
+        if (left > 0) this.#held.set(key, left);
+        else this.#held.delete(key);
+      }
+    };
+  }
+
+  #count(key: string): number {
+    return this.#held.get(key) ?? 0;
+  }
+}
+
+/** Whether a place that `holder` gives up would help `caller` against the limit that is reached. */
+export function makesRoom({ of }: QuotaReached, holder: Caller, caller: Caller): boolean {
+  switch (of) {
+    case "hub":
+      return true;
+    case "token":
+      return holder.key === caller.key;
+    case "user":
+      return holder.user === caller.user;
+  }
+}
+
+/**
+ * `rate_limited` where the caller's own quota is used up, `server_unavailable` where the hub is full.
+ * @param what In the plural: "sessions".
+ */
+export function quotaError(what: string, { of, limit }: QuotaReached, key: string): ToolcribError {
+  const [whose, setting] =
+    of === "token"
+      ? [" of this token", "http.limits.sessionsPerToken"]
+      : of === "user"
+        ? [" of this user", "http.limits.sessionsPerUser"]
+        : ["", `http.limits.${key}`];
+  const code = of === "hub" ? "server_unavailable" : "rate_limited";
+  return new ToolcribError(code, `Too many ${what}${whose} are open: ${limit} is the limit.`, {
+    hint: `Close some, or wait until they have rested. The operator can raise ${setting}.`,
+    details: { quota: of, limit },
+  });
+}
+
+function keysOf({ key, user }: Caller): readonly [token: string, user: string | undefined] {
+  return [`token ${key}`, user === undefined ? undefined : `user ${user}`];
+}
