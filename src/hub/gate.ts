@@ -100,6 +100,7 @@ export class Gate {
       kind: capability.kind,
       publicName: capability.name,
       aliases: this.#aliases(capability, uri),
+      ...(capability.kind === "template" && uri !== undefined ? { ownNames: [uri] } : {}),
       originName: capability.origin.name,
       server: local ? null : this.#options.serverOf(capability.origin.source),
       skill: local ? undefined : this.#options.skillOf(capability.origin),

@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** A glob on names, a class (`readOnly`, `writes`, `destructive`, `openWorld`), or `tag:<name>`; `!` in front takes out again. */
+/**
+ * A glob on names, a class (`readOnly`, `writes`, `destructive`, `openWorld`), `tag:<name>`, or exactly one name after `=`
+ * (`=tool:<name>`, `=resource:<uri>`, `=prompt:<name>`); `!` in front takes out again.
+ */
 const Patterns = z.array(z.string().min(1));
 
 export const ToolRulesSchema = z.strictObject({

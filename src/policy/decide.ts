@@ -50,6 +50,8 @@ export interface Subject {
    * template the URI that is read through it, of a URI that names its server the server's own.
    */
   readonly aliases?: readonly string[] | undefined;
+  /** The names under which exactly this is meant: of a template the URI that is read. The public name if absent. */
+  readonly ownNames?: readonly string[] | undefined;
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
@@ -154,11 +156,11 @@ export class Policy {
   #steps(subject: Subject, who: Who): Step[] {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
-    const { kind, annotations, tags = server?.policy.tags } = subject;
+    const { kind, annotations, tags = server?.policy.tags, ownNames = [subject.publicName] } = subject;
     const publicNames = [subject.publicName, ...(subject.aliases ?? [])];
-    const byPublicName: Matchable = { kind, names: publicNames, annotations, tags };
+    const byPublicName: Matchable = { kind, names: publicNames, ownNames, annotations, tags };
     // A server's rules may also use the names that the server itself gives.
-    const byEitherName: Matchable = { kind, names: [subject.originName, ...publicNames], annotations, tags };
+    const byEitherName: Matchable = { ...byPublicName, names: [subject.originName, ...publicNames] };
     const isTool = subject.kind === "tool";
 
     const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];

@@ -1,4 +1,4 @@
-import { compilePattern, type Matchable, type Pattern } from "./pattern.ts";
+import { compileException, compilePattern, type Matchable, type Pattern } from "./pattern.ts";
 
 /** A list of patterns, compiled once. An entry that begins with `!` takes out what the others matched. */
 export class PatternList {
@@ -9,7 +9,7 @@ export class PatternList {
     this.#entries = patterns
       .filter((text) => !text.startsWith("!"))
       .map((text) => ({ text, matches: compilePattern(text) }));
-    this.#exceptions = patterns.filter((text) => text.startsWith("!")).map((text) => compilePattern(text.slice(1)));
+    this.#exceptions = patterns.filter((text) => text.startsWith("!")).map((text) => compileException(text.slice(1)));
   }
 
   /** The first entry that matches, unless an exception does too. */

@@ -44,17 +44,17 @@ async function start(config: ConfigInput | string = ASK, options: HubOptions = {
 }
 
 const ASK: ConfigInput = { tools: { ask: ["wipe"] } };
-const WAITS = { ok: false, error: { code: "denied", message: expect.stringContaining("It waits for approval.") } };
+const WAITS = { ok: false, error: { code: "denied", message: expect.stringContaining("The operator was asked.") } };
 
 function remote(hub: Hub, options: SessionOptions = {}): Session {
-  return hub.openSession({ owner: false, door: "mcp", approveCommand: (id) => `toolcrib approve ${id}`, ...options });
+  return hub.openSession({ owner: false, door: "mcp", holdsCalls: true, ...options });
 }
 
 const wipe = (hub: Hub, session: Session, disk = "c") => hub.call(session, { name: "wipe", arguments: { disk } });
 const heldId = (hub: Hub): string => hub.asked()[0]?.id ?? "";
 
 describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
-  it("is refused at once, and says how to approve it", async () => {
+  it("[trust-07a] is refused at once, and says that the operator was asked, not how to approve it", async () => {
     const hub = await start();
     const session = remote(hub);
     const outcome = await wipe(hub, session);
@@ -65,12 +65,13 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     expect(outcome).toMatchObject({
       ...WAITS,
       error: {
-        hint: `Approve it with \`toolcrib approve ${id}\`, then call again.`,
+        hint: "Make the same call again once it is approved.",
         // Rules and files are the owner's business.
-        details: { approvalId: id },
+        details: { pendingApproval: true },
       },
     });
-    expect(JSON.stringify(outcome)).not.toContain("ask list");
+    expect(id).not.toBe("");
+    for (const told of [id, "toolcrib", "ask list"]) expect(JSON.stringify(outcome)).not.toContain(told);
     const own = await wipe(hub, remote(hub, { owner: true }));
     expect(own).toMatchObject({ error: { details: { rule: { list: "ask", pattern: "wipe" } } } });
     expect(runs).toBe(0);

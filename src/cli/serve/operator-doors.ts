@@ -25,7 +25,6 @@ interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env">, Pi
   readonly redactor: Redactor;
   readonly http: () => HttpConfig;
   readonly url: () => string;
-  readonly approveCommand: (id: string) => string;
   /** What programs are told at `/`. */
   readonly words: () => string;
   readonly warn: (message: string) => void;
@@ -37,17 +36,17 @@ export interface OperatorDoors {
 }
 
 export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
-  const { hub, redactor, http, approveCommand, ids, warn } = options;
-  const parts: ApiParts = { ...options, version: VERSION };
+  const { hub, redactor, http, ids, warn } = options;
+  const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
   const operations = new Operations(parts);
-  const sessions = new CallerSessions(hub, systemClock, { approveCommand });
+  const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
   const feed = new EventFeed(hub, redactor, { nodes: hub.cluster });
   const limits = (): { bodyBytes: number; streams: number; requestsPerMinute: number } => {
     const now = http();
     const { bodyBytes, streams } = now.limits;
     return { bodyBytes, streams, requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute) };
   };
-  const socket = openSocket({ hub, feed, operations, ids, redactor, limits, warn, approveCommand });
+  const socket = openSocket({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
   const streams = openEventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),
