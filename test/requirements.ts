@@ -379,4 +379,10 @@ export const REQUIREMENTS = {
   "scale-10a": "Lossless and interoperability tests hold through a cluster behind a round-robin proxy.",
   "scale-10b": "Nodes killed, paused and cut under load: no acknowledged write lost, no call doubled, no orphan.",
   "scale-11a": "The scale bench measures one node against three, forwarding, failover, sessions and a large catalog.",
+  "trust-07a": "What a model sees of a refused call names no command and no id that approves it, at any door.",
+  "trust-07b": "Approving needs a person at a terminal or the scope approve, and nobody approves their own call.",
+  "trust-07c": "An answer always is stored for exactly what was shown, whatever a server calls it.",
+  "trust-12a": "Details of in-process tools leave the process through no door; the program itself gets them.",
+  "trust-15a": "No control, bidi, zero-width, tag or SGR character of a stranger reaches a terminal or a pipe.",
+  "trust-15b": "In --json such characters are escaped, and parsing gives the same value.",
 } as const;

@@ -148,7 +148,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     await wipe(hub, remote(hub));
     hub.answer(heldId(hub), "always");
     expect(await wipe(hub, remote(hub))).toMatchObject({ ok: true });
-    await expect.poll(() => JSON.parse(readFileSync(file, "utf8"))).toEqual({ tools: { ask: ["wipe", "!wipe"] } });
+    await expect.poll(() => JSON.parse(readFileSync(file, "utf8"))).toEqual({ tools: { ask: ["wipe", "!=tool:wipe"] } });
   });
 
   it("waits no longer than a question may: the question, and the yes for its call", async () => {
@@ -214,7 +214,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const refused = await wipe(hub, session, "z".repeat(64 * 1024));
     expect(refused).toMatchObject({
       ok: false,
-      error: { code: "denied", message: expect.stringMatching(/^wipe needs a yes first\. .*too large to be shown/) },
+      error: { code: "denied", message: expect.stringMatching(/^wipe needs approval\. .*too large to be shown/) },
     });
     expect(JSON.stringify(refused)).not.toContain("approve ");
     expect(hub.asked()).toEqual([]);
@@ -223,7 +223,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     expect(await wipe(hub, remote(hub, { onAsk: () => "once" }), "z".repeat(70 * 1024))).toMatchObject({ ok: true });
     // Without a way to approve there is no size that would do.
     const without = await wipe(hub, hub.openSession({ owner: false }), "z".repeat(70 * 1024));
-    expect(without).toMatchObject({ error: { message: expect.stringContaining("nobody to ask") } });
+    expect(without).toMatchObject({ error: { message: expect.stringContaining("No one is connected") } });
   });
 
   it("is forgotten with its session", async () => {

@@ -127,7 +127,7 @@ describe("[agent-05c] a call that needs a yes", () => {
     // How it could be allowed is for people.
     expect(callsOf(events).at(-1)?.error?.hint).toContain('add "!wipe" to the ask list');
     expect(readBy(model)).toEqual([
-      'The call failed:\ndenied: wipe needs a yes first: ask "wipe" in the rules. There is nobody to ask.',
+      'The call failed:\ndenied: wipe needs approval: ask "wipe" in the rules. No one is connected who can approve it.',
     ]);
   });
 
