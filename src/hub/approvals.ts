@@ -276,7 +276,9 @@ function keyOf({ arguments: args }: Question, grant: string): string {
 function nobodyToAsk({ name, rule, reason }: Question, owner: boolean): ToolcribError {
   const why = owner ? reason : `${name} needs approval.`;
   return new ToolcribError("denied", `${why} No one is connected who can approve it.`, {
-    hint: owner ? "A person has to approve it: on a terminal, or through the program's onAsk." : "Ask whoever runs the hub.",
+    hint: owner
+      ? "A person has to approve it: on a terminal, or through the program's onAsk."
+      : "Ask whoever runs the hub.",
     ...(owner ? { details: { rule } } : {}),
   });
 }

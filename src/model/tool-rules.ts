@@ -9,7 +9,7 @@ const Patterns = z.array(z.string().min(1));
 export const ToolRulesSchema = z.strictObject({
   allow: Patterns.optional().describe("Patterns of tools that may be used; all if absent."),
   deny: Patterns.optional().describe("Patterns of what may not be used; beats ask and allow."),
-  ask: Patterns.optional().describe("Patterns of what needs a yes from a person first; beats allow."),
+  ask: Patterns.optional().describe("Patterns of what needs approval by a person; beats allow."),
 });
 
 export type ToolRules = z.output<typeof ToolRulesSchema>;

@@ -33,7 +33,9 @@ export function terminalText(text: string): string {
 
 /** The same on one line: what a stranger wrote cannot begin a line of its own. */
 export function terminalLine(text: string): string {
-  return terminalText(text).replaceAll(/\s*\n\s*/g, " ").replaceAll("\t", " ");
+  return terminalText(text)
+    .replaceAll(/\s*\n\s*/g, " ")
+    .replaceAll("\t", " ");
 }
 
 /** JSON whose hidden characters are escaped, so that parsing gives the same value. */

@@ -83,9 +83,7 @@ describe("[trust-07a] a refused call", () => {
     const texts = [
       allOf(await refusal(agent.callTool(envOf("A")))),
       allOf(await live.command("mcp.callTool", envOf("B")).catch((error: unknown) => error)),
-      allOf(
-        await mcp.callTool({ name: "one__env", arguments: { name: "C" } }).catch((error: unknown) => error),
-      ),
+      allOf(await mcp.callTool({ name: "one__env", arguments: { name: "C" } }).catch((error: unknown) => error)),
     ];
     const waiting = await pending();
     expect(waiting.length, texts.join("\n")).toBe(3);
@@ -173,8 +171,12 @@ describe("[trust-07b] who approves", () => {
     }
     const lasting = await refusal(approver.answerApproval({ approvalId: waiting?.id ?? "", answer: "always" }));
     expect(lasting.message).toContain('"admin"');
-    expect(await approver.answerApproval({ approvalId: waiting?.id ?? "", answer: "no" })).toMatchObject({ answer: "no" });
-    expect(JSON.parse(readFileSync(join(hub.dir, "toolcrib.json"), "utf8"))).toMatchObject({ tools: { ask: ["one__env"] } });
+    expect(await approver.answerApproval({ approvalId: waiting?.id ?? "", answer: "no" })).toMatchObject({
+      answer: "no",
+    });
+    expect(JSON.parse(readFileSync(join(hub.dir, "toolcrib.json"), "utf8"))).toMatchObject({
+      tools: { ask: ["one__env"] },
+    });
   });
 
   it("an operator who tries a tool answers for it too, as on the page", async () => {

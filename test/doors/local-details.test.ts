@@ -72,7 +72,10 @@ function expectOnly(text: string, what: string, tool: string): void {
 }
 
 async function printed(args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [MAIN, ...args, "--config", config], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [MAIN, ...args, "--config", config], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let text = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => (text += chunk.toString("utf8")));
@@ -139,7 +142,10 @@ describe("[trust-12a] details of an in-process tool", () => {
   });
 
   it("stay inside at the ACP door", async () => {
-    const child = spawn(process.execPath, [MAIN, "acp", "--config", config], { env, stdio: ["pipe", "pipe", "ignore"] });
+    const child = spawn(process.execPath, [MAIN, "acp", "--config", config], {
+      env,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     const editor = new Editor(child);
     await editor.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
@@ -178,7 +184,10 @@ class Editor {
       const answer = this.said
         .split("\n")
         .slice(0, -1)
-        .map((line) => JSON.parse(line) as { id?: number; method?: string; result?: Record<string, unknown>; error?: unknown })
+        .map(
+          (line) =>
+            JSON.parse(line) as { id?: number; method?: string; result?: Record<string, unknown>; error?: unknown },
+        )
         .find((message) => message.id === id && message.method === undefined);
       if (answer?.error !== undefined) throw new Error(JSON.stringify(answer.error));
       if (answer !== undefined) return answer.result ?? {};

@@ -180,7 +180,9 @@ describe("[guard-03a] a call that a rule asks about", () => {
     await first.call(first.session, { name: "wipe" });
     await first.call(first.openSession(), { name: "wipe" });
     expect(asked).toBe(1);
-    expect(readFileSync(file, "utf8")).toBe('{\n  // careful\n  "tools": { "ask": ["wipe", "!=tool:wipe"] } // asked\n}\n');
+    expect(readFileSync(file, "utf8")).toBe(
+      '{\n  // careful\n  "tools": { "ask": ["wipe", "!=tool:wipe"] } // asked\n}\n',
+    );
     await first.close();
     const second = await start(file);
     expect(await second.call(second.session, { name: "wipe" })).toMatchObject({ ok: true });

@@ -146,7 +146,9 @@ describe("[trust-07c] an answer that lasts, for something with a name that is a 
     const second = await scene.open();
     for (const other of guarded) expect(await scene.isAskedFor(second, other)).toBe(true);
     for (const [index, use] of uses.entries()) {
-      expect(await scene.isAskedFor(second, use), `${index} ${scene.ask[Math.floor(index / 2) + 4]}`).toBe(index % 2 === 1);
+      expect(await scene.isAskedFor(second, use), `${index} ${scene.ask[Math.floor(index / 2) + 4]}`).toBe(
+        index % 2 === 1,
+      );
     }
     expect(scene.ask.slice(4).every((entry) => /^!=(?:tool|prompt|resource):/.test(entry))).toBe(true);
   });

@@ -148,7 +148,9 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     await wipe(hub, remote(hub));
     hub.answer(heldId(hub), "always");
     expect(await wipe(hub, remote(hub))).toMatchObject({ ok: true });
-    await expect.poll(() => JSON.parse(readFileSync(file, "utf8"))).toEqual({ tools: { ask: ["wipe", "!=tool:wipe"] } });
+    await expect
+      .poll(() => JSON.parse(readFileSync(file, "utf8")))
+      .toEqual({ tools: { ask: ["wipe", "!=tool:wipe"] } });
   });
 
   it("waits no longer than a question may: the question, and the yes for its call", async () => {

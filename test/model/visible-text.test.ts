@@ -25,7 +25,8 @@ const HARMFUL: readonly number[] = [
 ];
 const harmful = new Set(HARMFUL);
 
-const isHarmless = (text: string): boolean => [...text].every((character) => !harmful.has(character.codePointAt(0) ?? 0));
+const isHarmless = (text: string): boolean =>
+  [...text].every((character) => !harmful.has(character.codePointAt(0) ?? 0));
 
 describe("[trust-15a] text for a terminal", () => {
   it("has none of the characters that drive, reorder or hide, whatever is beside them", () => {
@@ -37,9 +38,7 @@ describe("[trust-15a] text for a terminal", () => {
         expect(isHarmless(terminalJson(text)), code.toString(16)).toBe(true);
         expect(JSON.parse(terminalJson(text))).toBe(text);
       }
-      expect(terminalText(`a${character}b`)).toBe(
-        `a\\u{${code.toString(16).toUpperCase().padStart(4, "0")}}b`,
-      );
+      expect(terminalText(`a${character}b`)).toBe(`a\\u{${code.toString(16).toUpperCase().padStart(4, "0")}}b`);
     }
   });
 

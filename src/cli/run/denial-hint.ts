@@ -8,9 +8,6 @@ export function withDenialHint(event: AgentEvent): AgentEvent {
   const rule = error?.details?.["rule"];
   // Where somebody said no, there is no hint.
   if (error?.hint === undefined || !isJsonObject(rule) || rule["list"] !== "ask") return event;
-  const otherwise =
-    rule["level"] === "session"
-      ? "give --mode auto"
-      : `change the rule in ${String(rule["where"])}`;
+  const otherwise = rule["level"] === "session" ? "give --mode auto" : `change the rule in ${String(rule["where"])}`;
   return { ...event, error: { ...error, hint: `Run it on a terminal to be asked, or ${otherwise}.` } };
 }

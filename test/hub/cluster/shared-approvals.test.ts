@@ -28,8 +28,7 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
   const answerAt = ({ hub }: TestNode, id: string, answer: AskAnswer): Promise<object> =>
     hub.activity.answer(id, answer, null);
   /** The same caller at a node, as a door opens it. */
-  const callerAt = ({ hub }: TestNode): Session =>
-    hub.openSession({ user: "ann", sharedKey: "ann", holdsCalls: true });
+  const callerAt = ({ hub }: TestNode): Session => hub.openSession({ user: "ann", sharedKey: "ann", holdsCalls: true });
 
   it("what waits at one is listed, told of and answered at the other", async () => {
     const heard: string[] = [];
