@@ -157,10 +157,23 @@ describe("[trust-12a] details of an in-process tool", () => {
   });
 
   it("are there for the program that the tool is part of, and a server's field of that name is not touched", async () => {
-    const own = await createHub(config, { home: join(hub.dir, "library-home"), store: false, wait: true });
+    const script = join(hub.dir, "script.json");
+    const said = { content: [{ type: "text", text: "hi" }], details: { of: "the server" } };
+    const definition = { name: "say", inputSchema: { type: "object" } };
+    writeFileSync(script, JSON.stringify({ tools: [definition], results: { say: said } }));
+    const scripted = {
+      command: process.execPath,
+      args: [join(import.meta.dirname, "../fixtures/scripted-server.mjs"), script],
+    };
+    const whole = { ...(JSON.parse(readFileSync(config, "utf8")) as object), mcpServers: { scripted } };
+    const file = join(hub.dir, "with-server.json");
+    writeFileSync(file, JSON.stringify(whole));
+    const own = await createHub(file, { home: join(hub.dir, "library-home"), store: false, wait: true });
     onTestFinished(() => own.close());
     expect((await own.call(own.session, { name: "plain" })).result).toMatchObject({ details: { note: CANARY } });
     expect((await own.call(own.openSession({ door: "rest" }), { name: "plain" })).result).not.toHaveProperty("details");
+    const ofServer = await own.call(own.openSession({ door: "rest" }), { name: "scripted__say" });
+    expect(ofServer.result).toMatchObject({ details: { of: "the server" } });
     const tool = own.tools().find(({ name }) => name === "plain");
     expect(await tool?.execute("1", {})).toMatchObject({ details: { note: CANARY } });
   });

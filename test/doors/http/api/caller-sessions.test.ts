@@ -31,7 +31,7 @@ describe("[oper-07a] one session for each caller", () => {
   it("lets only somebody with the scope admin decide for all", () => {
     const { sessions } = scene();
     expect(sessions.of(caller("local", { owner: true })).decidesForAll).toBe(false);
-    const admin = caller("hub", { owner: true, scopes: new Set<Scope>(["read", "call", "admin"]) });
+    const admin = caller("hub", { owner: true, scopes: new Set<Scope>(["read", "call", "approve", "admin"]) });
     expect(sessions.of(admin).decidesForAll).toBe(true);
   });
 

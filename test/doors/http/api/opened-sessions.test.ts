@@ -79,7 +79,12 @@ describe("[agent-01a] sessions that callers of HTTP opened", () => {
       },
     };
     openCallerSession(noting, caller("local", { owner: true }), "rest", {});
-    openCallerSession(noting, caller("boss", { scopes: new Set<Scope>(["read", "call", "admin"]) }), "websocket", {});
+    openCallerSession(
+      noting,
+      caller("boss", { scopes: new Set<Scope>(["read", "call", "approve", "admin"]) }),
+      "websocket",
+      {},
+    );
     expect(asked).toEqual([false, true]);
   });
 });
