@@ -55,6 +55,8 @@ export function escapeJson(text: string): string {
   });
 }
 
+/** Joiners and the styles of emoji. */
+const SOMETIMES_NEEDED: ReadonlySet<string> = new Set(["\u200c", "\u200d", "\ufe0e", "\ufe0f"]);
 const EMOJI_BEFORE = /\p{Extended_Pictographic}[\u{1f3fb}-\u{1f3ff}]?\ufe0f?$/u;
 const EMOJI_AFTER = /^\p{Extended_Pictographic}/u;
 const STYLED_BEFORE = /\p{Extended_Pictographic}$/u;
@@ -70,7 +72,7 @@ const JOINED_AFTER = new RegExp(`^${JOINED}`, "u");
 const NEAR = 6;
 
 function isNeeded(character: string, offset: number, whole: string): boolean {
-  if (!/^[\u200c\u200d\ufe0e\ufe0f]$/.test(character)) return false;
+  if (!SOMETIMES_NEEDED.has(character)) return false;
   const before = whole.slice(Math.max(0, offset - NEAR), offset);
   const after = whole.slice(offset + 1, offset + 1 + NEAR);
   if (character === "\ufe0e" || character === "\ufe0f") {

@@ -22,7 +22,7 @@ const FILE_WORDS = "F\u001b[31m\u202e\u200b\u{e0041}\u009b\u007f";
 
 /** What no output may have, bytes that are no text among them. */
 const HARMFUL =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufffd\u{e0000}-\u{e01ef}]/u;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffd\u{e0000}-\u{e01ef}]|[\ufe00-\ufe0f]/u;
 
 const SERVER = resolve(import.meta.dirname, "../fixtures/hostile-words-server.mjs");
 

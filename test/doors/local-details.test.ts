@@ -84,7 +84,9 @@ async function printed(args: readonly string[]): Promise<string> {
   return text;
 }
 
-async function throughMcp(client: Client): Promise<void> {
+/** Gives the tools that it called. */
+async function throughMcp(client: Client): Promise<string[]> {
+  const called: string[] = [];
   for (const name of TOOLS) {
     const seen: unknown[] = [];
     const result = await client
@@ -93,7 +95,9 @@ async function throughMcp(client: Client): Promise<void> {
     const links = JSON.stringify(result).match(/toolcrib:\/\/results\/[^"\\ ]+/g) ?? [];
     for (const uri of links) seen.push(await client.readResource({ uri }));
     expectOnly(JSON.stringify([result, seen]), `mcp ${name}`, name);
+    called.push(name);
   }
+  return called;
 }
 
 describe("[trust-12a] details of an in-process tool", () => {
@@ -101,12 +105,12 @@ describe("[trust-12a] details of an in-process tool", () => {
     const overHttp = new Client({ name: "test", version: "1" });
     await overHttp.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
     onTestFinished(() => overHttp.close());
-    await throughMcp(overHttp);
+    expect(await throughMcp(overHttp)).toEqual(TOOLS);
     const overStdio = new Client({ name: "test", version: "1" });
     const command = { command: process.execPath, args: [MAIN, "mcp", "--config", config], env };
     await overStdio.connect(new StdioClientTransport({ ...command, stderr: "ignore" }));
     onTestFinished(() => overStdio.close());
-    await throughMcp(overStdio);
+    expect(await throughMcp(overStdio)).toEqual(TOOLS);
   });
 
   it("stay inside over REST, the WebSocket, its events and the audit log", async () => {
