@@ -51,6 +51,23 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
     await expect(two.hub.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
   });
 
+  it("[trust-07b] nobody approves their own call at another node either", async () => {
+    const session = one.hub.openSession({ caller: "token:1", user: "ann", sharedKey: "ann", holdsCalls: true });
+    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: false });
+    const id = one.hub.asked()[0]?.id ?? "";
+    await until(async () => (await pendingAt(two)).includes(id), "listed");
+    for (const [user, caller] of [
+      [null, "token:1"],
+      ["ann", "token:2"],
+    ] as const) {
+      const own = two.hub.activity.answer(id, "once", user, "rest", caller);
+      await expect(own).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("own") });
+    }
+    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: false });
+    expect(await two.hub.activity.answer(id, "once", "bob", "rest", "token:3")).toEqual({ id, answer: "once" });
+    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: true });
+  });
+
   it("a question of before is seen by a node that comes later, and goes with the node that asked", async () => {
     expect(await one.hub.call(callerAt(one), { name: "wipe" })).toMatchObject({ ok: false });
     const [request] = one.hub.asked();
