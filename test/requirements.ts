@@ -479,4 +479,10 @@ export const REQUIREMENTS = {
   "trust-06c": "Values nested a hundred thousand levels deep, from a client or a server, do not end the hub.",
   "trust-06d":
     "Lists of servers, provider schemas, diffs, URI templates and patterns on foreign text have bounded work.",
+  "trust-07a": "What a model sees of a refused call names no command and no id that approves it, at any door.",
+  "trust-07b": "Approving needs a person at a terminal or the scope approve, and nobody approves their own call.",
+  "trust-07c": "An answer always is stored for exactly what was shown, whatever a server calls it.",
+  "trust-12a": "Details of in-process tools leave the process through no door; the program itself gets them.",
+  "trust-15a": "No control, bidi, zero-width, tag or SGR character of a stranger reaches a terminal or a pipe.",
+  "trust-15b": "In --json such characters are escaped, and parsing gives the same value.",
 } as const;

@@ -319,14 +319,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "approve",
-    summary: "show the calls of a running hub that wait for a yes, or answer one",
+    summary: "show the calls of a running hub that wait for approval, or answer one",
     arguments: [
       { syntax: "[id]", summary: "of the call; its beginning is enough. Without it the waiting calls are listed" },
     ],
     options: [
       { flags: "--answer <answer>", summary: "once, session, always or no; asked for on a terminal, otherwise once" },
       { flags: "--hub <url>", summary: "address of the hub; the one that runs for this user if absent" },
-      { flags: "--token <token>", summary: "token with the scope admin; better in $TOOLCRIB_TOKEN" },
+      {
+        flags: "--token <token>",
+        summary: "token with the scope approve, which a script needs; better in $TOOLCRIB_TOKEN",
+      },
       yes,
     ],
     examples: ["toolcrib approve", "toolcrib approve 3f2a --answer session --hub https://tools.example.com"],

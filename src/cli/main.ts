@@ -1,5 +1,6 @@
 /** The process: real streams in, exit code out. */
 import { asToolcribError } from "../model/errors.ts";
+import { terminalJson, terminalText } from "../model/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { startLean } from "./lean-start.ts";
@@ -20,8 +21,8 @@ const redactor = new Redactor();
 process.on("uncaughtException", (thrown) => {
   const message = redactor.mask(asToolcribError(thrown).message).split("\n", 1)[0] ?? "";
   const error = { code: "internal", message: `Unexpected fault: ${message}` } as const;
-  if (process.argv.includes("--json")) stdout.write(`${JSON.stringify({ error }, null, 2)}\n`);
-  else stderr.write(`error: ${error.message}\n`);
+  if (process.argv.includes("--json")) stdout.write(`${terminalJson({ error }, 2)}\n`);
+  else stderr.write(`error: ${terminalText(error.message)}\n`);
   process.exit(exitCodeOf(error.code));
 });
 

@@ -1,18 +1,23 @@
 /**
  * All that a command writes: results to stdout, everything else to stderr, and with --json only JSON on stdout. Secrets are
- * masked in everything but results, which the hub has masked already and which may rightly look like tokens.
+ * masked in everything but results, which the hub has masked already and which may rightly look like tokens. Hidden
+ * characters are shown as `\u{…}`, and escaped in JSON, whether a terminal or a pipe reads it: what goes through a pipe
+ * ends on a terminal often enough, or in the context of a model. Colour is added after that.
  */
+import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { ErrorObject } from "../model/errors.ts";
+import { terminalJson, terminalLine, terminalText } from "../model/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { type Column, renderTable } from "./table.ts";
-import { clip, withoutControls } from "./text-width.ts";
+import { clip } from "./text-width.ts";
 
 /** The part of a stream that output needs; `process.stdout` and a test's pass-through both have it. */
 export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-type Style = "bold" | "dim" | "red" | "green" | "yellow";
+const STYLES = ["bold", "dim", "red", "green", "yellow"] as const;
+type Style = (typeof STYLES)[number];
 
 interface OutputOptions {
   readonly stdout: Sink;
@@ -32,6 +37,9 @@ export class Output {
   readonly #stderr: Sink;
   readonly #env: NodeJS.ProcessEnv;
   readonly #warned = new Set<string>();
+  /** Stands around painted text until it is written. Nobody can guess it, so no text of a server can paint itself. */
+  readonly #mark = `<${randomBytes(12).toString("hex")}`;
+  readonly #marks = new RegExp(`${this.#mark}([0-9/])>`);
 
   constructor(options: OutputOptions) {
     this.json = options.json;
@@ -42,9 +50,9 @@ export class Output {
     this.#env = options.env;
   }
 
-  /** A line of the result for people. Text of servers is stripped of control characters on a terminal only. */
+  /** A line of the result for people, or several. */
   line(text: string): void {
-    this.#stdout.write(`${this.#stdout.isTTY === true ? stripKeepingPaint(text) : text}\n`);
+    this.#stdout.write(`${this.#painted(text)}\n`);
   }
 
   /** Whether a person reads the result as it comes. */
@@ -54,23 +62,23 @@ export class Output {
 
   /** A piece of the result for people, as it comes; the end of the line is the caller's. */
   piece(text: string): void {
-    this.#stdout.write(this.isLive ? withoutControls(text) : text);
+    this.#stdout.write(terminalText(text));
   }
 
   /** One of several results for programs, on a line of its own. */
   record(value: unknown): void {
-    this.#stdout.write(`${JSON.stringify(value)}\n`);
+    this.#stdout.write(`${terminalJson(value)}\n`);
   }
 
   /** The result for programs. */
   value(value: unknown): void {
-    this.#stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    this.#stdout.write(`${terminalJson(value, 2)}\n`);
   }
 
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     const width = this.#stdout.isTTY === true ? widthOf(this.#stdout) : undefined;
     const lines = renderTable(columns, rows, { width, paintTitle: (text) => this.paint("bold", text) });
-    this.#stdout.write(`${lines.join("\n")}\n`);
+    this.line(lines.join("\n"));
   }
 
   /** Where a person is asked something. */
@@ -113,12 +121,13 @@ export class Output {
   /** A line on stderr that the next one overwrites; nothing where stderr is no terminal. An empty text clears it. */
   transient(text: string): void {
     if (this.#stderr.isTTY !== true || this.quiet) return;
-    const line = withoutControls(text).replaceAll("\n", " ");
-    this.#stderr.write(`\r\u001b[K${clip(line, (widthOf(this.#stderr) ?? 80) - 1)}`);
+    this.#stderr.write(`\r\u001b[K${clip(terminalLine(text), (widthOf(this.#stderr) ?? 80) - 1)}`);
   }
 
+  /** Part of a `line` in a colour. Where there are colours, the text has marks around it until it is written. */
   paint(style: Style, text: string): string {
-    return this.#paintOn(this.#stdout, style, text);
+    if (this.#isPlain(this.#stdout)) return text;
+    return `${this.#mark}${STYLES.indexOf(style)}>${text}${this.#mark}/>`;
   }
 
   /** Resolves when both streams have taken everything; `process.exit` would cut off a pipe. */
@@ -127,24 +136,28 @@ export class Output {
   }
 
   #clean(text: string): string {
-    return withoutControls(this.redactor.mask(text));
+    return terminalText(this.redactor.mask(text));
+  }
+
+  #painted(text: string): string {
+    // What the pattern captures comes between the parts.
+    const [first = "", ...rest] = text.split(this.#marks);
+    let shown = terminalText(first);
+    for (let index = 0; index < rest.length; index += 2) {
+      const style = STYLES[Number(rest[index])];
+      const part = terminalText(rest[index + 1] ?? "");
+      shown += style === undefined ? part : styleText(style, part, { validateStream: false });
+    }
+    return shown;
   }
 
   #paintOn(sink: Sink, style: Style, text: string): string {
-    const plain = sink.isTTY !== true || (this.#env["NO_COLOR"] ?? "") !== "" || this.#env["TERM"] === "dumb";
-    return plain ? text : styleText(style, text, { validateStream: false });
+    return this.#isPlain(sink) ? text : styleText(style, text, { validateStream: false });
   }
-}
 
-/** Escape sequences that `styleText` makes; only these survive on a terminal. */
-// oxlint-disable-next-line no-control-regex
-const PAINT = /(\u001b\[\d{1,2}m)/;
-
-function stripKeepingPaint(text: string): string {
-  return text
-    .split(PAINT)
-    .map((part, index) => (index % 2 === 1 ? part : withoutControls(part)))
-    .join("");
+  #isPlain(sink: Sink): boolean {
+    return sink.isTTY !== true || (this.#env["NO_COLOR"] ?? "") !== "" || this.#env["TERM"] === "dumb";
+  }
 }
 
 /** A terminal that does not know its size says 0. */

@@ -1,6 +1,7 @@
 /** One line typed by a person at the terminal. */
 import { createInterface } from "node:readline";
 import { ToolcribError } from "../model/errors.ts";
+import { terminalLine } from "../model/visible-text.ts";
 import type { Sink } from "./output.ts";
 
 interface LineOptions {
@@ -26,7 +27,8 @@ export function readLine(stdin: NodeJS.ReadStream, { prompt, prompts, signal }: 
     });
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) return terminal.close();
-    terminal.setPrompt(prompt);
+    // Servers word some of them.
+    terminal.setPrompt(terminalLine(prompt));
     terminal.prompt();
   });
 }

@@ -55,17 +55,29 @@ export class RemoteHub {
   }
 }
 
+interface FindOptions {
+  /** Whether the hub's own token is taken from its file. False: only one that was given counts. */
+  readonly withOwnToken?: boolean;
+}
+
 /**
  * By `--hub`, otherwise the one hub that runs for this user. The hub's own file gives the token where it can, and then the
  * address as well: what else listens under another name of this machine must not get the token.
  */
-export async function findHub({ flags, env, out }: Invocation): Promise<RemoteHub> {
+export async function findHub(
+  { flags, env, out }: Invocation,
+  { withOwnToken = true }: FindOptions = {},
+): Promise<RemoteHub> {
   const running = await readHubFiles(toolcribHome(env));
   const wanted = flags.text("hub");
   const known = wanted === undefined ? ownAddress(theOnly(running)) : addressOf(running, wanted);
-  const token = flags.text("token") ?? known?.token ?? (env["TOOLCRIB_TOKEN"] || undefined);
+  const token = flags.text("token") ?? (withOwnToken ? known?.token : undefined) ?? tokenOf(env);
   if (token !== undefined) out.redactor.addCredential(token);
   return new RemoteHub(checkedUrl(known?.url ?? wanted ?? "", token !== undefined), token);
+}
+
+export function tokenOf(env: NodeJS.ProcessEnv): string | undefined {
+  return env["TOOLCRIB_TOKEN"] || undefined;
 }
 
 function theOnly(running: readonly HubRecord[]): HubRecord {

@@ -1,4 +1,5 @@
 /** How many terminal cells a text takes. Names and descriptions come from servers, so wide and odd characters occur. */
+import { terminalText } from "../model/visible-text.ts";
 
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
 
@@ -48,18 +49,9 @@ export function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }
 
-/** C0 and C1 control characters, except tab and newline. */
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-
-/** Text of a server without the control characters that could drive the terminal it is shown on. */
-export function withoutControls(text: string): string {
-  return text.replaceAll("\r\n", "\n").replace(CONTROL, "");
-}
-
 /** The first line that says something, for a table cell. */
 export function firstLine(text: string): string {
-  const line = withoutControls(text)
+  const line = terminalText(text)
     .split("\n")
     .find((candidate) => candidate.trim() !== "");
   return (line ?? "").replaceAll("\t", " ").trim();

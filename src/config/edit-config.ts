@@ -99,9 +99,9 @@ export async function setEnabled(
   });
 }
 
-/** Writes down that what an `ask` list holds back may be used from now on. `path` is where the list stands. */
-export async function allowAsked(file: string, path: readonly string[], name: string): Promise<EditResult> {
-  return edit(file, {}, (text) => appendItem(text, path, `!${name}`));
+/** Writes down that what an `ask` list holds back may be used from now on. `path` is where the list is, `entry` an exact one. */
+export async function allowAsked(file: string, path: readonly string[], entry: string): Promise<EditResult> {
+  return edit(file, {}, (text) => appendItem(text, path, `!${entry}`));
 }
 
 export interface PathEdit {

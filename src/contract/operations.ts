@@ -296,20 +296,20 @@ export const OPERATIONS = {
   }),
 
   listApprovals: operation({
-    scope: "admin",
-    summary: "Calls that wait for a yes, or those that were answered.",
+    scope: "approve",
+    summary: "Calls that wait for approval, or those that were answered.",
     input: z.strictObject({ ...Paged, status: z.enum(["pending", "answered", "expired", "all"]).default("pending") }),
     output: z.object({ approvals: z.array(ApprovalSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   getApproval: operation({
-    scope: "admin",
+    scope: "approve",
     summary: "One of them, with all its arguments.",
     input: z.strictObject({ approvalId: Id }),
     output: z.object({ approval: ApprovalSchema }),
   }),
   answerApproval: operation({
-    scope: "admin",
-    summary: "Answers a call that waits.",
+    scope: "approve",
+    summary: "Answers a call that waits. One's own calls, and `always`, need `admin`.",
     input: z.strictObject({ approvalId: Id, answer: z.enum(ANSWERS) }),
     output: z.object({ id: z.string(), answer: z.enum(ANSWERS) }),
   }),

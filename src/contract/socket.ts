@@ -84,14 +84,19 @@ const ListedSkill = SkillInfoSchema.extend({ skillId: z.string().describe("The s
 const ImportList = z.object({ imports: z.array(ListedSkill), ...Page });
 const ImportRemoved = z.object({ skillId: z.string(), name: z.string() });
 
-/** Who gets an event: `read` events only about what the receiver may see, `admin` ones go to operators alone. */
+/**
+ * Who gets an event: `read` events only about what the receiver may see, `admin` ones go to operators alone, `approve` ones
+ * also to those who may answer.
+ */
 export interface EventKind<Fields extends z.ZodType = z.ZodType> {
-  readonly scope: "read" | "admin";
+  readonly scope: EventScope;
   readonly summary: string;
   readonly fields: Fields;
 }
 
-function event<Fields extends z.ZodType>(scope: "read" | "admin", summary: string, fields: Fields): EventKind<Fields> {
+type EventScope = "read" | "approve" | "admin";
+
+function event<Fields extends z.ZodType>(scope: EventScope, summary: string, fields: Fields): EventKind<Fields> {
   return { scope, summary, fields };
 }
 
@@ -151,9 +156,9 @@ export const EVENTS = {
   "skills.import.list": event("read", "The skills, to whoever asked.", ImportList),
   "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.changed": event("read", "What skills are offered is other than before.", z.object({})),
-  "approval.requested": event("admin", "A call waits for a yes.", z.object({ approval: ApprovalSchema })),
+  "approval.requested": event("approve", "A call waits for approval.", z.object({ approval: ApprovalSchema })),
   "approval.answered": event(
-    "admin",
+    "approve",
     "A waiting call was answered, its time ran out, or whoever asked went away.",
     z.object({ id: z.string(), callId: z.string(), answer: z.string() }),
   ),

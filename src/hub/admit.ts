@@ -45,7 +45,7 @@ async function admitted(path: CallPath, call: CallInProgress, found: Target): Pr
 function question(path: CallPath, { id, session, use }: CallInProgress, { capability }: Target, rule: Rule): Question {
   const name = publicNameOf(use);
   const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, ruledNameOf(use)) : [rule];
-  const reason = `${name} needs a yes first: ${wordsOf(rule)}.`;
+  const reason = `${name} needs approval: ${wordsOf(rule)}.`;
   return {
     callId: id,
     kind: use.kind,

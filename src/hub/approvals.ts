@@ -4,6 +4,7 @@ import type { AskAnswer, AskCallback, AskOutcome, AskRequest } from "../model/as
 import { canonicalJson } from "../model/canonical-json.ts";
 import type { Clock } from "../model/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
+import { exactPattern } from "../policy/pattern.ts";
 import type { Session } from "../sessions/session.ts";
 import type { SharedPrincipals } from "./cluster/shared-principals.ts";
 import { HeldCalls } from "./held-calls.ts";
@@ -28,6 +29,8 @@ export interface ApprovalsOptions {
 export interface Answerer {
   readonly user: string | null;
   readonly door: string | null;
+  /** The key of a caller who may answer for others only; absent for whoever runs the hub. */
+  readonly caller?: string;
 }
 
 /** What is held stays in memory, and somebody has to read it. */
@@ -47,6 +50,7 @@ interface Answered {
 
 interface Waiting {
   readonly request: AskRequest;
+  readonly session: Session;
   readonly settle: (answer: unknown, operator: Answerer) => void;
 }
 
@@ -55,7 +59,7 @@ export class Approvals {
   readonly #waiting = new Map<string, Waiting>();
   readonly #held: HeldCalls;
   #told: Promise<void> | undefined;
-  /** Names answered with "always", and whether the config file says so too; it counts when it is next read. */
+  /** Answered with "always", and whether the config file says so too; it counts when it is next read. */
   readonly #always = new Map<string, { written: boolean }>();
 
   constructor(options: ApprovalsOptions) {
@@ -81,11 +85,13 @@ export class Approvals {
   }
 
   /**
-   * Answers a question from outside the session; only for whoever runs the hub, whose "always" holds for everybody.
-   * False if it is not, or no longer, waiting or held.
+   * Answers a question from outside the session; only for whoever runs the hub, whose "always" holds for everybody, and for
+   * those whom they let answer. False if it is not, or no longer, waiting or held; throws `denied` for one's own call.
    */
   answer(id: string, answer: AskAnswer, operator: Answerer = NOBODY_KNOWN): boolean {
     const waiting = this.#waiting.get(id);
+    const asking = waiting?.session ?? this.#held.sessionOf(id);
+    if (asking !== undefined && isOwnCall(asking, operator)) throw ownCall();
     waiting?.settle(answer, operator);
     if (waiting !== undefined) return true;
     const held = this.#held.release(id);
@@ -102,14 +108,14 @@ export class Approvals {
 
   /**
    * Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. Where nobody can
-   * be asked and the session knows a command that approves, the question is held and the call is refused.
+   * be asked and calls of the session are held, the question is held and the call is refused.
    */
   async ask(session: Session, question: Question, signal: AbortSignal, onAsk?: AskCallback): Promise<void> {
     // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
     // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
     const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
     const grant = grantOf(reason, question);
-    if (session.granted.has(grant) || (this.#canLast(question) && this.#always.has(question.name))) return;
+    if (session.granted.has(grant) || (this.#canLast(question) && this.#always.has(lastingOf(question)))) return;
     const callback = onAsk ?? session.onAsk ?? this.#options.onAsk;
     if (callback === undefined) refuseTooLarge(session, question);
     const key = keyOf(question, grant);
@@ -118,7 +124,7 @@ export class Approvals {
     if (callback === undefined) throw this.#hold(session, question, grant, key);
 
     const request = this.#request(session, question, false);
-    const answered = this.#wait(request, callback, signal);
+    const answered = this.#wait(session, request, callback, signal);
     this.#options.onAsked(request);
     const { answer, operator } = await answered;
     const asked = callback === this.#options.onAsk ? NOBODY_KNOWN : askedOf(session);
@@ -138,8 +144,8 @@ export class Approvals {
    * Only a rule that is written down can be given an exception that lasts, and only for what is the hub's: the next session
    * may bring something else under the same name.
    */
-  #canLast({ rule, rules, origin }: Pick<AskRequest, "rule" | "rules" | "origin">): boolean {
-    const isWritten = rules.some(({ level }) => level !== "session");
+  #canLast({ kind, name, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
+    const isWritten = rules.some(({ level }) => level !== "session") && exactPattern(kind, name) !== undefined;
     return rule.list === "ask" && isWritten && this.#options.isBrought?.(origin.source) !== true;
   }
 
@@ -163,29 +169,28 @@ export class Approvals {
       return;
     }
     const entry = { written: false };
-    this.#always.set(request.name, entry);
+    this.#always.set(lastingOf(request), entry);
     entry.written = await this.#options.remember(request);
   }
 
   /** What the config file says by now. */
   writtenDown(): string[] {
-    return [...this.#always].flatMap(([name, { written }]) => (written ? [name] : []));
+    return [...this.#always].flatMap(([lasting, { written }]) => (written ? [lasting] : []));
   }
 
   /** The file was read after these were written down: from now on it alone says what needs no asking. */
-  leaveToConfig(names: readonly string[]): void {
-    for (const name of names) this.#always.delete(name);
+  leaveToConfig(lasting: readonly string[]): void {
+    for (const each of lasting) this.#always.delete(each);
   }
 
   #hold(session: Session, question: Question, grant: string, key: string): ToolcribError {
-    const command = session.approveCommand;
-    if (command === undefined || session.closed) return nobodyToAsk(question, session.owner);
+    if (session.holdsCalls !== true || session.closed) return nobodyToAsk(question, session.owner);
     const known = this.#held.find(session, key)?.request;
-    if (known !== undefined) return onHold(known, command, session.owner);
+    if (known !== undefined) return onHold(known, session.owner);
     const request = this.#request(session, question, true);
     this.#held.hold({ request, session, key, grant });
     this.#options.onAsked(request);
-    return onHold(request, command, session.owner);
+    return onHold(request, session.owner);
   }
 
   #request(session: Session, { fingerprint: _fingerprint, ...question }: Question, held: boolean): AskRequest {
@@ -204,14 +209,14 @@ export class Approvals {
   }
 
   /** The first of: the callback's answer, an answer from outside, the timeout, the caller giving up. */
-  #wait(request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<Answered> {
+  #wait(session: Session, request: AskRequest, callback: AskCallback, signal: AbortSignal): Promise<Answered> {
     const moot = new AbortController();
     return new Promise<Answered>((resolve) => {
       const giveUp = (): void => resolve({ answer: "withdrawn" });
       const timeUp = (): void => resolve({ answer: "timeout" });
       const stopTimer = this.#options.clock.after(this.#options.timeoutMs, timeUp);
       const settle: Waiting["settle"] = (answer, operator) => resolve({ answer: knownAnswer(answer), operator });
-      this.#waiting.set(request.id, { request, settle });
+      this.#waiting.set(request.id, { request, session, settle });
       signal.addEventListener("abort", giveUp, { once: true });
       moot.signal.addEventListener("abort", () => {
         stopTimer();
@@ -233,6 +238,22 @@ function askedOf({ user, door }: Session): Answerer {
   return { user: user ?? null, door };
 }
 
+/** The same credentials, or others of the same user. */
+function isOwnCall(session: Session, { caller, user }: Answerer): boolean {
+  return caller !== undefined && (session.caller === caller || (user !== null && session.user === user));
+}
+
+function ownCall(): ToolcribError {
+  return new ToolcribError("denied", "This call is your own, and no caller approves its own calls.", {
+    hint: "It needs the answer of another user, or of an operator with the scope admin.",
+  });
+}
+
+/** What a yes for everybody is about: a resource can have the name of a tool, and a name can go to another server. */
+function lastingOf({ kind, name, origin }: Pick<AskRequest, "kind" | "name" | "origin">): string {
+  return JSON.stringify([kind, name, origin.source]);
+}
+
 /** Programs without types answer too: only a yes that is one of the known ones is a yes. */
 function knownAnswer(answer: unknown): AskAnswer {
   return ANSWERS.find((known) => known === answer) ?? "no";
@@ -248,30 +269,27 @@ function keyOf({ arguments: args }: Question, grant: string): string {
   return hash("sha256", canonicalJson([grant, args]));
 }
 
-const COMMANDS: Readonly<Record<string, string>> = { tool: "call", prompt: "prompt", resource: "read" };
-
-/** Which rule holds a call back, and where it stands, is for the user who runs the hub. */
-function nobodyToAsk({ kind, name, rule, reason }: Question, owner: boolean): ToolcribError {
-  if (!owner) {
-    return new ToolcribError("denied", `${name} needs a yes first. There is nobody to ask.`, {
-      hint: "Ask whoever runs the hub.",
-    });
-  }
-  const exception =
-    rule.list === "ask" ? ` To allow it for good, add "!${name}" to the ask list in ${rule.where}.` : "";
-  return new ToolcribError("denied", `${reason} There is nobody to ask.`, {
-    hint: `Run \`toolcrib ${COMMANDS[kind] ?? "call"} ${name}\` on a terminal to be asked, or give the hub an onAsk callback.${exception}`,
-    details: { rule },
+/**
+ * Models read these texts, at every door. None names a command, an id or a line of the config that would lift the refusal:
+ * who is told how may do it. Which rule asks, and where it is, is for the user who runs the hub.
+ */
+function nobodyToAsk({ name, rule, reason }: Question, owner: boolean): ToolcribError {
+  const why = owner ? reason : `${name} needs approval.`;
+  return new ToolcribError("denied", `${why} No one is connected who can approve it.`, {
+    hint: owner
+      ? "A person has to approve it: on a terminal, or through the program's onAsk."
+      : "Ask whoever runs the hub.",
+    ...(owner ? { details: { rule } } : {}),
   });
 }
 
 /** Only what could be held otherwise: where nothing is, that is the reason to give. */
 function refuseTooLarge(session: Session, { name, arguments: args, reason }: Question): void {
-  if (session.approveCommand === undefined) return;
+  if (session.holdsCalls !== true) return;
   const bytes = Buffer.byteLength(JSON.stringify([name, args]));
   if (bytes <= MOST_HELD_BYTES) return;
   const shown = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME).toWellFormed()}…` : name;
-  const why = session.owner && shown === name ? reason : `${shown} needs a yes first.`;
+  const why = session.owner && shown === name ? reason : `${shown} needs approval.`;
   throw new ToolcribError("denied", `${why} With ${bytes} bytes it is too large to be shown for approval.`, {
     hint: `At most ${MOST_HELD_BYTES} bytes of JSON can wait for approval. Call it with less.`,
   });
@@ -279,14 +297,12 @@ function refuseTooLarge(session: Session, { name, arguments: args, reason }: Que
 
 const LONGEST_NAME = 200;
 
-function onHold(
-  { id, name, reason, rule }: AskRequest,
-  command: (id: string) => string,
-  owner: boolean,
-): ToolcribError {
-  return new ToolcribError("denied", `${owner ? reason : `${name} needs a yes first.`} It waits for approval.`, {
-    hint: `Approve it with \`${command(id)}\`, then call again.`,
-    details: { ...(owner ? { rule } : {}), approvalId: id },
+function onHold({ name, reason, rule }: AskRequest, owner: boolean): ToolcribError {
+  const why = owner ? reason : `${name} needs approval.`;
+  return new ToolcribError("denied", `${why} The operator was asked.`, {
+    hint: "Make the same call again once it is approved.",
+    // Programs tell by `pendingApproval` that the same call can pass later.
+    details: { ...(owner ? { rule } : {}), pendingApproval: true },
   });
 }
 

@@ -101,6 +101,7 @@ export class Gate {
       publicName: capability.name,
       aliases: this.#aliases(capability),
       read: capability.kind === "template" && uri !== undefined ? urisOf(uri, capability.origin.source) : undefined,
+      ...(capability.kind === "template" && uri !== undefined ? { ownNames: [uri] } : {}),
       originName: capability.origin.name,
       server: local ? null : this.#options.serverOf(capability.origin.source),
       skill: local ? undefined : this.#options.skillOf(capability.origin),

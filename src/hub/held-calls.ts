@@ -75,6 +75,11 @@ export class HeldCalls {
     return this.#sessions.get(session)?.held.get(key);
   }
 
+  /** Whose call a held question is about. */
+  sessionOf(id: string): Session | undefined {
+    return this.#held.get(id)?.call.session;
+  }
+
   hold(call: HeldCall): void {
     const { clock, timeoutMs } = this.#options;
     const caller = callerOf(call.session);

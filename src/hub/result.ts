@@ -5,6 +5,7 @@ import { markOf } from "../guard/untrusted-mark.ts";
 import { readableText } from "../guard/wrap/model-content.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
+import { isLocalSource } from "../model/local-source.ts";
 import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, Result } from "../model/protocol.ts";
 import type { CallInProgress, CallOptions, CallPath } from "./call-path.ts";
@@ -50,11 +51,26 @@ export async function examine(
   taint(path, call, target);
   const passed = inspection.verdict === "changed" ? inspection.result : raw;
   // Hooks look at the whole, so that nothing is kept that they withhold.
-  const result = seen === undefined ? passed : annotated(await path.hooks.after(seen, passed, call.notes), call.notes);
+  const whole = seen === undefined ? passed : annotated(await path.hooks.after(seen, passed, call.notes), call.notes);
+  const result = isForOutside(call, target) ? withoutDetails(whole) : whole;
   if (!mayKeep || bytes <= limit) return result;
   const { name, definition } = target.capability;
   const promisesStructure = "outputSchema" in definition && definition["outputSchema"] !== undefined;
   return keepLargeResult({ session: call.session, callId: call.id, name, result, bytes, limit, promisesStructure });
+}
+
+/**
+ * `details` of an in-process tool are for the program that it is part of. A server's result may have a field of that name
+ * too, which goes on as it came.
+ */
+function isForOutside({ session }: CallInProgress, { source }: Target): boolean {
+  return !session.inProcess && isLocalSource(source.id);
+}
+
+function withoutDetails(result: Result): Result {
+  if (result["details"] === undefined) return result;
+  const { details: _details, ...rest } = result;
+  return rest;
 }
 
 function isKept({ source }: Target): boolean {

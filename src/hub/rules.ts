@@ -8,6 +8,7 @@ import type { Rule } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../policy/decide.ts";
+import { exactPattern } from "../policy/pattern.ts";
 
 export function policyOf({ config, file, servers, project }: LoadedConfig): Policy {
   const where = file ?? "the hub's config";
@@ -71,7 +72,7 @@ export async function rememberAnswer(config: LoadedConfig, request: AskRequest):
 
 async function rememberIn(
   { file, servers, project }: LoadedConfig,
-  { name, origin, session }: AskRequest,
+  { kind, name, origin, session }: AskRequest,
   rule: Rule,
 ): Promise<void> {
   if (rule.list !== "ask" || rule.level === "session") return;
@@ -81,10 +82,11 @@ async function rememberIn(
       ? spec?.origin.file === file
       : // A project config is trusted as it is: an answer in it would have to be trusted again.
         rule.level !== "project" && !(rule.level === "role" && project?.roles.includes(session.role ?? "") === true);
-  if (file === null || !isFromFile) {
+  const entry = exactPattern(kind, name);
+  if (file === null || !isFromFile || entry === undefined) {
     throw new ToolcribError("conflict", `the rule stands in ${rule.where}, which is not edited`);
   }
-  await allowAsked(file, [...holderOf(rule.level, spec, session.role), "tools", "ask"], name);
+  await allowAsked(file, [...holderOf(rule.level, spec, session.role), "tools", "ask"], entry);
 }
 
 /** Where in the file the rules of a level stand. */

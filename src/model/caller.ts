@@ -1,5 +1,8 @@
-/** `read`: lists, resources, prompts. `call`: tools. `admin`: what the operator does, as the owner. */
-export const SCOPES = ["read", "call", "admin"] as const;
+/**
+ * `read`: lists, resources, prompts. `call`: tools. `approve`: answers for calls of others that wait. `admin`: what the
+ * operator does, as the owner.
+ */
+export const SCOPES = ["read", "call", "approve", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** Who is behind a request, as the door that took it has made sure of. */

@@ -18,7 +18,9 @@ const TokenSchema = z.strictObject({
     .array(z.enum(SCOPES))
     .min(1)
     .prefault(["read", "call"])
-    .describe("What it may do: `read` lists, resources and prompts; `call` tools as well; `admin` everything."),
+    .describe(
+      "What it may do: `read` lists, resources and prompts; `call` tools as well; `approve` answers for calls of others that wait for approval, and nothing else; `admin` everything.",
+    ),
 });
 
 const ScopeName = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "a scope without spaces");
@@ -27,6 +29,7 @@ const ScopeRule = z.union([ScopeName, z.literal(true)]);
 const OAuthScopesSchema = z.strictObject({
   read: ScopeRule.default("read").describe("Scope of the token that gives `read`; true if every valid token has it."),
   call: ScopeRule.default("call").describe("Scope of the token that gives `call`, and `read` with it; true as above."),
+  approve: ScopeName.optional().describe("Scope of the token that gives `approve`; no token has it if absent."),
   admin: ScopeName.optional().describe("Scope of the token that gives `admin`; no token has it if absent."),
 });
 

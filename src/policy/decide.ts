@@ -55,6 +55,8 @@ export interface Subject {
   readonly aliases?: readonly string[] | undefined;
   /** Of a template: the URI that is read through it, in all its public forms. */
   readonly read?: readonly string[] | undefined;
+  /** The names under which exactly this is meant: of a template the URI that is read. The public name if absent. */
+  readonly ownNames?: readonly string[] | undefined;
   readonly originName: string;
   /** The server id; null for in-process tools. */
   readonly server: string | null;
@@ -162,10 +164,10 @@ export class Policy {
   #steps(subject: Subject, who: Who): Step[] {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
-    const { kind, read, annotations, tags = server?.policy.tags } = subject;
+    const { kind, read, annotations, tags = server?.policy.tags, ownNames = [subject.publicName] } = subject;
     const publicNames = [subject.publicName, ...(subject.aliases ?? []), ...(read ?? [])];
     const spellings = rememberedSpellings();
-    const byPublicName: Matchable = { kind, names: publicNames, read, annotations, tags, spellings };
+    const byPublicName: Matchable = { kind, names: publicNames, read, ownNames, annotations, tags, spellings };
     // A server's rules may also use the names that the server itself gives.
     const byEitherName: Matchable = { ...byPublicName, names: [subject.originName, ...publicNames] };
     const isTool = subject.kind === "tool";

@@ -1,4 +1,4 @@
-/** One entry of a rule list: a glob on names, a class of tools, or a tag. */
+/** One entry of a rule list: a glob on names, a class of tools, a tag, or exactly one name. */
 import type { Capability } from "../model/capability.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
 import { canonicalPatterns, couldNameUri, spellingsOf } from "./canonical-uri.ts";
@@ -11,6 +11,8 @@ export interface Matchable {
   readonly names: readonly string[];
   /** Those of `names` that are the URI read through a template. An exception has to name it, or the template exactly. */
   readonly read?: readonly string[] | undefined;
+  /** The names under which exactly this is meant and nothing else; `names` if absent. */
+  readonly ownNames?: readonly string[] | undefined;
   readonly annotations?: ToolAnnotations | undefined;
   readonly tags?: readonly string[] | undefined;
   /** Works out the spellings of a URI, where several rules are matched against the same names; done for each if absent. */
@@ -35,7 +37,47 @@ const CLASSES: Readonly<Record<string, (annotations: ToolAnnotations | undefined
   openWorld: (annotations) => annotations?.openWorldHint !== false,
 };
 
+/**
+ * `=tool:<name>`, `=resource:<uri>`, `=prompt:<name>`, or `=<name>` for any kind: the rest is a name as it stands, whatever
+ * characters it has. A server chooses the names of what it offers, so one that a rule is made of must not act as a pattern.
+ */
+const EXACT = /^=(?:(tool|resource|prompt):)?(.*)$/s;
+
+/** By what is done with it, the kind of thing that it is. */
+const KINDS: Readonly<Record<string, string>> = {
+  tool: "tool",
+  prompt: "prompt",
+  resource: "resource",
+  subscribe: "resource",
+  unsubscribe: "resource",
+};
+
+/** The entry that means this one thing; undefined where what is done says not what it is done with. */
+export function exactPattern(use: string, name: string): string | undefined {
+  const kind = Object.hasOwn(KINDS, use) ? KINDS[use] : undefined;
+  return kind === undefined ? undefined : `=${kind}:${name}`;
+}
+
+/** One exact name. As an exception it lets nothing pass that merely has it as an alias, or in another spelling. */
+function exactly([, kind, name = ""]: RegExpExecArray): Pattern {
+  const isOfKind = ({ kind: given = "tool" }: Matchable): boolean =>
+    kind === undefined || kind === (given === "template" ? "resource" : given);
+  const meant = couldNameUri(name) ? new Set(spellingsOf(name) ?? [name]) : undefined;
+  return {
+    names: (subject) => {
+      if (!isOfKind(subject)) return false;
+      const { names, spellings = spellingsOf } = subject;
+      if (names.includes(name)) return true;
+      if (meant === undefined || !hasUris(subject)) return false;
+      return names.some((given) => spellings(given)?.some((spelling) => meant.has(spelling)) ?? true);
+    },
+    namesSurely: (subject) => isOfKind(subject) && (subject.ownNames ?? subject.names).includes(name),
+  };
+}
+
 export function compilePattern(text: string): Pattern {
+  const exact = EXACT.exec(text);
+  if (exact !== null) return exactly(exact);
   const byClass = Object.hasOwn(CLASSES, text) ? CLASSES[text] : undefined;
   // Resources and prompts have no such hints, and a rule about tools must not hide them all.
   if (byClass !== undefined) return plain(({ kind = "tool", annotations }) => kind === "tool" && byClass(annotations));

@@ -18,7 +18,10 @@ import type { OwnEvents, OwnParts, SessionServers } from "./own/own-parts.ts";
 import { ResourceLinks } from "./resource-links.ts";
 
 export interface SessionOptions {
-  /** The door that opens it; for audit and messages. */
+  /**
+   * The door that opens it; for audit and messages. `library` if absent: its caller is this program, and gets the `details`
+   * of in-process tools. What leaves through any other door is without them.
+   */
   readonly door?: string;
   /** What the session may see is narrowed to this role. A role that nothing names sees nothing. */
   readonly role?: string;
@@ -42,10 +45,12 @@ export interface SessionOptions {
   /** Answers for calls that an `ask` rule holds back. Without it they are denied. */
   readonly onAsk?: AskCallback;
   /**
-   * The command that says yes to a held call. With it, a call that needs a yes where nobody can be asked is refused with
-   * this command in its hint, and the same call goes through once somebody has approved it.
+   * Whether an operator can answer for its calls later. A call that needs approval where no one can be asked is then held
+   * and refused, and the same call passes once it is approved.
    */
-  readonly approveCommand?: (approvalId: string) => string;
+  readonly holdsCalls?: boolean;
+  /** The key of the caller behind it, as the door that opened it knows them: who may not approve its calls. */
+  readonly caller?: string;
   /** The same for sessions at other hubs of a cluster that stand for the same caller: what one may do, all may. */
   readonly sharedKey?: string;
   /** Those of another session of the same client: what one was given links to, both can read. */
@@ -74,6 +79,8 @@ export interface Taint {
   readonly at: number;
 }
 
+const LIBRARY = "library";
+
 /** One client's scope. */
 export class Session implements SessionContext {
   readonly id = randomUUID();
@@ -89,7 +96,8 @@ export class Session implements SessionContext {
   declare readonly onSample?: SamplingCallback;
   declare readonly onElicit?: ElicitationCallback;
   declare readonly onAsk?: AskCallback;
-  declare readonly approveCommand?: (approvalId: string) => string;
+  declare readonly holdsCalls?: boolean;
+  declare readonly caller?: string;
   readonly roots: readonly Root[];
   readonly client: ClientSide;
   readonly results: KeptResults;
@@ -117,7 +125,7 @@ export class Session implements SessionContext {
   /** @param host The hub's part in what the session brings; without it, it can bring nothing. */
   constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}, host?: OwnHost) {
     const {
-      door = "library",
+      door = LIBRARY,
       owner = options.user === undefined,
       workspaceDir,
       decidesForAll = owner,
@@ -182,6 +190,11 @@ export class Session implements SessionContext {
   /** The same as the hub sees it; undefined while nobody has asked for it. */
   get brought(): BroughtParts | undefined {
     return this.#parts;
+  }
+
+  /** Whether its caller is the program that the hub is part of. */
+  get inProcess(): boolean {
+    return this.door === LIBRARY;
   }
 
   get closed(): boolean {

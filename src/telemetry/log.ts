@@ -3,6 +3,7 @@
  * is wanted is a level, two formats and masked secrets.
  */
 import { type Clock, systemClock } from "../model/clock.ts";
+import { escapeJson, terminalLine } from "../model/visible-text.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogThreshold = (typeof LOG_LEVELS)[number];
@@ -53,23 +54,24 @@ export class Log {
     const time = new Date(clock.now()).toISOString();
     // Quoting changes a text, and a secret in it would no longer be known as one.
     const quoted = (value: unknown): string =>
-      JSON.stringify(value, (_key, part: unknown) => (typeof part === "string" ? mask(part) : part));
+      escapeJson(JSON.stringify(value, (_key, part: unknown) => (typeof part === "string" ? mask(part) : part)));
+    // Servers word messages too: a line break of theirs must not look like a line of the log.
+    const oneLine = (text: string): string => terminalLine(mask(text));
     // They come first in a line, and no field can take their place.
     const fixed = { time, level, message };
     const line =
       format === "json"
         ? quoted(Object.assign(fixed, fields, { ...fixed }))
-        : `${time.slice(11, 19)} ${level.padEnd(5)} ${oneLine(message)}${rendered(fields, quoted)}`;
+        : `${time.slice(11, 19)} ${level.padEnd(5)} ${oneLine(message)}${rendered(fields, oneLine, quoted)}`;
     write(`${mask(line)}\n`);
   }
 }
 
-/** Servers word messages too: a line break of theirs must not look like a line of the log. */
-function oneLine(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
-}
-
-function rendered(fields: Readonly<Record<string, unknown>>, quoted: (value: unknown) => string): string {
+function rendered(
+  fields: Readonly<Record<string, unknown>>,
+  oneLine: (text: string) => string,
+  quoted: (value: unknown) => string,
+): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => ` ${key}=${typeof value === "string" ? oneLine(value) : quoted(value)}`)

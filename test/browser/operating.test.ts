@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     const log = (await watching.open("/audit")).getByRole("list", { name: "Records" });
     const page = await opened.open("/");
     // A client that cannot be asked is told to call again.
-    await expect(call("memory__create_entities", { entities: [ENTITY] })).rejects.toThrow(/needs a yes first/);
+    await expect(call("memory__create_entities", { entities: [ENTITY] })).rejects.toThrow(/needs approval/);
     await page.getByText("1 call waits for your answer").waitFor();
     await page.getByRole("navigation").getByRole("link", { name: "Approvals 1 waiting" }).first().click();
     const card = page.getByRole("article", { name: "memory__create_entities" });

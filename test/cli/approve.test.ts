@@ -12,6 +12,7 @@ import { type Finished, type Workspace, workspace } from "./run-cli.ts";
 
 const BOSS = "boss-token-0123456789";
 const USER = "user-token-0123456789";
+const SCRIPT = "script-token-0123456789";
 
 interface RunningHub {
   readonly listener: HttpListener;
@@ -34,7 +35,11 @@ async function serve(home: string, waiting: AskRequest[], http: Record<string, u
   return { listener, answers };
 }
 
-const approve = (place: Workspace, ...args: string[]): Promise<Finished> => place.runHere(["approve", ...args]);
+/** At a terminal, where a question is answered with `o`. */
+const approve = (place: Workspace, ...args: string[]): Promise<Finished> =>
+  place.runHere(["approve", ...args], { typed: "o\n" });
+/** As a script does, or an agent's shell. */
+const piped = (place: Workspace, ...args: string[]): Promise<Finished> => place.runHere(["approve", ...args]);
 
 function errorOf(finished: Finished): { code: string; message: string; hint?: string } {
   return finished.json<{ error: { code: string; message: string; hint?: string } }>().error;
@@ -63,7 +68,7 @@ describe("[gate-10c] toolcrib approve", () => {
     expect((await approve(place, "--json")).json()).toEqual([]);
   });
 
-  it("answers by id or by its beginning; once where nothing is said and nobody can be asked", async () => {
+  it("answers by id or by its beginning, as the person says", async () => {
     const place = workspace();
     const { answers } = await serve(place.home, [
       askRequest("3f2a-1"),
@@ -144,19 +149,52 @@ describe("[gate-10c] toolcrib approve", () => {
     expect(one.answers).toHaveLength(0);
   });
 
-  it("a hub elsewhere needs a token with the scope admin, from the flag or the environment", async () => {
+  it("a hub elsewhere needs a token with the scope approve, from the flag or the environment", async () => {
     const place = workspace();
-    const auth = { tokens: [{ token: BOSS, scopes: ["admin"] }, { token: USER }] };
-    const { listener, answers } = await serve(temporaryHome(), [askRequest("3f2a-1")], { auth });
+    const auth = {
+      tokens: [{ token: BOSS, scopes: ["admin"] }, { token: SCRIPT, scopes: ["approve"] }, { token: USER }],
+    };
+    const waiting = [askRequest("3f2a-1"), askRequest("77bc-2")];
+    const { listener, answers } = await serve(temporaryHome(), waiting, { auth });
     const hub = ["--hub", listener.url];
     const none = await approve(place, ...hub, "--json");
     expect([none.code, errorOf(none).code]).toEqual([1, "unauthorized"]);
-    const lesser = await approve(place, ...hub, "--token", USER, "--json");
-    expect([lesser.code, errorOf(lesser).code]).toEqual([3, "denied"]);
-    expect((await approve(place, ...hub, "--token", BOSS)).code).toBe(0);
-    const fromEnv = await place.run(["approve", "3f2a-1", ...hub], { env: { TOOLCRIB_TOKEN: BOSS } });
+    for (const ask of [approve, piped]) {
+      const lesser = await ask(place, ...hub, "--token", USER, "--json");
+      expect([lesser.code, errorOf(lesser).code]).toEqual([3, "denied"]);
+      for (const token of [BOSS, SCRIPT]) expect((await ask(place, ...hub, "--token", token)).code).toBe(0);
+    }
+    const fromEnv = await place.run(["approve", "3f2a-1", ...hub], { env: { TOOLCRIB_TOKEN: SCRIPT } });
     expect(fromEnv.code, fromEnv.stderr).toBe(0);
-    expect(answers).toEqual([["3f2a-1", "once"]]);
+    // It changes the rules, which an approver may not.
+    const lasting = await piped(place, "77bc-2", "--answer", "always", ...hub, "--token", SCRIPT, "--json");
+    expect([lasting.code, errorOf(lasting).message]).toEqual([3, 'This needs the scope "admin".']);
+    expect((await piped(place, "77bc-2", "--answer", "always", ...hub, "--token", BOSS)).code).toBe(0);
+    expect(answers).toEqual([
+      ["3f2a-1", "once"],
+      ["77bc-2", "always"],
+    ]);
+  });
+
+  it("[trust-07b] without a terminal it refuses, and does not take the hub's own token from its file", async () => {
+    const place = workspace();
+    const { answers, listener } = await serve(place.home, [askRequest("3f2a-1")]);
+    for (const args of [
+      [],
+      ["3f2a-1"],
+      ["3f2a-1", "--yes"],
+      ["3f2a-1", "--answer", "once"],
+      ["3f2a-1", "--answer", "always", "--yes", "--hub", listener.url],
+    ]) {
+      const refused = await piped(place, ...args, "--json");
+      expect([refused.code, errorOf(refused).code], args.join(" ")).toEqual([3, "denied"]);
+      expect(errorOf(refused).message).toContain("Approvals are given by people");
+      expect(refused.stdout + refused.stderr).not.toContain("3f2a-1");
+      const asProcess = await place.run(["approve", ...args]);
+      expect(asProcess.code, args.join(" ")).toBe(3);
+    }
+    expect(answers).toEqual([]);
+    expect((await approve(place, "3f2a-1")).stdout).toBe("Approved (once): files__delete\n");
   });
 
   it("a token is never sent over plain http to another machine", async () => {

@@ -77,7 +77,7 @@ function respond(request: IncomingMessage, response: ServerResponse): void {
 
 const cannot = spawnSync(OPENSSL, ["version"]).status !== 0;
 
-describe.skipIf(cannot)("[trust-18a] a login at a remote server", () => {
+describe.skipIf(cannot)("[trust-18f] a login at a remote server", () => {
   beforeAll(async () => {
     writeFileSync(names, RESOLVER);
     const subject = ["-subj", "/CN=evil.test", "-addext", "subjectAltName=DNS:*.evil.test", "-days", "2"];
@@ -170,7 +170,7 @@ describe.skipIf(cannot)("[trust-18a] a login at a remote server", () => {
     }
   });
 
-  it("[trust-18b] follows it to where the config says that the login is", async () => {
+  it("[trust-18g] follows it to where the config says that the login is", async () => {
     const issuer = `https://near.evil.test:${portOf(recorder)}`;
     answers = { resource: { authorization_servers: [issuer] } };
     const { stderr } = await login({ issuer });

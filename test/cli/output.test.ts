@@ -55,10 +55,15 @@ describe("output", () => {
   });
 
   it("paints on a terminal only, and not with NO_COLOR or a dumb terminal", () => {
-    expect(capture({ tty: true }).out.paint("red", "x")).toBe("\u001b[31mx\u001b[39m");
-    expect(capture().out.paint("red", "x")).toBe("x");
-    expect(capture({ tty: true, env: { NO_COLOR: "1" } }).out.paint("red", "x")).toBe("x");
-    expect(capture({ tty: true, env: { TERM: "dumb" } }).out.paint("red", "x")).toBe("x");
+    const shown = (options: Parameters<typeof capture>[0]): string => {
+      const { out, stdout } = capture(options);
+      out.line(`a ${out.paint("red", "x")} b ${out.paint("bold", "y")}`);
+      return stdout();
+    };
+    expect(shown({ tty: true })).toBe("a \u001b[31mx\u001b[39m b \u001b[1my\u001b[22m\n");
+    expect(shown({})).toBe("a x b y\n");
+    expect(shown({ tty: true, env: { NO_COLOR: "1" } })).toBe("a x b y\n");
+    expect(shown({ tty: true, env: { TERM: "dumb" } })).toBe("a x b y\n");
   });
 
   it("fits tables to a terminal and leaves them whole in a pipe", () => {
@@ -75,17 +80,48 @@ describe("output", () => {
     expect(piped.stdout()).toContain("word ".repeat(39));
   });
 
-  it("takes control characters of servers out on a terminal, and keeps bytes in a pipe", () => {
-    const evil = "\u001b]0;title\u0007text\u001b[2J\n\ttab";
-    const terminal = capture({ tty: true });
-    terminal.out.line(evil);
-    expect(terminal.stdout()).toBe("]0;titletext[2J\n\ttab\n");
-    const piped = capture();
-    piped.out.line(evil);
-    expect(piped.stdout()).toBe(`${evil}\n`);
-    const error = capture();
-    error.out.error({ code: "internal", message: evil });
-    expect(error.stderr()).not.toContain("\u001b");
+  it("[trust-15a] shows control characters of servers instead of writing them, on a terminal and in a pipe", () => {
+    const evil = "\u001b]0;title\u0007text\u001b[2J\r\n\ttab\r";
+    const seen = "\\u{001B}]0;title\\u{0007}text\\u{001B}[2J\n\ttab\\u{000D}";
+    for (const tty of [true, false]) {
+      const { out, stdout, stderr } = capture({ tty, env: { NO_COLOR: "1" } });
+      out.line(evil);
+      expect(stdout()).toBe(`${seen}\n`);
+      out.piece(evil);
+      expect(stdout()).toBe(seen);
+      out.table([{ title: "T", cell: () => `\u001b[31m${evil}` }], [1]);
+      expect(stdout()).toBe("T\n\\u{001B}[31m\\u{001B}]0;title\\u{0007}text\\u{001B}[2J\n");
+      for (const write of [
+        () => out.note(evil),
+        () => out.warn(evil),
+        () => out.labelled("red", "x", evil),
+        () => out.aside(evil),
+        () => out.error({ code: "internal", message: evil, hint: evil }),
+      ]) {
+        write();
+        expect(stderr().replaceAll(seen, "")).not.toMatch(/[^\n\x20-\x7e]/);
+      }
+    }
+  });
+
+  it("[trust-15a] lets no text of a server paint itself, also where colours are on", () => {
+    const { out, stdout, stderr } = capture({ tty: true });
+    out.line(`${out.paint("green", "ok \u001b[31mfake")} \u001b[32mok\u001b[39m`);
+    expect(stdout()).toBe("\u001b[32mok \\u{001B}[31mfake\u001b[39m \\u{001B}[32mok\\u{001B}[39m\n");
+    out.transient("50 %\u001b[2J\nnext");
+    expect(stderr()).toBe("\r\u001b[K50 %\\u{001B}[2J next");
+  });
+
+  it("[trust-15b] escapes them in JSON, so that parsing gives the same value", () => {
+    const value = { "k\u202e": "\u001b[31m \u200b \u{e0041} \u009b \ufeff é 日本 👨‍👩‍👧", list: ["\r\n"] };
+    const { out, stdout } = capture();
+    for (const write of [() => out.value(value), () => out.record(value)]) {
+      write();
+      const text = stdout();
+      expect(text).not.toMatch(/[^\n\P{C}]/u);
+      expect(text).toContain("é 日本");
+      expect(JSON.parse(text)).toEqual(value);
+    }
   });
 
   it("shows progress in place on a terminal only", () => {

@@ -99,13 +99,21 @@ export class Workspace {
     return this.start(args, options).finished;
   }
 
-  /** The same code in this process, for the many cases that start no server: quick, and its output is no pipe's. */
-  async runHere(args: readonly string[]): Promise<Finished> {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  /**
+   * The same code in this process, for the many cases that start no server: quick, and its output is no pipe's.
+   * @param typed What a person types at a terminal; there is none without it.
+   */
+  async runHere(args: readonly string[], { typed }: { readonly typed?: string } = {}): Promise<Finished> {
+    const isTTY = typed !== undefined;
+    const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY })];
     const env = this.#env();
     // Read from the start: whoever writes much waits for a reader.
     const read = [stdout, stderr].map((stream) => text(stream));
-    const code = await runCommandLine(args, { env, cwd: this.dir, stdin: process.stdin, stdout, stderr });
+    const keys = Object.assign(new PassThrough(), { isTTY });
+    keys.write(typed ?? "");
+    // The part of a terminal that commands use.
+    const stdin = isTTY ? (keys as unknown as NodeJS.ReadStream) : process.stdin;
+    const code = await runCommandLine(args, { env, cwd: this.dir, stdin, stdout, stderr });
     for (const stream of [stdout, stderr]) stream.end();
     const [out, err] = await Promise.all(read);
     return { code, stdout: out ?? "", stderr: err ?? "", json: <T>() => JSON.parse(out ?? "") as T };

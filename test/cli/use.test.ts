@@ -170,7 +170,7 @@ describe("[spine-19a] call", () => {
     place.configure({ ok: misbehaving("ok") });
     expect((await place.run(["call", "ok__echo", "--args", '{"text": "one"}'])).stdout).toBe("one\n");
     expect((await place.run(["call", "ok__echo", "--args", "-"], { input: '{"text": "two\\u2028"}' })).stdout).toBe(
-      "two\u2028\n",
+      "two\\u{2028}\n",
     );
     const bad = await place.run(["call", "ok__echo", "--args", "-"], { input: "{" });
     expect(bad.code).toBe(2);

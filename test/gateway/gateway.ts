@@ -34,7 +34,7 @@ export async function openGateway(
   const redactor = new Redactor();
   const hub = await createHub(config, { door: "mcp", redactor, ...options });
   const http = HttpSchema.parse({ ...config.http, port: 0 });
-  const door = new McpDoor({ hub, approveCommand: (id) => `toolcrib approve ${id}` });
+  const door = new McpDoor({ hub, holdsCalls: true });
   const { sessions: maxSessions, streams: maxStreams, sessionIdleMs } = http.limits;
   const transport = new McpHttp({
     door,

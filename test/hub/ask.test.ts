@@ -136,13 +136,18 @@ describe("[guard-03a] a call that a rule asks about", () => {
     expect(runs).toBe(0);
   });
 
-  it("is denied, with a way out, when there is nobody to ask", async () => {
+  it("[trust-07a] is denied when there is nobody to ask, and the text says who can approve it, not how", async () => {
     const hub = await start(ASK);
     const outcome = await hub.call(hub.session, { name: "wipe" });
     expect(outcome).toMatchObject({
       ok: false,
-      error: { code: "denied", hint: expect.stringContaining("toolcrib call wipe") },
+      error: {
+        code: "denied",
+        message: expect.stringContaining("No one is connected who can approve it."),
+        hint: expect.stringContaining("A person has to approve it"),
+      },
     });
+    expect(JSON.stringify(outcome)).not.toMatch(/toolcrib [a-z]|!wipe|ask list/);
   });
 
   it("is asked once per session after the answer session", async () => {
@@ -175,7 +180,9 @@ describe("[guard-03a] a call that a rule asks about", () => {
     await first.call(first.session, { name: "wipe" });
     await first.call(first.openSession(), { name: "wipe" });
     expect(asked).toBe(1);
-    expect(readFileSync(file, "utf8")).toBe('{\n  // careful\n  "tools": { "ask": ["wipe", "!wipe"] } // asked\n}\n');
+    expect(readFileSync(file, "utf8")).toBe(
+      '{\n  // careful\n  "tools": { "ask": ["wipe", "!=tool:wipe"] } // asked\n}\n',
+    );
     await first.close();
     const second = await start(file);
     expect(await second.call(second.session, { name: "wipe" })).toMatchObject({ ok: true });
@@ -189,7 +196,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
     const bot = hub.openSession({ role: "bot" });
     expect(await hub.call(bot, { name: "notes-bot__change" })).toMatchObject({ ok: true });
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
-      roles: { bot: { mcpServers: { notes: { tools: { ask: ["change", "!notes-bot__change"] } } } } },
+      roles: { bot: { mcpServers: { notes: { tools: { ask: ["change", "!=tool:notes-bot__change"] } } } } },
     });
   });
 

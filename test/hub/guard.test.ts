@@ -189,7 +189,7 @@ describe("[guard-15b] a definition that changes", () => {
     expect(asking.view(asking.session).tools.map((tool) => tool.name)).toContain("web__echo");
     expect(await echo(asking, "x")).toMatchObject({
       ok: false,
-      error: { code: "denied", message: expect.stringContaining("nobody to ask") },
+      error: { code: "denied", message: expect.stringContaining("No one is connected") },
     });
   });
 });

@@ -44,17 +44,17 @@ async function start(config: ConfigInput | string = ASK, options: HubOptions = {
 }
 
 const ASK: ConfigInput = { tools: { ask: ["wipe"] } };
-const WAITS = { ok: false, error: { code: "denied", message: expect.stringContaining("It waits for approval.") } };
+const WAITS = { ok: false, error: { code: "denied", message: expect.stringContaining("The operator was asked.") } };
 
 function remote(hub: Hub, options: SessionOptions = {}): Session {
-  return hub.openSession({ owner: false, door: "mcp", approveCommand: (id) => `toolcrib approve ${id}`, ...options });
+  return hub.openSession({ owner: false, door: "mcp", holdsCalls: true, ...options });
 }
 
 const wipe = (hub: Hub, session: Session, disk = "c") => hub.call(session, { name: "wipe", arguments: { disk } });
 const heldId = (hub: Hub): string => hub.asked()[0]?.id ?? "";
 
 describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
-  it("is refused at once, and says how to approve it", async () => {
+  it("[trust-07a] is refused at once, and says that the operator was asked, not how to approve it", async () => {
     const hub = await start();
     const session = remote(hub);
     const outcome = await wipe(hub, session);
@@ -65,12 +65,13 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     expect(outcome).toMatchObject({
       ...WAITS,
       error: {
-        hint: `Approve it with \`toolcrib approve ${id}\`, then call again.`,
+        hint: "Make the same call again once it is approved.",
         // Rules and files are the owner's business.
-        details: { approvalId: id },
+        details: { pendingApproval: true },
       },
     });
-    expect(JSON.stringify(outcome)).not.toContain("ask list");
+    expect(id).not.toBe("");
+    for (const told of [id, "toolcrib", "ask list"]) expect(JSON.stringify(outcome)).not.toContain(told);
     const own = await wipe(hub, remote(hub, { owner: true }));
     expect(own).toMatchObject({ error: { details: { rule: { list: "ask", pattern: "wipe" } } } });
     expect(runs).toBe(0);
@@ -147,7 +148,9 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     await wipe(hub, remote(hub));
     hub.answer(heldId(hub), "always");
     expect(await wipe(hub, remote(hub))).toMatchObject({ ok: true });
-    await expect.poll(() => JSON.parse(readFileSync(file, "utf8"))).toEqual({ tools: { ask: ["wipe", "!wipe"] } });
+    await expect
+      .poll(() => JSON.parse(readFileSync(file, "utf8")))
+      .toEqual({ tools: { ask: ["wipe", "!=tool:wipe"] } });
   });
 
   it("waits no longer than a question may: the question, and the yes for its call", async () => {
@@ -213,7 +216,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const refused = await wipe(hub, session, "z".repeat(64 * 1024));
     expect(refused).toMatchObject({
       ok: false,
-      error: { code: "denied", message: expect.stringMatching(/^wipe needs a yes first\. .*too large to be shown/) },
+      error: { code: "denied", message: expect.stringMatching(/^wipe needs approval\. .*too large to be shown/) },
     });
     expect(JSON.stringify(refused)).not.toContain("approve ");
     expect(hub.asked()).toEqual([]);
@@ -222,7 +225,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     expect(await wipe(hub, remote(hub, { onAsk: () => "once" }), "z".repeat(70 * 1024))).toMatchObject({ ok: true });
     // Without a way to approve there is no size that would do.
     const without = await wipe(hub, hub.openSession({ owner: false }), "z".repeat(70 * 1024));
-    expect(without).toMatchObject({ error: { message: expect.stringContaining("nobody to ask") } });
+    expect(without).toMatchObject({ error: { message: expect.stringContaining("No one is connected") } });
   });
 
   it("is forgotten with its session", async () => {

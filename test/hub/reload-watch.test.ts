@@ -86,7 +86,7 @@ describe("[gate-07a] a hub that watches its config", () => {
     hub.watch();
     const before = await ask(hub, "a__who");
     await vi.waitFor(() => expect(seen.reloads).toHaveLength(1), WAIT);
-    expect(hub.config.config.tools.ask).toEqual(["a__*", "!a__who"]);
+    expect(hub.config.config.tools.ask).toEqual(["a__*", "!=tool:a__who"]);
     expect(await ask(hub, "a__who")).toBe(before);
     expect(asked).toBe(1);
 

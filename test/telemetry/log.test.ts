@@ -47,6 +47,6 @@ describe("[oper-13a] a log line", () => {
   it("stays one line whatever a server says", () => {
     const { log, lines } = scene("pretty");
     log.info("first\nsecond", { data: "a\u2028b", count: 2 });
-    expect(lines).toEqual(["10:00:00 info  first second data=a b count=2\n"]);
+    expect(lines).toEqual(["10:00:00 info  first second data=a\\u{2028}b count=2\n"]);
   });
 });

@@ -5,7 +5,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { askOnTerminal, describe } from "../ask-on-terminal.ts";
 import type { Invocation } from "../command.ts";
-import { findHub, type RemoteHub } from "../remote-hub.ts";
+import { findHub, type RemoteHub, tokenOf } from "../remote-hub.ts";
 import type { Column } from "../table.ts";
 
 const APPROVALS_PATH = `${API_PATH}/approvals`;
@@ -23,9 +23,27 @@ export async function run(invocation: Invocation): Promise<number> {
       hint: "toolcrib approve lists those that wait.",
     });
   }
-  const hub = await findHub(invocation);
+  const isPerson = isAtTerminal(invocation);
+  if (!isPerson) requireToken(invocation);
+  const hub = await findHub(invocation, { withOwnToken: isPerson });
   const waiting = await readWaiting(hub);
   return id === undefined ? list(invocation, waiting) : answer(invocation, hub, waiting, id, given);
+}
+
+/** A question has to be seen and answered: a program that reads what is printed has no terminal for that. */
+function isAtTerminal({ stdin, out }: Invocation): boolean {
+  return stdin.isTTY && out.prompts.isTTY === true;
+}
+
+/**
+ * The hub's own token is in a file that every program of this user can read, an agent's shell among them. Without a terminal
+ * it is not taken from there: whoever answers in a script was given the right to.
+ */
+function requireToken({ flags, env }: Invocation): void {
+  if (flags.text("token") !== undefined || tokenOf(env) !== undefined) return;
+  throw new ToolcribError("denied", "Approvals are given by people, and there is no terminal to ask one on.", {
+    hint: "Run it on a terminal, or use the page. A script needs a token with the scope approve.",
+  });
 }
 
 const COLUMNS: readonly Column<AskRequest>[] = [

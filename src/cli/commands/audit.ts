@@ -59,7 +59,7 @@ async function show({ flags, out }: Invocation, { dir, ...place }: Place): Promi
 async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: Place): Promise<number> {
   const store = place.store?.audit;
   const filter = filterOf(flags);
-  const showOne = (entry: AuditEntry): void => out.line(out.json ? JSON.stringify(jsonOf(entry)) : lineOf(entry));
+  const showOne = (entry: AuditEntry): void => (out.json ? out.record(jsonOf(entry)) : out.line(lineOf(entry)));
   const files = await listLog(dir, store);
   const { entries } = await newest(readAudit(dir, filter, files, store), limitOf(flags, FOLLOW_LIMIT));
   for (const entry of entries) showOne(entry);

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import { clusterOf } from "../../model/cluster-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { escapeJson } from "../../model/visible-text.ts";
 import type { Invocation } from "../command.ts";
 import { loadForCommand } from "../command-config.ts";
 import { ownFile } from "../config-target.ts";
@@ -43,7 +44,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const written = folder === undefined ? [] : await write(files, resolve(cwd, folder), flags.has("force"));
   for (const message of warnings) out.warn(message);
   if (out.json) out.value({ target, files, written, warnings });
-  else if (folder === undefined) for (const { text } of files) out.line(text.trimEnd());
+  else if (folder === undefined) for (const { text } of files) out.line(escapeJson(text.trimEnd()));
   else for (const path of written) out.line(path);
   return 0;
 }

@@ -1,5 +1,6 @@
 /** Gets a secret from a person without showing it, or from a pipe. Never from the arguments: others can see those. */
 import { ToolcribError } from "../../model/errors.ts";
+import { terminalLine } from "../../model/visible-text.ts";
 import { LARGEST_SECRET, withoutFinalNewline } from "../../secrets/secret-text.ts";
 import type { Sink } from "../output.ts";
 
@@ -38,7 +39,7 @@ async function readPipe(stdin: NodeJS.ReadStream): Promise<string> {
 
 /** The terminal's own echo is off while it is typed; nothing is printed for a character, not even a star. */
 function readHidden(stdin: NodeJS.ReadStream, prompts: Sink, prompt: string): Promise<string> {
-  prompts.write(prompt);
+  prompts.write(terminalLine(prompt));
   stdin.setRawMode(true);
   stdin.setEncoding("utf8");
   stdin.resume();

@@ -56,10 +56,8 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
   const { hub, http, redactor, home, warn } = options;
   let listener: HttpListener | undefined;
   const url = (): string => listener?.url ?? "<url>";
-  // Clients read it too: it says nothing of this machine.
-  const approveCommand = (id: string): string => `toolcrib approve ${id} --hub ${url()}`;
   const ids = node?.ids;
-  const door = new McpDoor({ hub, approveCommand, ids });
+  const door = new McpDoor({ hub, holdsCalls: true, ids });
   const mcp = new McpHttp({
     door,
     clock: systemClock,
@@ -70,7 +68,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     ids,
     warn,
   });
-  const operator = openOperatorDoors({ ...options, url, approveCommand, ids });
+  const operator = openOperatorDoors({ ...options, url, ids });
   const close = async (): Promise<void> => {
     door.close();
     await operator.close(0);

@@ -26,7 +26,6 @@ interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env">, Pi
   readonly redactor: Redactor;
   readonly http: () => HttpConfig;
   readonly url: () => string;
-  readonly approveCommand: (id: string) => string;
   /** What programs are told at `/`. */
   readonly words: () => string;
   readonly warn: (message: string) => void;
@@ -38,10 +37,10 @@ export interface OperatorDoors {
 }
 
 export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
-  const { hub, redactor, http, approveCommand, ids, warn } = options;
-  const parts: ApiParts = { ...options, version: VERSION };
+  const { hub, redactor, http, ids, warn } = options;
+  const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
   const operations = new Operations(parts);
-  const sessions = new CallerSessions(hub, systemClock, { approveCommand });
+  const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
   const feed = new EventFeed(hub, redactor, { nodes: hub.cluster });
   const limits = (): SocketLimits => {
     const now = http();
@@ -51,7 +50,7 @@ export function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors 
       requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute),
     };
   };
-  const socket = openSocket({ hub, feed, operations, ids, redactor, limits, warn, approveCommand });
+  const socket = openSocket({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
   const streams = openEventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),

@@ -1,5 +1,4 @@
 /** A skill as the commands show it: an entry for programs, lines for people. */
-import { showHidden } from "../../guard/detect/show-hidden.ts";
 import type {
   MissingNeeds,
   RequiredServer,
@@ -119,6 +118,6 @@ export function findingText({ code, message, file, line }: SkillFinding): string
 
 /** The first line of a text of the skill, with nothing hidden in it. */
 export function plain(text: string, longest = LONGEST_DESCRIPTION): string {
-  const shown = firstLine(showHidden(text));
+  const shown = firstLine(text);
   return longest === Infinity ? shown : clip(shown, longest);
 }

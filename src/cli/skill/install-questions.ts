@@ -1,8 +1,8 @@
 /** The questions of an install, for a person at a terminal. */
 import { createInterface } from "node:readline/promises";
-import { showHidden } from "../../guard/detect/show-hidden.ts";
 import type { Ask, Question } from "../../hub/install/parameters.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { terminalLine } from "../../model/visible-text.ts";
 import type { Invocation } from "../command.ts";
 import { readSecret } from "../secrets/read-secret.ts";
 import { Interrupted } from "./install-signals.ts";
@@ -19,7 +19,7 @@ export function parameterQuestions(invocation: Invocation, signal: AbortSignal):
     if (introduced !== server.id) {
       introduced = server.id;
       const { description } = server.server;
-      invocation.out.note(shown(`${server.id}${description === undefined ? "" : `: ${description}`}`));
+      invocation.out.note(terminalLine(`${server.id}${description === undefined ? "" : `: ${description}`}`));
     }
     return parameter.sensitive
       ? askSecret(invocation, question, signal)
@@ -34,7 +34,7 @@ async function askSecret({ stdin, out }: Invocation, question: Question, signal:
   const example = parameter.example === undefined ? "" : `, for example ${parameter.example}`;
   const own = `, empty for ${parameter.name} of your environment`;
   const optional = fromEnvironment ? own : parameter.required ? "" : ", empty for none";
-  const prompt = shown(`  ${parameter.name}${about}${example} (it is not shown${optional}): `);
+  const prompt = `  ${parameter.name}${about}${example} (it is not shown${optional}): `;
   for (;;) {
     try {
       return await untilAborted(readSecret(stdin, { fromPipe: false, prompt, prompts: out.prompts }), signal);
@@ -67,7 +67,7 @@ function promptFor({ parameter, offered, fromEnvironment }: Question): string {
     ...(fromEnvironment ? ["offered is that of your environment"] : []),
   ];
   const about = parts.length === 0 ? "" : ` (${parts.join("; ")})`;
-  return shown(`  ${name}${about}${offered === undefined ? "" : ` [${offered}]`}: `);
+  return `  ${name}${about}${offered === undefined ? "" : ` [${offered}]`}: `;
 }
 
 export async function confirm(invocation: Invocation, question: string, signal: AbortSignal): Promise<boolean> {
@@ -85,7 +85,7 @@ async function askLine({ stdin, out }: Invocation, prompt: string, signal: Abort
     terminal.close();
   });
   try {
-    return (await terminal.question(prompt, { signal: AbortSignal.any([signal, ended.signal]) })).trim();
+    return (await terminal.question(terminalLine(prompt), { signal: AbortSignal.any([signal, ended.signal]) })).trim();
   } catch (error) {
     if (isInterrupted || signal.aborted) throw new Interrupted();
     if (!ended.signal.aborted) throw error;
@@ -93,9 +93,4 @@ async function askLine({ stdin, out }: Invocation, prompt: string, signal: Abort
   } finally {
     terminal.close();
   }
-}
-
-/** Texts of a skill are anybody's. */
-function shown(text: string): string {
-  return showHidden(text).replaceAll(/[\r\n]+/g, " ");
 }

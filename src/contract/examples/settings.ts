@@ -9,7 +9,7 @@ export const SETTINGS_EXAMPLES: Examples<"me" | "explainPolicy" | "getConfig" | 
       user: "ops",
       role: null,
       owner: true,
-      scopes: ["read", "call", "admin"],
+      scopes: ["read", "call", "approve", "admin"],
       version: "0.1.0",
       url: "http://127.0.0.1:4700",
     },

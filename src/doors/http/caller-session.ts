@@ -3,8 +3,8 @@ import { type Caller, identityOf } from "../../model/caller.ts";
 import type { Session, SessionOptions } from "../../sessions/session.ts";
 
 export interface SessionExtras {
-  /** The command that says yes to a call that waits for it; without it such calls are denied. */
-  readonly approveCommand?: (approvalId: string) => string;
+  /** Whether calls that need approval wait for it; without it they are denied. */
+  readonly holdsCalls?: boolean | undefined;
 }
 
 export interface SessionOpener {
@@ -15,10 +15,10 @@ export function openCallerSession(
   hub: SessionOpener,
   caller: Caller,
   door: "rest" | "websocket",
-  { approveCommand }: SessionExtras,
+  { holdsCalls }: SessionExtras,
   more: Pick<SessionOptions, "role" | "workspaceDir" | "sharedKey"> = {},
 ): Session {
-  const { owner, role, user, scopes } = caller;
+  const { key, owner, role, user, scopes } = caller;
   const isOperator = scopes.has("admin");
   const session = hub.openSession({
     door,
@@ -28,7 +28,8 @@ export function openCallerSession(
     mayRunCommands: isOperator,
     ...(role === undefined ? {} : { role }),
     ...(user === undefined ? {} : { user }),
-    ...(approveCommand === undefined ? {} : { approveCommand }),
+    ...(holdsCalls === undefined ? {} : { holdsCalls }),
+    caller: key,
     ...more,
   });
   identities.set(session, identityOf(caller));

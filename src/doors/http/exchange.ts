@@ -38,7 +38,8 @@ export interface HttpUpgrade {
 export interface HttpRoute {
   /** `/mcp` takes `/mcp/…` too; the longest path that fits counts. */
   readonly path: string;
-  readonly access: Scope | "public";
+  /** `any`: whoever has a scope at all; what is asked for says which one it needs. */
+  readonly access: Scope | "any" | "public";
   /** What it throws or rejects with is answered as an error, if nothing was answered yet. */
   handle(exchange: HttpExchange): void | Promise<void>;
   /** Takes the connection over. Without it such requests are refused. */

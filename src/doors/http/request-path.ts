@@ -158,8 +158,9 @@ export class RequestPath {
       return;
     }
     if (this.#tooMany(visit, `caller ${caller.key}`)) return;
-    if (access === "public" || caller.scopes.has(access)) this.#hand(visit, caller);
-    else this.#refuse(visit, caller, access);
+    const isAdmitted = access === "any" ? caller.scopes.size > 0 : access === "public" || caller.scopes.has(access);
+    if (isAdmitted) this.#hand(visit, caller);
+    else this.#refuse(visit, caller, access === "any" || access === "public" ? "read" : access);
   }
 
   /** Who showed no token, because none is needed otherwise, has no scope to widen: a token is what is missing. */

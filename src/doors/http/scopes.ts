@@ -1,10 +1,12 @@
-import type { Scope } from "../../model/caller.ts";
+import { type Scope, SCOPES } from "../../model/caller.ts";
 
-/** A scope gives those below it too: who may call a tool has to find it, and an admin is the owner. */
+/** A scope gives those that it needs too: who may call a tool has to find it, and an admin is the owner. */
 const IMPLIED: Readonly<Record<Scope, readonly Scope[]>> = {
   read: ["read"],
   call: ["read", "call"],
-  admin: ["read", "call", "admin"],
+  // Nothing else: who answers for others need not see what the servers offer.
+  approve: ["approve"],
+  admin: SCOPES,
 };
 
 export const ALL_SCOPES: ReadonlySet<Scope> = new Set(IMPLIED.admin);

@@ -21,8 +21,8 @@ import { Listeners } from "./listeners.ts";
 
 export interface McpDoorOptions {
   readonly hub: Hub;
-  /** The command that says yes to a held call. Without it a call that needs a yes is only denied. */
-  readonly approveCommand?: (id: string) => string;
+  /** Whether calls that need approval wait for it. Without it such a call is only denied. */
+  readonly holdsCalls?: boolean;
   /** In a cluster: ids that say which node has what they stand for. */
   readonly ids?: OwnedIds | undefined;
   readonly clock?: Clock;
@@ -90,7 +90,7 @@ export class McpDoor implements DoorParts {
   sessionOptions({ caller, scope }: Origin): SessionOptions {
     const role = caller.role ?? scope.role;
     const rules = this.#rulesOf(scope);
-    const { approveCommand, ids } = this.#options;
+    const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
       owner: caller.owner,
@@ -99,7 +99,8 @@ export class McpDoor implements DoorParts {
       ...(caller.user === undefined ? {} : { user: caller.user }),
       ...(role === undefined ? {} : { role }),
       ...(rules === undefined ? {} : { rules }),
-      ...(approveCommand === undefined ? {} : { approveCommand }),
+      ...(holdsCalls === undefined ? {} : { holdsCalls }),
+      caller: caller.key,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
     };
   }

@@ -177,20 +177,23 @@ export class Activity {
    * Answers a call that waits, and resolves when that is written down.
    * @param by The user who answers, where that is known.
    * @param door Through which the answer came.
+   * @param caller The key of a caller who may answer for others only.
    */
   async answer(
     id: string,
     answer: AskAnswer,
     by: string | null,
     door: string | null = null,
+    caller?: string,
   ): Promise<OutputOf<"answerApproval">> {
     const hub = this.#options.hub();
-    const give = (): boolean => hub.answer(id, answer, { user: by, door });
+    const answerer: Answerer = { user: by, door, ...(caller === undefined ? {} : { caller }) };
+    const give = (): boolean => hub.answer(id, answer, answerer);
     if (await this.#approvals.answering(id, by, give)) {
       await this.#options.told?.();
       return { id, answer };
     }
-    if (await this.#options.others?.()?.answer(id, answer, { user: by, door })) return { id, answer };
+    if (await this.#options.others?.()?.answer(id, answer, answerer)) return { id, answer };
     const other = await this.#approvals.waitsAt(id);
     if (other !== undefined) throw await this.#elsewhere("The call waits at", other, "Answer it there.");
     throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {

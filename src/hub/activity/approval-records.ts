@@ -68,12 +68,14 @@ export class ApprovalRecords {
   /** Runs `give`, which answers, and resolves when the answer is written down; false if nothing waited. */
   async answering(id: string, by: string | null, give: () => boolean): Promise<boolean> {
     const written = new Promise<void>((resolve) => this.#answerers.set(id, { by, written: resolve }));
-    if (!give()) {
-      this.#answerers.delete(id);
-      return false;
+    let isGiven = false;
+    try {
+      isGiven = give();
+    } finally {
+      if (!isGiven) this.#answerers.delete(id);
     }
-    await this.#atMost(written);
-    return true;
+    if (isGiven) await this.#atMost(written);
+    return isGiven;
   }
 
   /** A store that does not answer keeps nobody waiting who has answered: it is written when it can be. */

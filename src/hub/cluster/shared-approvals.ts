@@ -64,7 +64,7 @@ export class SharedApprovals {
     if (this.#settled.has(id)) throw over(id);
     if (found === undefined) return false;
     const { head } = await this.#options.cluster.call(addressOf(found.node), {
-      head: { do: "answer", id, answer, user: by.user, door: by.door },
+      head: { do: "answer", id, answer, ...by },
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     if (head["answered"] !== true) throw over(id);
@@ -78,13 +78,17 @@ export class SharedApprovals {
   async #serve({ head }: IncomingCall): Promise<CallReply> {
     const { own, answerOwn, mask } = this.#options;
     if (head["do"] === "list") return { head: {}, body: Buffer.from(JSON.stringify(mask(own()))) };
-    const { id, answer, user, door } = head;
+    const { id, answer, user, door, caller } = head;
     if (typeof id !== "string" || typeof answer !== "string") {
       throw new ToolcribError("invalid_arguments", "A node asked for something that this one does not know.");
     }
     try {
       // What is no known answer counts as no, as everywhere.
-      await answerOwn(id, answer as AskAnswer, { user: textOrNull(user), door: textOrNull(door) });
+      await answerOwn(id, answer as AskAnswer, {
+        user: textOrNull(user),
+        door: textOrNull(door),
+        ...(typeof caller === "string" ? { caller } : {}),
+      });
       return { head: { answered: true } };
     } catch (error) {
       if (error instanceof ToolcribError && error.code === "not_found") return { head: { answered: false } };

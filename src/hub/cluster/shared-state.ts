@@ -30,7 +30,13 @@ interface SharingHub {
   readonly limits: Limits;
   readonly asked: () => readonly AskRequest[];
   readonly activity: {
-    answer(id: string, answer: AskAnswer, by: string | null, door: string | null): Promise<unknown>;
+    answer(
+      id: string,
+      answer: AskAnswer,
+      by: string | null,
+      door: string | null,
+      caller: string | undefined,
+    ): Promise<unknown>;
   };
   readonly reload: () => Promise<void>;
   /** Whether the id is that of a server which every node has. */
@@ -98,7 +104,7 @@ export class SharedState {
       cluster,
       events,
       own: hub.asked,
-      answerOwn: (id, answer, { user, door }) => hub.activity.answer(id, answer, user, door),
+      answerOwn: (id, answer, { user, door, caller }) => hub.activity.answer(id, answer, user, door, caller),
       mask: redactor.maskAll,
     }));
     this.#stops.push(() => approvals.close());

@@ -124,10 +124,10 @@ describe("[agent-05c] a call that needs a yes", () => {
     const { agent: alone, model } = await stage.agent([call("wipe"), text("No.")]);
     const events = await allOf(alone.run("Wipe it"));
     expect(statesOf(events)).toEqual(["wipe pending", "wipe denied"]);
-    // How it could be allowed is for people.
-    expect(callsOf(events).at(-1)?.error?.hint).toContain('add "!wipe" to the ask list');
+    // Who can allow it is for people; how, nobody is told here.
+    expect(callsOf(events).at(-1)?.error?.hint).toContain("A person has to approve it");
     expect(readBy(model)).toEqual([
-      'The call failed:\ndenied: wipe needs a yes first: ask "wipe" in the rules. There is nobody to ask.',
+      'The call failed:\ndenied: wipe needs approval: ask "wipe" in the rules. No one is connected who can approve it.',
     ]);
   });
 

@@ -174,9 +174,9 @@ describe("[agent-08c] toolcrib run", () => {
     const denied = await run(["use guarded"]);
     expect(denied.code).toBe(3);
     expect(denied.stderr).toMatch(
-      /denied {2}Guarded.*\n.*Run it on a terminal to be asked, or allow it for good: add "!guarded" to the ask list in \S+json/,
+      /denied {2}Guarded.*\n.*Run it on a terminal to be asked, or change the rule in \S+json/,
     );
-    expect(denied.stdout).toContain("nobody to ask");
+    expect(denied.stdout).toContain("No one is connected");
     expect(denied.stdout).not.toMatch(/!guarded|toolcrib\.json|terminal/);
     expect(await run(["use write"])).toMatchObject({ code: 0, stdout: "The tool said wrote hi.\n" });
     expect(await run(["--mode", "ask", "use write"])).toMatchObject({

@@ -73,7 +73,7 @@ describe("[agent-08c] what a turn shows", () => {
 
   it("on a terminal text appears as it comes, a call has a line, and control characters of the model do nothing", async () => {
     const { stdout, stderr } = await shown(TURN, { isTTY: true });
-    expect(stdout).toBe("Let me look.\nIt says hello.[31m\n");
+    expect(stdout).toBe("Let me look.\nIt says hello.\\u{001B}[31m\n");
     expect(stderr).toContain("running  files: read notes.txt …  50 %");
     // Clearing a line that has text of the answer on it would take that away.
     expect(stderr).toMatch(/^\r/);

@@ -100,18 +100,22 @@ describe("[acp-12a] what people read", () => {
   const wrapped = (text: string) => wrapUntrusted(text, { id: "abcdefgh1234", server: "web", tool: "look" });
 
   it("has no marks for models, wherever they stand, and is bounded", async () => {
-    const content = [{ type: "text", text: `Cut.\n${wrapped("one\n\ntwo")}\nRead on.` }];
-    const details = { page: [wrapped("inner")], long: "x".repeat(5000) };
-    const look = tool("look", { ...readOnly, execute: async () => ({ content, details }) });
+    const content = [
+      { type: "text", text: `Cut.\n${wrapped("one\n\ntwo")}\nRead on.` },
+      { type: "text", text: `${wrapped("inner")} ${"x".repeat(5000)}` },
+    ];
+    const look = tool("look", { ...readOnly, execute: async () => ({ content, details: { own: 1 } }) });
     const { client, model } = await acpOn({ tools: [look], config: { agent: { resultBytes: 2000 } } });
     const { sessionId } = await client.newSession(cwd);
     model.will(calls(["look"]), says("ok"));
     await client.prompt(sessionId, "go");
     const end = client.of("tool_call_update").at(-1);
-    expect(end?.content).toMatchObject([{ content: { text: "Cut.\none\n\ntwo\nRead on." } }]);
+    expect(end?.content?.[0]).toMatchObject({ content: { text: "Cut.\none\n\ntwo\nRead on." } });
     expect(JSON.stringify(end?.rawOutput)).not.toContain("UNTRUSTED");
-    expect(end?.rawOutput).toMatchObject({ truncated: true, note: expect.stringContaining("bytes") });
     expect(JSON.stringify(end?.rawOutput).length).toBeLessThan(2500);
+    const cut = shownValue({ page: [wrapped("inner")], long: "x".repeat(5000) }, 2000);
+    expect(cut).toMatchObject({ truncated: true, note: expect.stringContaining("bytes") });
+    expect(JSON.stringify(cut).length).toBeLessThan(2500);
     expect(shownValue({ page: [wrapped("inner")] }, 1000)).toEqual({ page: ["inner"] });
     expect(shownText(`<<<UNTRUSTED_TOOL_RESULT broken>>>`)).toContain("broken");
   });

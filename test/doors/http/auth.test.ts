@@ -103,7 +103,7 @@ describe("[gate-08b] bearer tokens", () => {
     expect(callers).toEqual([
       { key: expect.stringMatching(/^token:/), user: "ops", role: "reviewer", owner: false, scopes: ["read", "call"] },
       { key: expect.stringMatching(/^token:/), owner: false, scopes: ["read"] },
-      { key: expect.stringMatching(/^token:/), owner: true, scopes: ["read", "call", "admin"] },
+      { key: expect.stringMatching(/^token:/), owner: true, scopes: ["read", "call", "approve", "admin"] },
     ]);
     expect(new Set(callers.map(({ key }) => key)).size).toBe(3);
   });

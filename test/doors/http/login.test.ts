@@ -53,7 +53,7 @@ describe("[oper-07b] the page's login", () => {
     expect(again.json().error.hint).toContain("toolcrib login");
     const headers = { ...(await logIn(there)) };
     const seen = (await there.ask("/mcp", byPage(there, { headers }))).json<{ caller: object }>();
-    expect(seen.caller).toMatchObject({ owner: true, scopes: ["read", "call", "admin"] });
+    expect(seen.caller).toMatchObject({ owner: true, scopes: ["read", "call", "approve", "admin"] });
     expect((await there.ask("/admin", byPage(there, { headers }))).text).toBe("in");
   });
 

@@ -261,7 +261,7 @@ describe("[gate-08c] a valid access token", () => {
     expect((await who({ scope: "x tools.call", groups: "coder" })).scopes).toEqual(["read", "call"]);
     expect(await who({ scope: undefined, scp: ["ops"] })).toMatchObject({
       owner: true,
-      scopes: ["read", "call", "admin"],
+      scopes: ["read", "call", "approve", "admin"],
     });
     for (const claims of [{ groups: undefined }, { groups: [] }, { groups: ["a", "b"] }, { groups: 5 }]) {
       const answer = await mcp(await issuer.sign({ aud: resource, email: "a@example.com", ...claims }));

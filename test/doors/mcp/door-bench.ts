@@ -11,7 +11,7 @@ import type { ConfigInput } from "../../../src/model/config.ts";
 import { isJsonObject, type JsonObject } from "../../../src/model/json.ts";
 import type { RequestId, RpcError } from "../../../src/model/rpc.ts";
 
-export const OWNER: Caller = { key: "owner", owner: true, scopes: new Set(["read", "call", "admin"]) };
+export const OWNER: Caller = { key: "owner", owner: true, scopes: new Set(["read", "call", "approve", "admin"]) };
 export const guest = (user: string, role?: string): Caller => ({
   key: `token:${user}`,
   user,

@@ -258,14 +258,14 @@ describe("[gate-10a] a call that needs a yes", () => {
     expect((await client.request("tools/call", refused, canElicit))?.error).toMatchObject({ data: { code: "denied" } });
   });
 
-  it("[gate-10b] is refused with the command that approves it where nobody can be asked, and passes after it", async () => {
-    const approveCommand = (id: string): string => `toolcrib approve ${id} --hub http://127.0.0.1:1`;
-    const { door, hub } = await doorOn(config, {}, { approveCommand });
+  it("[gate-10b] [trust-07a] is refused where nobody can be asked, without a way to approve it, and passes after a yes", async () => {
+    const { door, hub } = await doorOn(config, {}, { holdsCalls: true });
     for (const client of [new ModernClient(door, { caller: guest("ada") }), new LegacyClient(door)]) {
       if (client instanceof LegacyClient) await client.initialize();
       const { error } = (await client.request("tools/call", call)) ?? {};
-      const [, id = ""] = /toolcrib approve (\S+) --hub http:\/\/127\.0\.0\.1:1/.exec(error?.message ?? "") ?? [];
-      expect(hub.asked().map((asked) => asked.id)).toContain(id);
+      const id = hub.asked().at(-1)?.id ?? "none";
+      expect(error?.message).toContain("The operator was asked.");
+      for (const told of [id, "toolcrib ", "approve ", "ask list"]) expect(JSON.stringify(error)).not.toContain(told);
       expect(hub.answer(id, "once")).toBe(true);
       const passed = await client.request("tools/call", call);
       expect(JSON.stringify(passed?.result)).toContain("Echo: careful");

@@ -19,7 +19,7 @@ function makeAsking(place: Place, options: Parameters<Place["hub"]>[1] = {}): Pr
 
 /** A session that nobody answers for at once: its calls are held. */
 function holding(hub: Hub): Session {
-  return hub.openSession({ door: "mcp", user: "ann", approveCommand: (id) => `toolcrib approve ${id}` });
+  return hub.openSession({ door: "mcp", user: "ann", holdsCalls: true });
 }
 
 async function held(hub: Hub, session: Session, args: Record<string, unknown>): Promise<string> {

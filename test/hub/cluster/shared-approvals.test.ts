@@ -28,8 +28,7 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
   const answerAt = ({ hub }: TestNode, id: string, answer: AskAnswer): Promise<object> =>
     hub.activity.answer(id, answer, null);
   /** The same caller at a node, as a door opens it. */
-  const callerAt = ({ hub }: TestNode): Session =>
-    hub.openSession({ user: "ann", sharedKey: "ann", approveCommand: (id) => `approve ${id}` });
+  const callerAt = ({ hub }: TestNode): Session => hub.openSession({ user: "ann", sharedKey: "ann", holdsCalls: true });
 
   it("what waits at one is listed, told of and answered at the other", async () => {
     const heard: string[] = [];
@@ -50,6 +49,23 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
     const { entries } = await two.hub.audit.query({ limit: 10, order: "newest", type: "decision" });
     expect(entries[0]).toMatchObject({ answer: "once", answeredBy: "boss", answeredThrough: "rest" });
     await expect(two.hub.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("[trust-07b] nobody approves their own call at another node either", async () => {
+    const session = one.hub.openSession({ caller: "token:1", user: "ann", sharedKey: "ann", holdsCalls: true });
+    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: false });
+    const id = one.hub.asked()[0]?.id ?? "";
+    await until(async () => (await pendingAt(two)).includes(id), "listed");
+    for (const [user, caller] of [
+      [null, "token:1"],
+      ["ann", "token:2"],
+    ] as const) {
+      const own = two.hub.activity.answer(id, "once", user, "rest", caller);
+      await expect(own).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("own") });
+    }
+    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: false });
+    expect(await two.hub.activity.answer(id, "once", "bob", "rest", "token:3")).toEqual({ id, answer: "once" });
+    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: true });
   });
 
   it("a question of before is seen by a node that comes later, and goes with the node that asked", async () => {

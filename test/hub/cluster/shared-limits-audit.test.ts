@@ -100,7 +100,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     try {
       const from = performance.now();
       expect(await passed(40, "bob")).toBe(10);
-      const asked = one.hub.openSession({ user: "c", sharedKey: "c", approveCommand: (id) => `approve ${id}` });
+      const asked = one.hub.openSession({ user: "c", sharedKey: "c", holdsCalls: true });
       asked.narrow("test", { ask: ["wipe"] });
       expect(await one.hub.call(asked, { name: "wipe" })).toMatchObject({ ok: false });
       await one.hub.activity.answer(one.hub.asked()[0]?.id ?? "", "once", null);

@@ -41,7 +41,7 @@ const MACHINE = [
 ];
 const NEVER = ["https://169.254.169.254/", "https://meta.test/", "https://169.254.1.1/", "https://[fe80::1]/"];
 
-describe("[trust-18a] where a login leads", () => {
+describe("[trust-18f] where a login leads", () => {
   it.each<[server: string, leadsTo: string[], not: string[]]>([
     ["https://mcp.test/mcp", PUBLIC, [...PRIVATE, ...MACHINE, ...NEVER, "https://near.test/", "http://sso.test/"]],
     ["https://mcp.corp/mcp", [...PUBLIC, ...PRIVATE], [...MACHINE, ...NEVER, "https://near.test/"]],
@@ -60,7 +60,7 @@ describe("[trust-18a] where a login leads", () => {
     for (const target of not) expect([target, await leads(server, target)]).toEqual([target, false]);
   });
 
-  it("[trust-18b] to the server itself, and to what the config names, with its port", async () => {
+  it("[trust-18g] to the server itself, and to what the config names, with its port", async () => {
     expect(await leads("https://near.test:8443/mcp", "https://near.test:8443/.well-known/x")).toBe(true);
     expect(await leads("https://near.test:8443/mcp", "https://near.test/.well-known/x")).toBe(false);
     const issuer = "https://sso.corp:8443/realm";

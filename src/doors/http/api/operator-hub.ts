@@ -63,7 +63,13 @@ export interface OperatorActivity {
   approvals(input: CheckedInput<"listApprovals">): Soon<OutputOf<"listApprovals">>;
   approval(id: string): Shown<Approval> | undefined | Promise<Shown<Approval> | undefined>;
   closeSession(id: string): Promise<void>;
-  answer(id: string, answer: AskAnswer, by: string | null, door: string): Promise<OutputOf<"answerApproval">>;
+  answer(
+    id: string,
+    answer: AskAnswer,
+    by: string | null,
+    door: string,
+    caller?: string,
+  ): Promise<OutputOf<"answerApproval">>;
   overview(): Soon<Overview>;
 }
 

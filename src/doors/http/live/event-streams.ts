@@ -58,7 +58,7 @@ class Streams implements EventStreams {
   }
 
   readonly routes: readonly HttpRoute[] = [
-    { path: EVENTS_PATH, access: "read", handle: (exchange) => this.#handle(exchange) },
+    { path: EVENTS_PATH, access: "any", handle: (exchange) => this.#handle(exchange) },
   ];
 
   get size(): number {

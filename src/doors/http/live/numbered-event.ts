@@ -75,10 +75,12 @@ export class NumberedEvent {
     const { type, concern } = this.#event;
     const { caller, session } = beholder;
     const isOperator = caller.scopes.has("admin");
-    if (EVENTS[type].scope === "admin") {
-      if (isOperator) return this.#whole;
+    const { scope } = EVENTS[type];
+    if (scope !== "read") {
+      if (caller.scopes.has(scope)) return this.#whole;
       return concern.session === session.id ? this.#ofOwn(session, sight) : undefined;
     }
+    if (!caller.scopes.has("read")) return undefined;
     if (concern.server !== undefined && !seesServer(sight.config, session, concern.server)) return undefined;
     if (concern.skill !== undefined && !seesSkill(sight.config, session, concern.skill)) return undefined;
     if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.view(session));

@@ -88,7 +88,7 @@ class Sockets implements SocketDoor {
 
   readonly route: HttpRoute = {
     path: SOCKET_PATH,
-    access: "read",
+    access: "any",
     handle: ({ path, response }) => {
       if (path !== SOCKET_PATH) throw nothingAt(path);
       const error = new ToolcribError("invalid_arguments", "A WebSocket is spoken here.");

@@ -1,7 +1,7 @@
 /** Checks access tokens of an authorization server (RFC 9068 JWTs), as a resource server does. */
 import { hash } from "node:crypto";
 import type { JWTPayload } from "jose";
-import type { Caller, Scope } from "../../../model/caller.ts";
+import { type Caller, type Scope, SCOPES } from "../../../model/caller.ts";
 import type { Clock } from "../../../model/clock.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { ResourceServerSettings } from "../../../model/http-config.ts";
@@ -129,7 +129,7 @@ function callerOf(payload: JWTPayload, { issuer, scopes, userClaim, roleClaim }:
   if (typeof user !== "string" || user === "") throw refused(`it has no claim ${userClaim}, which names the user`);
   const granted = grantedBy(payload);
   const ours: Scope[] = [];
-  for (const scope of ["read", "call", "admin"] as const) {
+  for (const scope of SCOPES) {
     const rule = scopes[scope];
     if (rule === true || (rule !== undefined && granted.has(rule))) ours.push(scope);
   }

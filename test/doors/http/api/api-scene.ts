@@ -97,7 +97,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     ...(commandLine === undefined ? {} : { commandLine }),
   };
   const operations = new Operations(parts);
-  const sessions = new CallerSessions(hub, clock, { approveCommand: (id) => `toolcrib approve ${id}` });
+  const sessions = new CallerSessions(hub, clock, { holdsCalls: true });
   const feed = new EventFeed(hub, redactor);
   const streams = openEventStreams({
     feed,

@@ -13,7 +13,7 @@ function caller(key: string, given: Partial<Caller> = {}): Caller {
 function scene(): { sessions: CallerSessions; clock: FakeClock } {
   const clock = new FakeClock();
   const hub = { openSession: (options: ConstructorParameters<typeof Session>[0]) => new Session(options) };
-  return { sessions: new CallerSessions(hub, clock, { approveCommand: (id) => `approve ${id}` }), clock };
+  return { sessions: new CallerSessions(hub, clock, { holdsCalls: true }), clock };
 }
 
 describe("[oper-07a] one session for each caller", () => {
@@ -22,7 +22,7 @@ describe("[oper-07a] one session for each caller", () => {
     const ada = sessions.of(caller("a", { user: "ada", role: "reviewer" }));
     expect(sessions.of(caller("a", { user: "ada", role: "reviewer" }))).toBe(ada);
     expect(ada).toMatchObject({ door: "rest", user: "ada", role: "reviewer", owner: false });
-    expect(ada.approveCommand?.("7")).toBe("approve 7");
+    expect(ada.holdsCalls).toBe(true);
     const others = [caller("b"), caller("a", { user: "ada" }), caller("a", { user: "ada", role: "writer" })];
     for (const other of others) expect(sessions.of(other)).not.toBe(ada);
     expect(sessions.size).toBe(4);
@@ -31,7 +31,7 @@ describe("[oper-07a] one session for each caller", () => {
   it("lets only somebody with the scope admin decide for all", () => {
     const { sessions } = scene();
     expect(sessions.of(caller("local", { owner: true })).decidesForAll).toBe(false);
-    const admin = caller("hub", { owner: true, scopes: new Set<Scope>(["read", "call", "admin"]) });
+    const admin = caller("hub", { owner: true, scopes: new Set<Scope>(["read", "call", "approve", "admin"]) });
     expect(sessions.of(admin).decidesForAll).toBe(true);
   });
 

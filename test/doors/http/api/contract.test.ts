@@ -194,9 +194,11 @@ describe("[oper-04a] every route answers as the document says", () => {
       body: { arguments: { a: 1, b: 2 } },
     } as const;
     const held = await drive("callTool", { ...sum, status: 403 });
-    const { details } = held.json<{ error: { details: { approvalId: string } } }>().error;
-    const params = { approvalId: details.approvalId };
-    expect((await drive("listApprovals")).json()).toMatchObject({ approvals: [{ id: params.approvalId }], total: 1 });
+    expect(held.json()).toMatchObject({ error: { details: { pendingApproval: true } } });
+    const waiting = (await drive("listApprovals")).json<{ approvals: { id: string }[]; total: number }>();
+    expect(waiting.total).toBe(1);
+    const params = { approvalId: waiting.approvals[0]?.id ?? "" };
+    expect(held.text).not.toContain(params.approvalId);
     await drive("getApproval", { params });
     const answered = await drive("answerApproval", { params, body: { answer: "once" } });
     expect(answered.json()).toEqual({ id: params.approvalId, answer: "once" });

@@ -14,7 +14,7 @@ function caller(key: string, given: Partial<Caller> = {}): Caller {
 
 function scene(): { opened: OpenedSessions; clock: FakeClock } {
   const clock = new FakeClock();
-  return { opened: new OpenedSessions(hub, clock, { approveCommand: (id) => `approve ${id}` }), clock };
+  return { opened: new OpenedSessions(hub, clock, { holdsCalls: true }), clock };
 }
 
 const door = (who: Caller, name: "rest" | "websocket"): Session => openCallerSession(hub, who, name, {});
@@ -25,7 +25,7 @@ describe("[agent-01a] sessions that callers of HTTP opened", () => {
     const ada = caller("a", { user: "ada", role: "reviewer" });
     const session = opened.open(ada, door(ada, "rest"), { workspaceDir: "/tmp" });
     expect(session).toMatchObject({ door: "rest", user: "ada", role: "reviewer", workspaceDir: "/tmp", owner: false });
-    expect(session.approveCommand?.("7")).toBe("approve 7");
+    expect(session.holdsCalls).toBe(true);
   });
 
   it("end half an hour after their last use, not while a call runs, and not those of a socket", async () => {
@@ -79,7 +79,12 @@ describe("[agent-01a] sessions that callers of HTTP opened", () => {
       },
     };
     openCallerSession(noting, caller("local", { owner: true }), "rest", {});
-    openCallerSession(noting, caller("boss", { scopes: new Set<Scope>(["read", "call", "admin"]) }), "websocket", {});
+    openCallerSession(
+      noting,
+      caller("boss", { scopes: new Set<Scope>(["read", "call", "approve", "admin"]) }),
+      "websocket",
+      {},
+    );
     expect(asked).toEqual([false, true]);
   });
 });

@@ -120,4 +120,4 @@ export function callerWith(scopes: readonly Scope[], given: Partial<Caller> = {}
   return { key: "somebody", owner: false, scopes: new Set(scopes), ...given };
 }
 
-export const operator = callerWith(["read", "call", "admin"], { owner: true });
+export const operator = callerWith(["read", "call", "approve", "admin"], { owner: true });

@@ -125,7 +125,7 @@ function RunState({ run, toolName, onAgain }: RunStateProps) {
         </>
       );
     case "failed":
-      return typeof failureOf(run.error).details?.["approvalId"] === "string" ? (
+      return failureOf(run.error).details?.["pendingApproval"] === true ? (
         <OnHold message={failureOf(run.error).message} onAgain={onAgain} />
       ) : (
         <FailureBox error={run.error} />

@@ -19,7 +19,7 @@ export type OpenApiDocument = JsonObject & {
 
 const ABOUT = `What can be asked of a running Toolcrib hub. Every error has the one form of \`Error\`, whatever its status.
 
-Tokens have scopes: \`read\` lists and reads, \`call\` calls tools as well, \`admin\` does everything. Each operation says
+Tokens have scopes: \`read\` lists and reads, \`call\` calls tools as well, \`approve\` answers for calls of others that wait, and \`admin\` does everything. Each operation says
 what it needs. A caller that is bound to a role sees what that role sees, and nothing else is there for it.
 
 Lists come in pages: pass \`nextCursor\` of one answer as \`cursor\` of the next request. A method that a path does not have is

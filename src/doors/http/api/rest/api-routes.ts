@@ -27,8 +27,8 @@ export interface RestParts extends ApiParts {
 
 export function apiRoutes(parts: RestParts): HttpRoute[] {
   return [
-    // Each operation says what it needs beyond that.
-    { path: API_PATH, access: "read", handle: (exchange) => answer(exchange, parts) },
+    // Each operation says what it needs.
+    { path: API_PATH, access: "any", handle: (exchange) => answer(exchange, parts) },
     ...docsRoutes(parts.version),
   ];
 }

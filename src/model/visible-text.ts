@@ -1,0 +1,87 @@
+/**
+ * Text of strangers made safe to show. Characters that no font shows as themselves can drive a terminal, reorder a line or
+ * carry words that only a model reads.
+ */
+
+/**
+ * Controls, formats, lone surrogates, private use, and what a renderer leaves out: fillers, variation selectors, tags. The
+ * few marks of the format class that are visible, such as the Arabic number sign, are not among them.
+ */
+const HIDDEN =
+  /(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu;
+
+/** `a\u200bb` becomes `a\u{200B}b`. Tab and newlines are layout and stay; a joiner between the parts of an emoji does not. */
+export function showHidden(text: string): string {
+  return text.replace(HIDDEN, (character) =>
+    character === "\n" || character === "\t" || character === "\r" ? character : codePointText(character),
+  );
+}
+
+/**
+ * As a terminal or a pipe gets it: hidden characters as `\u{…}`, lines and tabs as they are. Joiners and emoji styles stay
+ * where writing needs them, so that Persian, Hindi and emoji remain readable.
+ */
+export function terminalText(text: string): string {
+  return text
+    .replaceAll("\r\n", "\n")
+    .replace(HIDDEN, (character, offset: number, whole: string) =>
+      character === "\n" || character === "\t" || isNeeded(character, offset, whole)
+        ? character
+        : codePointText(character),
+    );
+}
+
+/** The same on one line: what a stranger wrote cannot begin a line of its own. */
+export function terminalLine(text: string): string {
+  return terminalText(text)
+    .replaceAll(/\s*\n\s*/g, " ")
+    .replaceAll("\t", " ");
+}
+
+/** JSON whose hidden characters are escaped, so that parsing gives the same value. */
+export function terminalJson(value: unknown, indent?: number): string {
+  // Undefined for what JSON has no form for.
+  const text: string | undefined = JSON.stringify(value, null, indent);
+  return escapeJson(text ?? "null");
+}
+
+/** JSON text in which hidden characters are escaped. */
+export function escapeJson(text: string): string {
+  return text.replace(HIDDEN, (character) => {
+    // Between the parts of the text; inside a string JSON has escaped them.
+    if (character === "\n" || character === "\t") return character;
+    const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+  });
+}
+
+/** Joiners and the styles of emoji. */
+const SOMETIMES_NEEDED: ReadonlySet<string> = new Set(["\u200c", "\u200d", "\ufe0e", "\ufe0f"]);
+const EMOJI_BEFORE = /\p{Extended_Pictographic}[\u{1f3fb}-\u{1f3ff}]?\ufe0f?$/u;
+const EMOJI_AFTER = /^\p{Extended_Pictographic}/u;
+const STYLED_BEFORE = /\p{Extended_Pictographic}$/u;
+const KEYCAP_BEFORE = /[0-9#*]$/;
+/** Scripts in which a joiner is spelling. */
+const JOINED =
+  "(?=[\\p{L}\\p{M}])[\\p{Script=Arabic}\\p{Script=Syriac}\\p{Script=Devanagari}\\p{Script=Bengali}\\p{Script=Gurmukhi}" +
+  "\\p{Script=Gujarati}\\p{Script=Oriya}\\p{Script=Tamil}\\p{Script=Telugu}\\p{Script=Kannada}\\p{Script=Malayalam}" +
+  "\\p{Script=Sinhala}\\p{Script=Khmer}\\p{Script=Myanmar}]";
+const JOINED_BEFORE = new RegExp(`${JOINED}$`, "u");
+const JOINED_AFTER = new RegExp(`^${JOINED}`, "u");
+/** Code units of the longest thing that is looked for on one side. */
+const NEAR = 6;
+
+function isNeeded(character: string, offset: number, whole: string): boolean {
+  if (!SOMETIMES_NEEDED.has(character)) return false;
+  const before = whole.slice(Math.max(0, offset - NEAR), offset);
+  const after = whole.slice(offset + 1, offset + 1 + NEAR);
+  if (character === "\ufe0e" || character === "\ufe0f") {
+    return STYLED_BEFORE.test(before) || (KEYCAP_BEFORE.test(before) && after.startsWith("\u20e3"));
+  }
+  if (character === "\u200d" && EMOJI_BEFORE.test(before) && EMOJI_AFTER.test(after)) return true;
+  return JOINED_BEFORE.test(before) && JOINED_AFTER.test(after);
+}
+
+function codePointText(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}}`;
+}
