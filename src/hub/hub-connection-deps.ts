@@ -34,7 +34,8 @@ export interface HubConnectionParts {
 }
 
 export function hubConnectionDeps(parts: HubConnectionParts): OwnHost["deps"] {
-  const { clock, env, home, redactor, secrets, pids, stderr, session, rootsOnRequest, idleClient, config, logLevel } = parts;
+  const { clock, env, home, redactor, secrets, pids, stderr, session, rootsOnRequest, idleClient, config, logLevel } =
+    parts;
   const workspace = rootsOnRequest ? configuredWorkspace(config()) : session.workspaceDir;
   const workspaceRoots = workspace === undefined ? [] : [rootOf(workspace)];
   return {
