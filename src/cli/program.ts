@@ -1,7 +1,5 @@
 /** Turns the command table into a program, runs one command, and gives its exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { toolcribHome } from "../config/find-config.ts";
-import { assertSafeHome } from "../files/safe-place.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Redactor } from "../secrets/redactor.ts";
@@ -39,6 +37,11 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     terminal.onStart?.(entry);
     const module = await entry.load();
     const { env, cwd, stdin } = terminal;
+    // Loaded here: help needs no home.
+    const [{ toolcribHome }, { assertSafeHome }] = await Promise.all([
+      import("../config/find-config.ts"),
+      import("../files/safe-place.ts"),
+    ]);
     assertSafeHome(toolcribHome(env), env);
     exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
   });

@@ -65,7 +65,10 @@ describe("[skill-16c] a skill that needs two servers", () => {
 
     const token = "s3cret-of-the-notes-4711";
     const installed = await place.run(
-      ["skill", "install", skill, "--with-mcp", "--client", CLIENTS.join(","), "--set", `NOTES=${notes}`, "--json"],
+      [
+        ...["skill", "install", skill, "--with-mcp", "--client", CLIENTS.join(",")],
+        ...["--set", `NOTES=${notes}`, "--set", "NOTE_TOKEN", "--json"],
+      ],
       { env: { NOTE_TOKEN: token } },
     );
     expect(installed.stderr).toBe("");
