@@ -1,7 +1,7 @@
 /** Finds the config files: flag or variable; otherwise the home's, and a project's from the working directory upward. */
 import { existsSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { homedir, userInfo } from "node:os";
+import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 
 const NAMES = ["toolcrib.json", "toolcrib.jsonc"];
@@ -15,7 +15,9 @@ export function toolcribHome(env: NodeJS.ProcessEnv): string {
 
 /** The user's own folder, as the given environment says. */
 export function userHome(env: NodeJS.ProcessEnv): string {
-  return env["HOME"] || env["USERPROFILE"] || homedir();
+  // A relative one would be a folder of wherever the command is run.
+  const named = [env["HOME"], env["USERPROFILE"], homedir()].find((path) => path !== undefined && isAbsolute(path));
+  return named ?? userInfo().homedir;
 }
 
 export function expandTilde(path: string, user: string): string {

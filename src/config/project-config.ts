@@ -230,16 +230,22 @@ export function describeProject({ loaded, failure }: ProjectReading): string[] {
   ];
 }
 
-function startOf({ command, args = [], url, env = {}, headers = {}, cwd, sandbox, enabled }: ServerSpec): string {
+function startOf(spec: ServerSpec): string {
+  const { command, args = [], url, env = {}, headers = {}, auth = {}, cwd, sandbox, allowHttp, enabled } = spec;
   const target = url ?? (command === undefined ? `image ${JSON.stringify(sandbox)}` : commandLine([command, ...args]));
-  const values = [...Object.entries(env), ...Object.entries(headers)].map(([name, value]) => {
-    const isSecret = looksLikeCredential(name) && isPlainText(value);
+  const texts = Object.entries(auth).flatMap(([key, value]) =>
+    typeof value === "string" ? [[`auth.${key}`, value] as const] : [],
+  );
+  const values = [...Object.entries(env), ...Object.entries(headers), ...texts].map(([name, value]) => {
+    const isSecret = (looksLikeCredential(name) || name === "auth.key") && isPlainText(value);
     return `${name}=${isSecret ? MASK : quoted(value)}`;
   });
   return [
     target,
     ...(cwd === undefined ? [] : [`in ${quoted(cwd)}`]),
     ...(values.length === 0 ? [] : [`with ${values.join(" ")}`]),
+    ...(sandbox === undefined || command === undefined ? [] : [`sandbox ${JSON.stringify(sandbox)}`]),
+    ...(allowHttp === true ? ["(plain http)"] : []),
     ...(enabled ? [] : ["(disabled)"]),
   ].join(" ");
 }

@@ -269,7 +269,14 @@ export async function readPlainFile(path: string): Promise<string> {
       return found;
     });
     if (size > MAX_BYTES) throw Object.assign(new Error("too large"), { code: `larger than ${MAX_BYTES} bytes` });
-    return await handle.readFile("utf8");
+    // Files of the kernel say a size of 0 and go on without end.
+    const bytes = Buffer.alloc(size + 1);
+    let length = 0;
+    for (let read = 1; read > 0 && length < bytes.length; length += read) {
+      ({ bytesRead: read } = await handle.read(bytes, length, bytes.length - length));
+    }
+    if (length > size) throw Object.assign(new Error("changed"), { code: "larger than it says" });
+    return bytes.toString("utf8", 0, length);
   } finally {
     await handle.close();
   }

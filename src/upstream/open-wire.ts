@@ -1,5 +1,8 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, parse, resolve, sep } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { SESSION_ORIGIN, type ServerSpec } from "../model/server-spec.ts";
 import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
 import { ContainerHttpWire } from "./cages/container/container-http-wire.ts";
 import { type SpecCage, specCage } from "./cages/spec-cage.ts";
@@ -18,13 +21,14 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
   if (kind === "http") return new StreamableWire({ url, headers, clock, credentials, reach });
   if (kind === "sse") return new SseWire({ url, headers, clock, credentials, reach });
   deps.stderr?.begin(spec.id);
+  const folder = resolved.cwd ?? (cage === undefined ? startFolder(spec, deps) : undefined);
   return new StdioWire({
     serverId: spec.id,
     onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
     command: resolved.command ?? "",
     args: resolved.args,
     env: childEnvironment(deps.env, resolved.env),
-    ...(resolved.cwd === undefined ? {} : { cwd: resolved.cwd }),
+    ...(folder === undefined ? {} : { cwd: folder }),
     // Asked when it is closed.
     get closeGraceMs() {
       return deps.closeGraceMs?.();
@@ -34,6 +38,18 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
     clock,
   });
 };
+
+/**
+ * Where a program without a `cwd` starts: in the folder of the config that names it, or in the user's own folder where that is
+ * Toolcrib's home. The folder in which a command happens to be run is not used: `npx` and `python -m` load what lies there. What a
+ * session brings starts where its client is.
+ */
+function startFolder({ baseDir, origin }: ServerSpec, { cages, env }: ConnectionDeps): string | undefined {
+  if (origin.file === SESSION_ORIGIN.file) return undefined;
+  const isInHome = cages !== undefined && `${baseDir}${sep}`.startsWith(`${cages.home}${sep}`);
+  const folder = isInHome ? (env["HOME"] ?? env["USERPROFILE"] ?? homedir()) : baseDir;
+  return isAbsolute(folder) && existsSync(folder) ? folder : parse(resolve("/")).root;
+}
 
 function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps, cage: SpecCage): Wire {
   const { id: serverId } = spec;

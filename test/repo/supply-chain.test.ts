@@ -133,7 +133,7 @@ describe("[trust-19d] the audit step", () => {
 
   it("says why it is skipped where the registry has no such endpoint, without its address", () => {
     const refused = {
-      message: "405 Method Not Allowed - POST https://registry.example.com/-/npm/v1/security/advisories/bulk",
+      message: "405 Method Not Allowed - POST https://packages.example.com/-/npm/v1/security/advisories/bulk",
     };
     expect(judgeAudit(refused, [], "2026-11-16")).toEqual({
       skipped: "405 Method Not Allowed",

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { addServer } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerEntryInput } from "../../model/server-spec.ts";
@@ -16,9 +16,9 @@ export async function run(invocation: Invocation): Promise<number> {
       hint: "Choose another id.",
     });
   }
-  const entry = entryFrom(invocation);
   await recoverKilled(invocation);
   const { file, renew } = await editTarget(invocation);
+  const entry = withFolder(entryFrom(invocation), file, invocation.cwd);
   const replace = flags.has("force");
   const result = await addServer(file, id, entry, { replace, dryRun: flags.has("dryRun") }).catch((error: unknown) => {
     throw withForceHint(error);
@@ -27,6 +27,15 @@ export async function run(invocation: Invocation): Promise<number> {
   warnOfEntry(invocation.out, file, result.after, id);
   showEdit(invocation, id, file, "Added", result);
   return 0;
+}
+
+/** A command that names a path from here goes on meaning this folder, although its config is elsewhere. */
+function withFolder(entry: ServerEntryInput, file: string, cwd: string): ServerEntryInput {
+  const words = [entry.command ?? "", ...(entry.args ?? [])];
+  const isRelative = words.some((word) => /^\.{1,2}(?:[\\/]|$)/.test(word));
+  return entry.cwd !== undefined || !isRelative || dirname(file) === resolve(cwd)
+    ? entry
+    : { ...entry, cwd: resolve(cwd) };
 }
 
 function withForceHint(error: unknown): unknown {

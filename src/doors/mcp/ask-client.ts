@@ -10,10 +10,13 @@ const LONGEST_VALUE = 200;
 /** More than anybody reads in a form: such a call is not asked about here. */
 const MOST_SHOWN = 4000;
 
-/** Undefined if the client cannot show its user a form. */
+/**
+ * Undefined if the client cannot show its user a form, and for a caller with a token that is not the operator's: a program
+ * answers a form as easily as a person, and nobody approves their own call.
+ */
 export function askThrough(client: ClientSide, session: Session): AskCallback | undefined {
   const { elicit } = client;
-  if (elicit === undefined || !canShowForms(client.capabilities)) return undefined;
+  if (elicit === undefined || !session.owner || !canShowForms(client.capabilities)) return undefined;
   return async (request, signal) => {
     const shown = shownArguments(request.arguments);
     if (shown === undefined) return "no";
