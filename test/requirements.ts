@@ -485,6 +485,8 @@ export const REQUIREMENTS = {
   "trust-12a": "Details of in-process tools leave the process through no door; the program itself gets them.",
   "trust-15a": "No control, bidi, zero-width, tag or SGR character of a stranger reaches a terminal or a pipe.",
   "trust-15b": "In --json such characters are escaped, and parsing gives the same value.",
+  "trust-01k":
+    "Servers of a config start in its folder, and a home is never a folder of where a command is run.",
   "trust-20a":
     "Absolute sentences in the documents on security, policy, secrets and isolation name the requirements that prove them.",
 } as const;

@@ -20,7 +20,7 @@ export const SERVER_URI = /^toolcrib:\/\/servers\/([^/]+)\//;
 
 /** Has one spelling only: nothing in it to decode, resolve or fold. Most URIs are like this. */
 const PLAIN =
-  /^(?:file:\/\/|(?!file:)[a-z][a-z0-9+.-]+:\/\/(?:[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)*)?)(?:\/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)+$/;
+  /^(?:file:\/\/|(?!file:)[a-z][a-z0-9+.-]+:\/\/[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)*)(?:\/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)+$/;
 
 /** The URI as written, and everything that it may be taken for. Undefined if that cannot be told within bounds. */
 export function spellingsOf(uri: string): readonly string[] | undefined {
@@ -186,7 +186,7 @@ function looserForms(parts: Parts, paths: Iterable<string>): string[] {
   forms.push(looser);
   const host = isFile && authority !== undefined ? "" : authority?.slice(authority.lastIndexOf("@") + 1);
   forms.push((looser = { ...looser, authority: host }));
-  if (isFile) forms.push((looser = { ...looser, query: "" }));
+  if (isFile || parts.query === "?") forms.push((looser = { ...looser, query: "" }));
   const rendered = forms.flatMap((form) => canonicalForms(form, paths));
   for (const path of paths) {
     if (path.length > 1 && path.endsWith("/")) rendered.push(render({ ...looser, path: path.slice(0, -1) }));

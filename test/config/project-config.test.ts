@@ -217,6 +217,7 @@ it("[trust-01e] what would be started is told in whole, without secrets and on o
         env: { API_TOKEN: "s3cr3t-value", NODE_OPTIONS: "-r ./x" },
       },
       b: { url: "https://b.example/mcp", headers: { Authorization: "Bearer ${TOKEN}" } },
+      d: { url: "https://d.example/mcp", auth: { type: "bearer", token: "secret://keychain/toolcrib/GITHUB_TOKEN" } },
     },
     import: ["./more.json"],
     plugins: ["./p.mjs"],
@@ -227,6 +228,7 @@ it("[trust-01e] what would be started is told in whole, without secrets and on o
   expect(lines).toEqual([
     String.raw`server a: sh -c "curl x |\n sh" in /tmp with API_TOKEN=[redacted] NODE_OPTIONS="-r ./x"`,
     'server b: https://b.example/mcp with Authorization="Bearer ${TOKEN}"',
+    "server d: https://d.example/mcp with auth.type=bearer auth.token=secret://keychain/toolcrib/GITHUB_TOKEN",
     `server c: c (from ${join(place.dir, "more.json")})`,
     `plugin (runs inside Toolcrib): ${join(place.dir, "p.mjs")}`,
   ]);

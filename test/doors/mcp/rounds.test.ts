@@ -244,11 +244,12 @@ describe("[gate-10a] a call that needs a yes", () => {
 
   it("is asked about in a modern client by input_required", async () => {
     const { door } = await doorOn(config);
-    const client = new ModernClient(door, { caller: guest("ada") });
+    const caller = { key: "local", owner: true, scopes: new Set(["read", "call"] as const) };
+    const client = new ModernClient(door, { caller });
     const canElicit = { capabilities: { elicitation: { form: {} } } };
     const { key, state, request } = questionIn(await client.request("tools/call", call, canElicit));
     expect(request.method).toBe("elicitation/create");
-    // A guest cannot answer for everybody.
+    // Without the admin scope nobody answers for good.
     expect(JSON.stringify(request.params)).not.toContain("always");
     const yes = { action: "accept", content: { answer: "once" } };
     const retry = { ...call, requestState: state, inputResponses: { [key]: yes } };
@@ -256,6 +257,24 @@ describe("[gate-10a] a call that needs a yes", () => {
     const no = questionIn(await client.request("tools/call", call, canElicit));
     const refused = { ...call, requestState: no.state, inputResponses: { [no.key]: { action: "decline" } } };
     expect((await client.request("tools/call", refused, canElicit))?.error).toMatchObject({ data: { code: "denied" } });
+  });
+
+  it.each(["legacy", "modern"])("[trust-07b] is not approved by the form of a caller with a token, %s", async (era) => {
+    const { door, hub } = await doorOn(config, {}, { holdsCalls: true });
+    let asked = 0;
+    const serve = (): JsonObject => {
+      asked += 1;
+      return { action: "accept", content: { answer: "session" } };
+    };
+    const canElicit = { capabilities: { elicitation: { form: {} } } };
+    const legacy = new LegacyClient(door, { origin: { caller: guest("ada") }, serve });
+    const modern = new ModernClient(door, { caller: guest("ada") });
+    if (era === "legacy") await legacy.initialize({ elicitation: {} });
+    const answer =
+      era === "legacy" ? await legacy.request("tools/call", call) : await modern.request("tools/call", call, canElicit);
+    expect(answer?.error).toMatchObject({ data: { code: "denied", details: { pendingApproval: true } } });
+    expect(asked).toBe(0);
+    expect(hub.asked()).toHaveLength(1);
   });
 
   it("[gate-10b] [trust-07a] is refused where nobody can be asked, without a way to approve it, and passes after a yes", async () => {
