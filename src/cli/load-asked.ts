@@ -2,6 +2,7 @@
 import { type Diagnostic, renderDiagnostic } from "../config/diagnostics.ts";
 import { type LoadedConfig, loadConfig, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
 import { describeProject } from "../config/project-config.ts";
+import { terminalLine } from "../model/visible-text.ts";
 import type { Invocation } from "./command.ts";
 import { readLine } from "./read-line.ts";
 
@@ -49,8 +50,8 @@ function trustQuestion({ stdin, out, flags }: ConfigInvocation): TrustQuestion |
     if (project.failure !== undefined) return "leave";
     out.note(
       state === "new"
-        ? `This folder has a Toolcrib config that is not trusted: ${project.file}`
-        : `This Toolcrib config changed since it was trusted: ${project.file}`,
+        ? `This folder has a Toolcrib config that is not trusted: ${terminalLine(project.file)}`
+        : `This Toolcrib config changed since it was trusted: ${terminalLine(project.file)}`,
     );
     const lines = describeProject(project);
     out.note(lines.length === 0 ? "It starts nothing." : "It would start or use:");

@@ -1,9 +1,9 @@
 /** Finds and loads a config: one that was named, or the home's with a project's that is trusted. */
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { ConfigInput } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
+import { terminalLine } from "../model/visible-text.ts";
 import { Document } from "./document.ts";
 import { configIn, findConfig, toolcribHome } from "./find-config.ts";
 import type { ReadText } from "./imports.ts";
@@ -80,7 +80,7 @@ async function addProject(base: LoadedConfig, file: string | null, options: Proj
       severity: "warning",
       code: UNTRUSTED,
       // The name of a folder may hold what a terminal acts on.
-      file: showHidden(file),
+      file: terminalLine(file),
       line: 0,
       column: 0,
       path: "",

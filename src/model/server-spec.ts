@@ -76,7 +76,9 @@ export const ServerEntrySchema = z.strictObject({
     .record(SystemText, SystemText)
     .optional()
     .describe("Environment variables for the program, added to a minimal environment. Values may hold references."),
-  cwd: SystemText.optional().describe("Working directory of the program; relative to the config file."),
+  cwd: SystemText.optional().describe(
+    "Working directory of the program, relative to the config file. The folder of the config file if absent; your own folder for the config in Toolcrib's home.",
+  ),
   url: z.string().min(1).optional().describe("Address of a remote server; https unless it is on loopback."),
   headers: z.record(z.string(), z.string()).optional().describe("HTTP headers. Values may hold references."),
   allowHttp: z

@@ -21,8 +21,8 @@ import {
   trustFile,
   type TrustTable,
 } from "../../config/trust.ts";
-import { showHidden } from "../../guard/detect/show-hidden.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { terminalLine } from "../../model/visible-text.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";
 
@@ -37,7 +37,7 @@ export async function run(invocation: Invocation): Promise<number> {
       return add(invocation, second);
     default:
       if (second !== undefined) {
-        throw new ToolcribError("invalid_arguments", `There is no "trust ${showHidden(first ?? "")}".`, {
+        throw new ToolcribError("invalid_arguments", `There is no "trust ${terminalLine(first ?? "")}".`, {
           hint: "toolcrib trust list, add or remove; toolcrib trust <file> is short for add.",
         });
       }
@@ -54,7 +54,7 @@ async function add(invocation: Invocation, named: string | undefined): Promise<n
   for (const path of shared ? [] : [file, ...reading.texts.keys()]) {
     const strangers = await strangersAt(path);
     if (strangers === undefined) continue;
-    throw new ToolcribError("denied", `${showHidden(file)} was not trusted: ${strangers}.`, {
+    throw new ToolcribError("denied", `${terminalLine(file)} was not trusted: ${strangers}.`, {
       hint: `Change that, or accept that they can change what it runs: ${trustCommand(file, true)}`,
     });
   }
@@ -65,7 +65,7 @@ async function add(invocation: Invocation, named: string | undefined): Promise<n
     out.value({ file, digest: reading.digest, shared, uses });
     return 0;
   }
-  out.line(`Trusted ${showHidden(file)}${uses.length === 0 ? "." : ", which starts or uses:"}`);
+  out.line(`Trusted ${terminalLine(file)}${uses.length === 0 ? "." : ", which starts or uses:"}`);
   for (const line of uses) out.line(`  ${line}`);
   return 0;
 }
@@ -77,13 +77,13 @@ async function remove(invocation: Invocation, named: string | undefined): Promis
   const { table, problem } = await readTrust(home);
   assertReadable(home, problem);
   if (!table.has(file)) {
-    throw new ToolcribError("not_found", `${showHidden(file)} is not trusted.`, {
+    throw new ToolcribError("not_found", `${terminalLine(file)} is not trusted.`, {
       hint: "toolcrib trust list shows what is.",
     });
   }
   await saveTrust(home, file, undefined);
   if (out.json) out.value({ file, removed: true });
-  else out.line(`No longer trusted: ${showHidden(file)}`);
+  else out.line(`No longer trusted: ${terminalLine(file)}`);
   return 0;
 }
 
@@ -98,7 +98,7 @@ interface Row {
 const COLUMNS: readonly Column<Row>[] = [
   { title: "STATE", cell: ({ state }) => state },
   { title: "TRUSTED", cell: ({ trustedAt }) => trustedAt },
-  { title: "FILE", cell: ({ file, shared }) => `${showHidden(file)}${shared ? " (shared)" : ""}` },
+  { title: "FILE", cell: ({ file, shared }) => `${terminalLine(file)}${shared ? " (shared)" : ""}` },
 ];
 
 async function list(invocation: Invocation): Promise<number> {
@@ -149,15 +149,15 @@ function projectFile(
   const isFolder = statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
   const file = isFolder ? (configIn(given) ?? join(given, "toolcrib.json")) : given;
   if (!isConfigName(file)) {
-    throw new ToolcribError("invalid_arguments", `${showHidden(file)} is not found by itself and needs no trust.`, {
+    throw new ToolcribError("invalid_arguments", `${terminalLine(file)} is not found by itself and needs no trust.`, {
       hint: "Only toolcrib.json and toolcrib.jsonc are found; --config names any other file.",
     });
   }
   if (!existsSync(file)) {
     if (mayBeGone) return file;
-    throw new ToolcribError("not_found", `There is no file ${showHidden(file)}.`);
+    throw new ToolcribError("not_found", `There is no file ${terminalLine(file)}.`);
   }
   const real = join(realpathSync(dirname(file)), basename(file));
   if (projectConfig(dirname(real), home) === real) return real;
-  throw new ToolcribError("invalid_arguments", `${showHidden(file)} is your own config and needs no trust.`);
+  throw new ToolcribError("invalid_arguments", `${terminalLine(file)} is your own config and needs no trust.`);
 }

@@ -66,6 +66,9 @@ async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store
 function report(invocation: Invocation, config: LoadedConfig, event: PinEvent): void {
   const { out } = invocation;
   switch (event.type) {
+    case "problem":
+      // One that nothing can be done without is thrown. The other is that of a project.
+      return out.warn(`${event.message} ${event.hint}`);
     case "removed":
       out.warn(`${event.file} was removed. Its ${event.pins} pins still hold and are written again.`);
       return record(invocation, config, [
@@ -226,6 +229,8 @@ async function connectOne(running: RunningHub, server: string): Promise<void> {
 }
 
 function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
+  const problem = pins.problemOf(server);
+  if (problem !== undefined) throw problem;
   const { session } = hub;
   const offered = offeredIn(hub.view(session)).filter(({ origin }) => origin.source === server);
   const instructions = hub.instructions(session).find((each) => each.server === server)?.text ?? null;

@@ -3,7 +3,7 @@ import { canonicalJson } from "../../model/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { showHidden } from "../detect/show-hidden.ts";
 import { type Change, changesBetween, type Path } from "./changes.ts";
-import { renderTextChange } from "./text-changes.ts";
+import { type DiffBudget, renderTextChange } from "./text-changes.ts";
 
 const VALUE_LENGTH = 2000;
 /** A definition may differ in a thousand places; the first ones are enough to say no. */
@@ -12,10 +12,28 @@ const MAX_CHANGES = 200;
 /** What a client reads to decide how careful to be. A change there is told first. */
 const SECURITY_HINTS: readonly string[] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
-/** Lines without colour: `~` changed, `+` added, `-` removed, details indented. Empty where nothing differs. */
-export function renderDiff(before: JsonObject, after: JsonObject): string[] {
+/** Pairs of words that are compared in one definition: as many as two long texts have. */
+const MAX_PAIRS = 2_500_000;
+/** In all definitions of a report, which is made while others wait. */
+const MAX_REPORT_PAIRS = 10_000_000;
+
+export type { DiffBudget };
+
+/** For all definitions that are compared at once. */
+export function reportBudget(): DiffBudget {
+  return { pairs: MAX_REPORT_PAIRS };
+}
+
+/**
+ * Lines without colour: `~` changed, `+` added, `-` removed, details indented. Empty where nothing differs. Once the budget is
+ * spent, texts are shown as they were and are, without the words that differ.
+ */
+export function renderDiff(before: JsonObject, after: JsonObject, report: DiffBudget = reportBudget()): string[] {
+  const granted = Math.min(MAX_PAIRS, report.pairs);
+  const budget = { pairs: granted };
   const changes = changesBetween(before, after).toSorted((a, b) => rank(a) - rank(b));
-  const lines = changes.slice(0, MAX_CHANGES).flatMap(renderChange);
+  const lines = changes.slice(0, MAX_CHANGES).flatMap((change) => renderChange(change, budget));
+  report.pairs -= granted - budget.pairs;
   if (changes.length > MAX_CHANGES) lines.push(`… and ${changes.length - MAX_CHANGES} more changes`);
   return lines;
 }
@@ -27,7 +45,7 @@ function rank({ path }: Change): number {
   return 3;
 }
 
-function renderChange(change: Change): string[] {
+function renderChange(change: Change, budget: DiffBudget): string[] {
   const { path } = change;
   if (path[0] === "annotations") return renderAnnotations(change);
   const place = placeOf(path);
@@ -37,7 +55,7 @@ function renderChange(change: Change): string[] {
   if (typeof before !== "string" || typeof after !== "string") {
     return [`~ ${place}: ${valueText(before)} → ${valueText(after)}`];
   }
-  return [`~ ${place}:`, ...renderTextChange(before, after).map((line) => `    ${line}`)];
+  return [`~ ${place}:`, ...renderTextChange(before, after, budget).map((line) => `    ${line}`)];
 }
 
 /** All annotations may come or go at once; each hint is named on its own line all the same. */

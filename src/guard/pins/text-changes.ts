@@ -2,20 +2,41 @@
 import { diffSequences, type Step } from "../../model/sequence-diff.ts";
 import { showHidden } from "../detect/show-hidden.ts";
 
-/** Above this many words the table of common ones would be large; then old and new stand whole. */
+/** Above this many words the table of common ones would be large; then old and new are shown whole. */
 const MAX_WORDS = 1500;
 /** Unchanged words that are kept around a change. */
 const CONTEXT = 6;
 
+/** Of a text that is not compared word by word, from where it differs. */
+const MAX_LENGTH = 10_000;
+
+/** What may still be spent on comparing: each word of one text with each of the other. */
+export interface DiffBudget {
+  pairs: number;
+}
+
 /** One or more lines. Characters that nobody sees are written as `\u{…}`, so that a hidden addition shows. */
-export function renderTextChange(before: string, after: string): string[] {
+export function renderTextChange(before: string, after: string, budget: DiffBudget): string[] {
   const old = words(before);
   const fresh = words(after);
-  if (old.length > MAX_WORDS || fresh.length > MAX_WORDS) {
-    return [...linesOf(before).map((line) => `- ${line}`), ...linesOf(after).map((line) => `+ ${line}`)];
-  }
+  const pairs = old.length * fresh.length;
+  if (old.length > MAX_WORDS || fresh.length > MAX_WORDS || pairs > budget.pairs) return renderWhole(old, fresh);
+  budget.pairs -= pairs;
   const runs = joined(diffSequences(old, fresh));
   return linesOf(runs.map((run, index) => renderRun(run, index === 0, index === runs.length - 1)).join(""));
+}
+
+/** Both texts, without what they begin with alike: otherwise the difference could be in what is cut. */
+function renderWhole(old: readonly string[], fresh: readonly string[]): string[] {
+  let same = 0;
+  while (same < old.length && old[same] === fresh[same]) same += 1;
+  const from = Math.max(same - CONTEXT, 0);
+  const shown = (texts: readonly string[]): string[] => {
+    const text = `${from > 0 ? "… " : ""}${texts.slice(from).join("")}`;
+    const rest = text.length - MAX_LENGTH;
+    return linesOf(rest > 0 ? `${text.slice(0, MAX_LENGTH)}… (${rest} more characters)` : text);
+  };
+  return [...shown(old).map((line) => `- ${line}`), ...shown(fresh).map((line) => `+ ${line}`)];
 }
 
 function renderRun({ kind, text }: Step, isFirst: boolean, isLast: boolean): string {

@@ -1,6 +1,6 @@
 /** What pins report: about single pins, and about what happened to them. */
 import type { Offered, PinComparison, PinKind, PinState } from "../../guard/pins/compare.ts";
-import { renderDiff } from "../../guard/pins/render-diff.ts";
+import { type DiffBudget, renderDiff } from "../../guard/pins/render-diff.ts";
 
 export type PinEvent =
   /** Pinned as offered. `later`: the server had pins already, so no one has looked at these. */
@@ -77,7 +77,12 @@ export function countOf(pins: readonly PinName[]): string {
   return words.join(", ");
 }
 
-export function diffOf(server: string, compared: Extract<PinComparison, { state: "changed" | "new" }>): PinDiff {
+/** @param budget Of the report that it is part of. */
+export function diffOf(
+  server: string,
+  compared: Extract<PinComparison, { state: "changed" | "new" }>,
+  budget?: DiffBudget,
+): PinDiff {
   const { state, after } = compared;
   const before = state === "new" ? undefined : compared.pin;
   return {
@@ -86,6 +91,6 @@ export function diffOf(server: string, compared: Extract<PinComparison, { state:
     before: before?.fingerprint ?? null,
     after: after.fingerprint,
     // Whoever approves something new must see all of it.
-    diff: renderDiff(before?.definition ?? {}, after.definition),
+    diff: renderDiff(before?.definition ?? {}, after.definition, budget),
   };
 }

@@ -39,7 +39,7 @@ export function isSharedPinFile(file: string): boolean {
 export function pinFileStamp(file: string): string | undefined {
   try {
     const stat = statSync(file, { throwIfNoEntry: false });
-    return stat === undefined ? undefined : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+    return stat === undefined ? undefined : `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.mode} ${stat.uid}`;
   } catch {
     // A folder that may not be entered: reading says why.
     return "unreadable";
@@ -163,7 +163,8 @@ function isDefinition(kind: PinKind, value: unknown): value is JsonObject {
 
 export function renderPins(pins: PinTable): string {
   const servers = sortedObject(pins, renderServer);
-  return `${JSON.stringify({ version: VERSION, servers }, null, 2)}\n`;
+  // People read it in editors and diffs: what a server hides in a text has to show there too.
+  return `${terminalJson({ version: VERSION, servers }, 2)}\n`;
 }
 
 function renderServer(pins: ServerPins): JsonObject {

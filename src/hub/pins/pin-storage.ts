@@ -1,4 +1,5 @@
 /** What pins are kept in: a file that people share, a store, or both. */
+import type { ToolcribError } from "../../model/errors.ts";
 import { pinFileStamp, type PinTable, readPinFile, updatePinFile } from "./pin-file.ts";
 
 export interface ReadPins {
@@ -10,9 +11,19 @@ export interface ReadPins {
   readonly isRestored: boolean;
 }
 
+export interface UpdatedPins extends ReadPins {
+  readonly pins: PinTable;
+  /** The servers whose pins could not be written, while those of the others were. */
+  readonly failed?: { readonly isOf: (server: string) => boolean; readonly error: ToolcribError };
+}
+
 export interface PinStorage {
   /** The lock file that they stand in, or would stand in. */
   readonly file: string;
+  /** The lock file that speaks for a server, where there are several. */
+  fileOf?(server: string): string;
+  /** Why the pins of a server cannot be used, while those of others can. */
+  problemOf?(server: string): ToolcribError | undefined;
   /** Says what else it is made of, where that is more than the file; the same text for the same. */
   readonly part?: string;
   /** What it means that something could not be written. */
@@ -21,8 +32,14 @@ export interface PinStorage {
   hasChanged(): boolean;
   /** Rejects with `invalid_config` for what cannot be used. It is never overwritten then. */
   read(): Promise<ReadPins>;
-  /** Reads, changes and writes, so that no process undoes what another wrote meanwhile. */
-  update(change: (pins: PinTable | undefined) => PinTable): Promise<ReadPins & { readonly pins: PinTable }>;
+  /**
+   * Reads, changes and writes, so that no process undoes what another wrote meanwhile.
+   * @param isNeeded Rejects, and changes nothing, if the pins of one of these servers cannot be written. Others are `failed`.
+   */
+  update(
+    change: (pins: PinTable | undefined) => PinTable,
+    isNeeded?: (server: string) => boolean,
+  ): Promise<UpdatedPins>;
   /** From now on `hasChanged` knows of other processes too, until `close`; `onChange` is told where that is heard of. */
   follow(onChange: () => void): void;
   close(): void;

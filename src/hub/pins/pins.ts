@@ -12,6 +12,7 @@ import {
   type PinState,
 } from "../../guard/pins/compare.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
+import { type DiffBudget, reportBudget } from "../../guard/pins/render-diff.ts";
 import {
   changedVerdict,
   newVerdict,
@@ -23,10 +24,11 @@ import type { Capability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../model/clock.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { spellingsOf } from "../../policy/canonical-uri.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import { hasMasks, type PinTable } from "./pin-file.ts";
 import { diffOf, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, titleOf } from "./pin-event.ts";
-import type { PinStorage } from "./pin-storage.ts";
+import type { PinStorage, UpdatedPins } from "./pin-storage.ts";
 import { type PinOf, pinsIn, withoutPins, withPins } from "./pin-table.ts";
 
 /** In-process tools are the user's own code: they change when the user changes them. So do skills. */
@@ -115,9 +117,10 @@ export class Pins {
 
   /** The objection of the pins to a capability; undefined if there is none. */
   objectionTo(capability: Capability): Decision | undefined {
+    const { source, name } = capability.origin;
     // A resource that no server lists has no definition that could have changed.
-    if (capability.fingerprint === "") return undefined;
-    const found = this.verdictFor(capability.origin.source, offeredOf(capability));
+    if (capability.fingerprint === "") return capability.kind === "resource" ? this.#heldAs(source, name) : undefined;
+    const found = this.verdictFor(source, offeredOf(capability));
     return found.verdict === "allow" ? undefined : { verdict: found.verdict, rule: found.rule };
   }
 
@@ -127,7 +130,7 @@ export class Pins {
     if (this.verdictFor(server, offered).verdict === "allow") return false;
     // Where each user or session has a connection, `check` saw the advice of one of them only.
     const pin = this.#table.get(server)?.get(INSTRUCTIONS_KEY);
-    if (pin !== undefined && this.#unusable === undefined)
+    if (pin !== undefined && this.problemOf(server) === undefined)
       this.#tell(server, { state: "changed", pin, after: offered });
     return true;
   }
@@ -137,16 +140,22 @@ export class Pins {
     if (this.mode === "off" || UNPINNED.has(server) || !this.#isPinned(server, offered.kind))
       return { verdict: "allow" };
     const asked = { server, kind: offered.kind, name: offered.name, fingerprint: offered.fingerprint };
-    if (this.#unusable !== undefined) return unusableVerdict(this.mode, asked, this.file);
+    const file = this.#fileOf(server);
+    if (this.problemOf(server) !== undefined) return unusableVerdict(this.mode, asked, file);
     const pin = this.#table.get(server)?.get(pinKey(offered));
     if (pin?.fingerprint === offered.fingerprint) return { verdict: "allow" };
-    if (pin !== undefined) return changedVerdict(this.mode, asked, this.file);
-    return this.#isCovered(server, offered.kind) ? newVerdict(this.mode, asked, this.file) : { verdict: "allow" };
+    if (pin !== undefined) return changedVerdict(this.mode, asked, file);
+    return this.#isCovered(server, offered.kind) ? newVerdict(this.mode, asked, file) : { verdict: "allow" };
   }
 
   /** Why the file cannot be used. While it cannot, nothing is recorded or compared. */
   get problem(): ToolcribError | undefined {
     return this.#unusable;
+  }
+
+  /** The same for one server: the lock file of a project may be the only one that cannot be used. */
+  problemOf(server: string): ToolcribError | undefined {
+    return this.#unusable ?? this.#storage.problemOf?.(server);
   }
 
   /** Whether it has pins, or offers something that could have. */
@@ -158,7 +167,7 @@ export class Pins {
   stateOf(server: string, name: string, kind: PinKind = "tool"): PinState | "unknown" | "off" {
     if (this.mode === "off" || UNPINNED.has(server) || !this.#isPinned(server, kind)) return "off";
     const current = this.#current.get(server);
-    if (this.#unusable !== undefined || current === undefined) return "unknown";
+    if (this.problemOf(server) !== undefined || current === undefined) return "unknown";
     // Not by `#comparisons`: lists ask this of every tool.
     const key = pinKey({ kind, name });
     const [pin, now] = [this.#table.get(server)?.get(key), current.get(key)];
@@ -172,7 +181,7 @@ export class Pins {
     const servers = new Set([...this.#table.keys(), ...this.#current.keys()]);
     return [...servers].flatMap((server) => {
       const isKnown = this.#current.has(server);
-      const compared = isKnown && this.#unusable === undefined ? this.#comparisons(server) : [];
+      const compared = isKnown && this.problemOf(server) === undefined ? this.#comparisons(server) : [];
       const states = new Map(compared.flatMap((each) => ("pin" in each ? [[each.pin, each.state] as const] : [])));
       const pinned = [...(this.#table.get(server)?.values() ?? [])]
         .map((pin) => ({ pin, state: states.get(pin) ?? ("unknown" as const) }))
@@ -188,7 +197,8 @@ export class Pins {
   /** Everything that changed or is new, or that of one server, or one thing. */
   diff(server?: string, choice?: PinChoice): PinDiff[] {
     const servers = server === undefined ? [...this.#current.keys()] : [server];
-    return servers.flatMap((id) => this.#differing(id, choice).map((compared) => diffOf(id, compared)));
+    const budget = reportBudget();
+    return servers.flatMap((id) => this.#differing(id, choice).map((compared) => diffOf(id, compared, budget)));
   }
 
   /** Pins what the server offers now: one thing, or all that changed or is new. */
@@ -201,10 +211,12 @@ export class Pins {
       );
     }
     const differing = this.#differing(server, choice);
-    const approved = differing.map((compared) => diffOf(server, compared));
+    const budget = reportBudget();
+    const approved = differing.map((compared) => diffOf(server, compared, budget));
     // Also what is already pinned is written, so that an unusable file is an error here and not a silent success.
     const pins = differing.map(({ after }) => this.#pinNow(server, after));
-    this.#adopt(await this.#update((table) => withPins(table, pins, { replace: true })));
+    const change = (table: PinTable): PinTable => withPins(table, pins, { replace: true });
+    this.#adopt((await this.#update(change, (id) => id === server)).pins);
     this.#tellMasked(server, pins);
     if (approved.length > 0) this.#onEvent({ type: "approved", server, pins: approved.map(nameOf) });
     this.#onEvent({ type: "updated" });
@@ -220,12 +232,15 @@ export class Pins {
     const key = choice && pinKey(choice);
     const isMeant = (each: PinOf): boolean =>
       (server === undefined || each.server === server) && (key === undefined || pinKey(each.pin) === key);
-    const table = await this.#update((before) => {
-      this.#unsaved = this.#unsaved.filter((each) => !isMeant(each));
-      removed.push(...namesOf(pinsIn(before).filter(isMeant)));
-      return withoutPins(before, isMeant);
-    });
-    this.#adopt(table);
+    const updated = await this.#update(
+      (before) => {
+        this.#unsaved = this.#unsaved.filter((each) => !isMeant(each));
+        removed.push(...namesOf(pinsIn(before).filter(isMeant)));
+        return withoutPins(before, isMeant);
+      },
+      (id) => server === undefined || id === server,
+    );
+    this.#adopt(updated.pins);
     this.#onEvent({ type: "updated" });
     return removed;
   }
@@ -313,12 +328,35 @@ export class Pins {
     if (changed.length + forgotten.length > 0) this.#onEvent({ type: "edited", changed, forgotten });
   }
 
-  async #update(change: (table: PinTable) => PinTable): Promise<PinTable> {
-    const { pins, isRestored } = await this.#inTurn(() =>
-      this.#storage.update((found) => change(found ?? this.#table)),
+  async #update(
+    change: (table: PinTable) => PinTable,
+    isNeeded?: (server: string) => boolean,
+  ): Promise<UpdatedPins> {
+    const updated = await this.#inTurn(() =>
+      this.#storage.update((found) => change(found ?? this.#table), isNeeded),
     );
-    if (isRestored) this.#tellRestored(this.#table);
-    return pins;
+    if (updated.isRestored) this.#tellRestored(this.#table);
+    return updated;
+  }
+
+  #fileOf(server: string): string {
+    return this.#storage.fileOf?.(server) ?? this.file;
+  }
+
+  /** The objection to a resource that the server lists in another spelling of the same URI. */
+  #heldAs(server: string, uri: string): Decision | undefined {
+    const listed = [...(this.#current.get(server)?.values() ?? [])].filter(({ kind }) => kind === "resource");
+    let asked: ReadonlySet<string> | undefined;
+    for (const resource of listed) {
+      const found = this.verdictFor(server, resource);
+      if (found.verdict === "allow") continue;
+      asked ??= new Set(spellingsOf(uri));
+      const spellings = spellingsOfListed(resource);
+      // What cannot be told within bounds may be this one.
+      const isSame = asked.size === 0 || spellings === undefined || spellings.some((each) => asked?.has(each));
+      if (isSame) return { verdict: found.verdict, rule: found.rule };
+    }
+    return undefined;
   }
 
   #inTurn<T>(task: () => Promise<T>): Promise<T> {
@@ -334,12 +372,13 @@ export class Pins {
   }
 
   #compare(server: string): void {
-    if (this.#unusable !== undefined) return;
+    if (this.problemOf(server) !== undefined) return;
     const first: Offered[] = [];
     const later: Offered[] = [];
+    const budget = reportBudget();
     for (const compared of this.#comparisons(server)) {
       if (compared.state === "new") (this.#isCovered(server, compared.after.kind) ? later : first).push(compared.after);
-      if (compared.state === "changed" && !this.#heal(server, compared)) this.#tell(server, compared);
+      if (compared.state === "changed" && !this.#heal(server, compared)) this.#tell(server, compared, budget);
     }
     if (first.length > 0) this.#record(server, first, { later: false });
     if (later.length === 0) return;
@@ -393,9 +432,14 @@ export class Pins {
     }
   }
 
-  #tell(server: string, compared: Extract<PinComparison, { state: "changed" }>): void {
+  #tell(
+    server: string,
+    compared: Extract<PinComparison, { state: "changed" }>,
+    budget: DiffBudget = reportBudget(),
+  ): void {
     if (!this.#isNews(server, compared.after)) return;
-    this.#onEvent({ type: "changed", pin: pinName(server, compared.after), diff: diffOf(server, compared).diff });
+    const { diff } = diffOf(server, compared, budget);
+    this.#onEvent({ type: "changed", pin: pinName(server, compared.after), diff });
   }
 
   /** True once for each definition. */
@@ -408,7 +452,7 @@ export class Pins {
 
   #tellMasked(server: string, pins: readonly PinOf[]): void {
     const masked = pins.filter(({ pin }) => hasMasks(pin.definition)).map(({ pin }) => pinName(server, pin));
-    if (masked.length > 0) this.#onEvent({ type: "masked", file: this.file, server, pins: masked });
+    if (masked.length > 0) this.#onEvent({ type: "masked", file: this.#fileOf(server), server, pins: masked });
   }
 
   /** A pin of a version that did not mask, of a definition that is the same once it is: it is pinned masked from now on. */
@@ -431,13 +475,15 @@ export class Pins {
     while (this.#unsaved.length > 0) {
       const pins = [...this.#unsaved];
       try {
-        const table = await this.#update((before) => withPins(before, pins));
-        const saved = new Set(pins);
+        const { pins: table, failed } = await this.#update((before) => withPins(before, pins));
+        const saved = new Set(pins.filter(({ server }) => failed?.isOf(server) !== true));
         this.#unsaved = this.#unsaved.filter((each) => !saved.has(each));
         const before = this.#table;
         this.#adopt(table);
         this.#tellEdits(before, pins);
         this.#saveFailed = false;
+        // The storage has reported it.
+        if (failed !== undefined && this.#unsaved.every(({ server }) => failed.isOf(server))) break;
       } catch (error) {
         // They are tried again with the next ones, or when the file is different.
         this.#notSaved(error);
@@ -496,6 +542,15 @@ function isSameOffer(before: ReadonlyMap<string, Offered>, now: ReadonlyMap<stri
   if (before.size !== now.size) return false;
   for (const [key, { fingerprint: print }] of now) if (before.get(key)?.fingerprint !== print) return false;
   return true;
+}
+
+/** The spellings of a resource that is listed. What is offered is immutable. */
+const listedSpellings = new WeakMap<Offered, readonly string[] | "unknown">();
+
+function spellingsOfListed(resource: Offered): readonly string[] | undefined {
+  let spellings = listedSpellings.get(resource);
+  if (spellings === undefined) listedSpellings.set(resource, (spellings = spellingsOf(resource.name) ?? "unknown"));
+  return spellings === "unknown" ? undefined : spellings;
 }
 
 function entryOf(server: string, pin: Pin, state: PinEntry["state"]): PinEntry {

@@ -1,7 +1,7 @@
 /** Pins of two configs at once: a project's lock file speaks for the project's servers, and the home's for all others. */
-import { asToolcribError, type ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { PinTable } from "./pin-file.ts";
-import type { PinStorage, ReadPins } from "./pin-storage.ts";
+import type { PinStorage, ReadPins, UpdatedPins } from "./pin-storage.ts";
 
 /** Which servers are the project's. */
 type Chooses = (server: string) => boolean;
@@ -9,43 +9,56 @@ type Chooses = (server: string) => boolean;
 export interface ProjectPins {
   readonly storage: PinStorage;
   readonly servers: readonly string[];
-  /** Told when the project's pins cannot be used. The home's hold on. */
+  /** Called when the project's pins cannot be used or written. The home's still apply. */
   readonly onProblem: (problem: ToolcribError) => void;
 }
 
 /** The file is the home's. What a file says of a server that is not its own is kept in it, and not heard. */
 export function splitPins(home: PinStorage, { storage: project, servers, onProblem }: ProjectPins): PinStorage {
   const ids = new Set(servers);
-  const parts = [
-    new Part(home, (server) => !ids.has(server)),
-    new Part(project, (server) => ids.has(server), onProblem),
-  ] as const;
+  const isProjects: Chooses = (server) => ids.has(server);
+  const ofHome = new Part(home, (server) => !ids.has(server));
+  const ofProject = new Part(project, isProjects);
   return {
     file: home.file,
+    fileOf: (server) => (isProjects(server) ? project : home).file,
+    problemOf: (server) => (isProjects(server) ? ofProject.problem : undefined),
     part: partName(project.file, servers),
     unwritten: project.unwritten,
-    hasChanged: () => parts.some(({ storage }) => storage.hasChanged()),
+    hasChanged: () => home.hasChanged() || project.hasChanged(),
     async read() {
-      const [ofHome, ofProject] = [await parts[0].read(), await parts[1].read()];
-      const before = joined(ofHome.before ?? ofHome.pins, ofProject.before ?? ofProject.pins);
+      const atHome = await ofHome.read();
+      const inProject = await ofProject.read().catch((error: unknown): ReadPins => {
+        onProblem(asToolcribError(error));
+        return { pins: ofProject.known, isRestored: false };
+      });
+      const before = joined(atHome.before ?? atHome.pins, inProject.before ?? inProject.pins);
       return {
-        pins: joined(ofHome.pins, ofProject.pins),
-        ...(ofHome.before === undefined && ofProject.before === undefined ? {} : { before: before ?? new Map() }),
-        isRestored: ofHome.isRestored || ofProject.isRestored,
+        pins: joined(atHome.pins, inProject.pins),
+        ...(atHome.before === undefined && inProject.before === undefined ? {} : { before: before ?? new Map() }),
+        isRestored: atHome.isRestored || inProject.isRestored,
       };
     },
-    async update(change) {
-      const [ofHome, ofProject] = [await parts[0].update(change), await parts[1].update(change)];
+    async update(change, isNeeded = () => false) {
+      // The project's first: where they are needed and cannot be written, the home's stay as they are.
+      const inProject = await ofProject.update(change).catch((thrown: unknown): UpdatedPins => {
+        const error = asToolcribError(thrown);
+        if (servers.some(isNeeded)) throw error;
+        onProblem(error);
+        return { pins: ofProject.known ?? new Map(), isRestored: false, failed: { isOf: isProjects, error } };
+      });
+      const atHome = await ofHome.update(change);
       return {
-        pins: new Map([...ofHome.pins, ...ofProject.pins]),
-        isRestored: ofHome.isRestored || ofProject.isRestored,
+        pins: new Map([...atHome.pins, ...inProject.pins]),
+        isRestored: atHome.isRestored || inProject.isRestored,
+        ...(inProject.failed === undefined ? {} : { failed: inProject.failed }),
       };
     },
     follow(onChange) {
-      for (const { storage } of parts) storage.follow(onChange);
+      for (const storage of [home, project]) storage.follow(onChange);
     },
     close() {
-      for (const { storage } of parts) storage.close();
+      for (const storage of [home, project]) storage.close();
     },
   };
 }
@@ -55,58 +68,63 @@ export function partName(file: string, servers: readonly string[]): string {
 }
 
 class Part {
-  readonly storage: PinStorage;
+  readonly #storage: PinStorage;
   readonly #isOwn: Chooses;
-  readonly #onProblem: ((problem: ToolcribError) => void) | undefined;
   /** Of its own servers, as last read or written: a file that is gone forgets nothing. */
   #known: PinTable = new Map();
+  #problem: ToolcribError | undefined;
 
-  /** @param onProblem Without it what goes wrong is thrown. */
-  constructor(storage: PinStorage, isOwn: Chooses, onProblem?: (problem: ToolcribError) => void) {
-    this.storage = storage;
+  constructor(storage: PinStorage, isOwn: Chooses) {
+    this.#storage = storage;
     this.#isOwn = isOwn;
-    this.#onProblem = onProblem;
+  }
+
+  /** undefined where nothing was ever read or written. */
+  get known(): PinTable | undefined {
+    return this.#known.size === 0 ? undefined : this.#known;
+  }
+
+  /** Why what is there cannot be used. One that is removed then is no repair, unless something is known of it. */
+  get problem(): ToolcribError | undefined {
+    return this.#problem;
   }
 
   async read(): Promise<ReadPins> {
-    try {
-      const { pins, before, isRestored } = await this.storage.read();
-      if (pins === undefined && this.#known.size > 0) return await this.update((known) => known ?? new Map());
-      if (pins !== undefined) this.#known = this.#own(pins);
-      const own = before === undefined ? {} : { before: this.#own(before) };
-      return { pins: pins && this.#own(pins), ...own, isRestored };
-    } catch (error) {
-      this.#report(error);
-      return { pins: this.#known.size === 0 ? undefined : this.#known, isRestored: false };
+    const { pins, before, isRestored } = await this.#storage.read().catch((error: unknown) => {
+      this.#problem = asToolcribError(error);
+      throw error;
+    });
+    if (pins === undefined) {
+      return this.#known.size === 0 ? { pins, isRestored } : this.update((known) => known ?? new Map());
     }
+    this.#take(pins);
+    return { pins: this.#known, ...(before === undefined ? {} : { before: this.#own(before) }), isRestored };
   }
 
-  async update(
-    change: (pins: PinTable | undefined) => PinTable,
-  ): Promise<{ readonly pins: PinTable; readonly isRestored: boolean }> {
-    const changed = (found: PinTable | undefined): PinTable =>
-      this.#own(change(found === undefined ? this.#known : this.#own(found)));
-    try {
-      const { pins, isRestored } = await this.storage.update((found) => {
+  async update(change: (pins: PinTable | undefined) => PinTable): Promise<UpdatedPins> {
+    let wasThere = false;
+    const { pins, isRestored } = await this.#storage
+      .update((found) => {
+        wasThere = found !== undefined;
         const others = [...(found ?? [])].filter(([server]) => !this.#isOwn(server));
-        return new Map([...others, ...changed(found)]);
+        return new Map([...others, ...this.#own(change(found === undefined ? this.#known : this.#own(found)))]);
+      })
+      .catch((error: unknown) => {
+        // Of one that cannot be written everything that was read still applies.
+        if (error instanceof ToolcribError) this.#problem = error;
+        throw error;
       });
-      this.#known = this.#own(pins);
-      return { pins: this.#known, isRestored };
-    } catch (error) {
-      this.#report(error);
-      this.#known = changed(undefined);
-      return { pins: this.#known, isRestored: false };
-    }
+    if (wasThere || this.#own(pins).size > 0) this.#take(pins);
+    return { pins: this.#own(pins), isRestored };
+  }
+
+  #take(pins: PinTable): void {
+    this.#known = this.#own(pins);
+    this.#problem = undefined;
   }
 
   #own(pins: PinTable): PinTable {
     return new Map([...pins].filter(([server]) => this.#isOwn(server)));
-  }
-
-  #report(error: unknown): void {
-    if (this.#onProblem === undefined) throw error;
-    this.#onProblem(asToolcribError(error));
   }
 }
 

@@ -50,8 +50,15 @@ export function explainUser(
       end,
     );
   }
+  if (/^(?:\S*\/)?env: (?:unrecognized|invalid|illegal) option.*S/m.test(end.stderr)) {
+    return invalid(
+      "the names in its `env` that no shell can set need `env -S`, which this machine does not have",
+      "Install GNU coreutils, or use names of letters, digits and _ that are not a shell's own.",
+      end,
+    );
+  }
   const denied =
-    /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp )\/.*Permission denied$/m;
+    /^(?:toolcrib-cage: [^/]*(?:exec|line)[^/]*|setpriv: failed to execute |bwrap: execvp |(?:\S*\/)?env: .?)\/.*Permission denied$/m;
   if (!denied.test(end.stderr)) return undefined;
   return invalid(
     `its program may not be started: ${who}`,
@@ -68,6 +75,14 @@ function cageFailure(line: string, end: RunEnd): ToolcribError {
     return invalid(
       `the program ${execFailed[1]} cannot be started in its sandbox: it or the program that its first line names is not in there`,
       "Name the folders that it needs in `sandbox.read`.",
+      end,
+    );
+  }
+  if (line.startsWith("setpriv: ")) {
+    return invalid(
+      `the hub runs as root, and the program cannot get another user: ${line}`,
+      "Root needs CAP_SETUID, CAP_SETGID and CAP_SETPCAP for that, and a system call filter that lets it. Or run the hub " +
+        `as another user. ${OTHER_CAGE}`,
       end,
     );
   }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { startFailure } from "../stdio/start-failures.ts";
 import { explainEnd, explainUser } from "./bubblewrap-failures.ts";
 import type { Cage, CageDeps, CagedLaunch, CagedProgram, CageSettings } from "./cage.ts";
-import { cageEnvironment } from "./cage-environment.ts";
+import { cageEnvironment, handedEnvironment, LINE_BREAK } from "./cage-environment.ts";
 import { becomeUser, type CageUser, cageUser, handOver, openSkills } from "./cage-user.ts";
 import { findBubblewrap } from "./find-bubblewrap.ts";
 import { isWithin, realPath } from "./find-program.ts";
@@ -20,6 +20,8 @@ import { CAGE_HOME, type CageOwner, madeFiles, namespaceOptions, systemMounts, w
 const SCRATCH_BYTES = 1024 ** 3;
 /** 0 to 2 are the program's own. */
 const OPTIONS_FD = 3;
+/** Of a root hub's cages. One digit, because shells know no others. */
+const ENVIRONMENT_FD = 4;
 /** How long a program may take to end after SIGTERM; the caller's own patience may be shorter. */
 const STOP_MS = 3000;
 
@@ -70,7 +72,11 @@ async function prepare(
   const owner: CageOwner = user?.mountsAs === "root" ? { kind: "root", ...user } : { kind: "namespace" };
   const files = madeFiles(settings.network, owner);
   const seen = mounts.map(({ path }) => path);
-  const pipes = [...files.map(({ text }) => Buffer.from(text)), systemCallFilter()];
+  const inside = cageEnvironment(env, deps.env, seen);
+  const handed = user === undefined ? undefined : handedEnvironment(inside);
+  const first = handed === undefined ? [] : [Buffer.from(handed.lines)];
+  const pipes = [...first, ...files.map(({ text }) => Buffer.from(text)), systemCallFilter()];
+  const filesFd = OPTIONS_FD + 1 + first.length;
   const options = [
     ...namespaceOptions(settings.network, owner),
     ...systemMounts(
@@ -78,7 +84,7 @@ async function prepare(
       sizes ? Math.min(settings.memory ?? SCRATCH_BYTES, SCRATCH_BYTES) : undefined,
       owner,
     ),
-    ...files.flatMap(({ path }, at) => ["--perms", "0444", "--ro-bind-data", String(OPTIONS_FD + 1 + at), path]),
+    ...files.flatMap(({ path }, at) => ["--perms", "0444", "--ro-bind-data", String(filesFd + at), path]),
     ...mounts.flatMap(({ path, source, writable }) => [
       ...wayTo(path, owner),
       ...[writable ? "--bind" : "--ro-bind", source, path],
@@ -87,7 +93,8 @@ async function prepare(
     // Last, because what is mounted needs places to be mounted at.
     ...["--remount-ro", "/"],
     ...["--chdir", cwd ?? CAGE_HOME],
-    ...Object.entries(cageEnvironment(env, deps.env, seen)).flatMap(([name, value]) => ["--setenv", name, value]),
+    // Not where the user is still to be changed: setpriv would have it as root.
+    ...(handed === undefined ? Object.entries(inside).flatMap(([name, value]) => ["--setenv", name, value]) : []),
     ...["--seccomp", String(OPTIONS_FD + pipes.length)],
   ];
   const checked = user === undefined ? [] : named.filter(({ key }) => key !== "`command`");
@@ -102,7 +109,11 @@ async function prepare(
     "--",
     ...(user?.mountsAs === "root" ? becomeUser(user) : []),
     ...limits.inside,
-    ...(user === undefined ? [] : checkFirst(checked)),
+    ...(handed === undefined ? [] : [...checkFirst(checked), ...handed.words]),
+    // After its words env takes what holds a "=" for a variable.
+    ...(user !== undefined && handed?.words.length !== 0 && found.path.includes("=")
+      ? [user.setpriv, "--no-new-privs", "--"]
+      : []),
     found.path,
     ...args,
   ];
@@ -130,14 +141,20 @@ function tellHandOver(folders: readonly string[], { uid, gid }: CageUser, warn: 
 
 /**
  * Asks the kernel, as the user and inside, whether the named paths can be used: modes alone do not tell, as there are
- * access lists. By its number, so that no text of the program's can have a person change another path.
+ * access lists. By its number, so that no text of the program's can have a person change another path. Then takes the
+ * environment, without another process: `pids` may not leave one.
  */
 const CHECK = `n=0
 while [ "$1" != -- ]; do
   test -r "$2" -a \\( ! -d "$2" -o -x "$2" \\) -a \\( "$1" = r -o -w "$2" \\) || { echo "toolcrib-cage: cannot use $n" >&2; exit 125; }
   n=$((n+1)); shift 2
 done
-shift; exec "$@"`;
+shift
+${LINE_BREAK}='
+'
+while IFS= read -r toolcrib_line <&${ENVIRONMENT_FD}; do eval "$toolcrib_line"; done
+exec ${ENVIRONMENT_FD}<&-
+exec "$@"`;
 
 function checkFirst(paths: readonly NamedPath[]): string[] {
   return [
