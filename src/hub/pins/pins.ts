@@ -328,13 +328,8 @@ export class Pins {
     if (changed.length + forgotten.length > 0) this.#onEvent({ type: "edited", changed, forgotten });
   }
 
-  async #update(
-    change: (table: PinTable) => PinTable,
-    isNeeded?: (server: string) => boolean,
-  ): Promise<UpdatedPins> {
-    const updated = await this.#inTurn(() =>
-      this.#storage.update((found) => change(found ?? this.#table), isNeeded),
-    );
+  async #update(change: (table: PinTable) => PinTable, isNeeded?: (server: string) => boolean): Promise<UpdatedPins> {
+    const updated = await this.#inTurn(() => this.#storage.update((found) => change(found ?? this.#table), isNeeded));
     if (updated.isRestored) this.#tellRestored(this.#table);
     return updated;
   }
@@ -352,7 +347,7 @@ export class Pins {
       if (found.verdict === "allow") continue;
       asked ??= new Set(spellingsOf(uri));
       const spellings = spellingsOfListed(resource);
-      // What cannot be told within bounds may be this one.
+      // A URI whose spellings cannot be told within bounds may be this one.
       const isSame = asked.size === 0 || spellings === undefined || spellings.some((each) => asked?.has(each));
       if (isSame) return { verdict: found.verdict, rule: found.rule };
     }

@@ -111,7 +111,7 @@ class Part {
       })
       .catch((error: unknown) => {
         // Of one that cannot be written everything that was read still applies.
-        if (error instanceof ToolcribError) this.#problem = error;
+        if (error instanceof ToolcribError && error.code === "invalid_config") this.#problem = error;
         throw error;
       });
     if (wasThere || this.#own(pins).size > 0) this.#take(pins);

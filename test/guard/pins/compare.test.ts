@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fingerprint } from "../../../src/guard/fingerprint.ts";
 import { comparePins, type Offered, type Pin, pinKey } from "../../../src/guard/pins/compare.ts";
-import { renderDiff } from "../../../src/guard/pins/render-diff.ts";
+import { renderDiff, reportBudget } from "../../../src/guard/pins/render-diff.ts";
 import { changedVerdict, unusableVerdict } from "../../../src/guard/pins/verdict.ts";
 import type { ToolDefinition } from "../../../src/model/protocol.ts";
 
@@ -88,7 +88,37 @@ describe("[guard-15b] the diff is readable", () => {
     expect(lines.join("\n")).not.toContain("w50");
     expect(lines.join("\n")).toContain("w99");
     const long = "word ".repeat(5000);
-    expect(renderDiff(tool({ description: long }), tool({ description: `${long}new` }))[1]).toMatch(/^ {4}- word/);
+    expect(renderDiff(tool({ description: long }), tool({ description: `${long}new` }))[1]).toMatch(
+      /^ {4}- … (word ){6}$/,
+    );
+  });
+
+  it("[trust-06d] compares words within a budget for each definition and each report, and shows what is left whole", () => {
+    const text = (word: string): string => Array.from({ length: 1000 }, (_, index) => `${word}${index % 7}`).join(" ");
+    const many = (word: string): ToolDefinition => {
+      const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
+      const properties = Object.fromEntries(names.map((name) => [name, { description: `Same. ${text(word)}` }]));
+      return tool({ inputSchema: { type: "object", properties } });
+    };
+    const compared = (lines: readonly string[]): number => lines.filter((line) => line.includes("[-")).length;
+    const [before, after] = [many("old"), many("new")];
+    const lines = renderDiff(before, after);
+    expect(compared(lines)).toBe(2);
+    expect(lines.filter((line) => line.startsWith("    - Same. old0"))).toHaveLength(18);
+    expect(lines.filter((line) => line.startsWith("    + Same. new0"))).toHaveLength(18);
+
+    const budget = reportBudget();
+    const counts = Array.from({ length: 10 }, () => compared(renderDiff(before, after, budget)));
+    expect(counts).toEqual([2, 2, 2, 2, 1, 0, 0, 0, 0, 0]);
+    expect(compared(renderDiff(tool(), tool({ description: "Reads." }), budget))).toBe(1);
+  });
+
+  it("shows where a text differs that is too long to be compared", () => {
+    const long = "word ".repeat(5000);
+    const after = `${long}evil ${"x".repeat(20_000)} end`;
+    const lines = renderDiff(tool({ description: long }), tool({ description: after }));
+    expect(lines[2]).toMatch(/^ {4}\+ … (word ){6}evil x+… \(\d+ more characters\)$/);
+    expect(lines.join("").length).toBeLessThan(11_000);
   });
 
   it("names parameters that came, went or changed, and hidden characters in their names", () => {
