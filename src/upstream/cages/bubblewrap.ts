@@ -152,8 +152,10 @@ done
 shift
 ${LINE_BREAK}='
 '
-while IFS= read -r toolcrib_line <&${ENVIRONMENT_FD}; do eval "$toolcrib_line"; done
+toolcrib_lines=
+while IFS= read -r toolcrib_line <&${ENVIRONMENT_FD}; do toolcrib_lines="$toolcrib_lines$toolcrib_line$${LINE_BREAK}"; done
 exec ${ENVIRONMENT_FD}<&-
+eval "$toolcrib_lines"
 exec "$@"`;
 
 function checkFirst(paths: readonly NamedPath[]): string[] {

@@ -28,6 +28,15 @@ describe("[cage-01b] why a cage failed", () => {
     expect(error).toMatchObject({ code: "invalid_config", hint: expect.stringContaining(hint) });
   });
 
+  it.each([
+    "setpriv: setresuid failed: Operation not permitted",
+    "setpriv: activate capabilities: Operation not permitted",
+  ])("[trust-02h] %s: names what root lacks, and not user namespaces", (stderr) => {
+    const error = explainEnd({ ...end, stderr }, settings, false);
+    expect(error).toMatchObject({ code: "invalid_config", hint: expect.stringContaining("CAP_SETUID") });
+    expect(`${error?.message} ${error?.hint}`).not.toMatch(/namespace/i);
+  });
+
   it("leaves the program's own words, with what a cage may have to do with them", () => {
     const error = explainEnd({ ...end, stderr: "Error: Cannot find module '/srv/x.mjs'" }, settings, false);
     expect(error).toMatchObject({ code: "server_unavailable", hint: expect.stringContaining("`sandbox` names") });

@@ -19,6 +19,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bubblewrapCage } from "../../../src/upstream/cages/bubblewrap.ts";
+import { readCage } from "../../../src/upstream/cages/read-cage.ts";
 import { missingBubblewrap, pidsWith } from "../../support/bubblewrap.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -260,6 +262,29 @@ describe.skipIf(missing !== undefined).each(HUBS)("in a cage of a hub that is %s
   );
 });
 
+/** What the loader, libraries and shells act upon, and what none of them can carry easily. */
+const HARD_ENVIRONMENT = {
+  LD_BIND_NOW: "1",
+  GLIBC_TUNABLES: "glibc.malloc.check=0",
+  ENV: "/nowhere/env",
+  BASH_ENV: "/nowhere/bash-env",
+  PS4: "$(id >&2)",
+  IFS: "abcdefgh/",
+  PATH: "/nowhere:/usr/bin",
+  "BASH_FUNC_test%%": "() { exit 99; }",
+  UID: "12",
+  SHELLOPTS: "xtrace",
+  OPTIND: "none",
+  TMOUT: "1",
+  QUOTES: `it's "quoted" \\'\\''; exit 9; $(exit 9) \`exit 9\` \\`,
+  LINES: "\none\n\n'two'\r\n\tthree\n\n",
+  UNICODE: "caf\u00e9 \u6f22\u5b57 \u{1f600} \u0081\u0088\u2026",
+  EMPTY: "",
+  "a.b-c": "dots 'and' $dashes\n",
+  "1 '\"\\${x} #": '"odd" \\c',
+  "-u": "an option",
+};
+
 function stat(path: string): { uid: number; bits: number } {
   const { uid, mode } = statSync(path);
   return { uid, bits: mode & 0o6000 };
@@ -370,3 +395,82 @@ describe.skipIf(missing !== undefined)("[trust-02g] the paths of a cage whose hu
     expect(said.servers).toMatchObject([{ state: "failed", lastError: expect.stringContaining("/sys/kernel") }]);
   }, 30_000);
 });
+
+describe
+  .skipIf(missing !== undefined)
+  .each([
+    ...HUBS.map(([who, user]) => [who, user, []] as const),
+    ...(noSetpriv
+      ? []
+      : [["root without CAP_SYS_ADMIN", undefined, ["setpriv", "--bounding-set=-sys_admin"]] as const]),
+  ])("[trust-02h] the environment of a program in a cage of a hub that is %s", (_, user, before) => {
+  const caged = (env: object, sandbox: object = {}, command = process.execPath): Record<string, unknown> => ({
+    caged: { command, args: [SERVER, marker], env, sandbox: { read: [SERVER], ...sandbox } },
+  });
+
+  it("has the loader do nothing as root: neither trace, nor preload, nor load from a folder of its own", async () => {
+    const out = folder("out", NOBODY);
+    // So that root's traces would be seen: it may write there as well.
+    chmodSync(out, 0o777);
+    // The loader ends a program that needs these, which are what setpriv and shells are linked with.
+    for (const library of ["libcap-ng.so.0", "libcap.so.2", "libtinfo.so.6"]) writeFileSync(join(out, library), "evil");
+    const env = {
+      LD_LIBRARY_PATH: out,
+      LD_DEBUG: "files",
+      LD_DEBUG_OUTPUT: join(out, "trace"),
+      LD_PRELOAD: "/nowhere/evil.so",
+      LD_AUDIT: "/nowhere/audit.so",
+    };
+    const said = await run(caged(env, { write: [out] }), [["caged__environment", {}]], user, before);
+    expect(said.servers).toMatchObject([{ state: "ready", lastError: null }]);
+    expect(valueOf(said)).toMatchObject({ value: env });
+    const traces = readdirSync(out).filter((name) => name.startsWith("trace."));
+    // The program's own; musl has no such traces.
+    expect(traces.length).toBeLessThan(3);
+    expect(traces.map((name) => statSync(join(out, name)).uid)).toEqual(traces.map(() => NOBODY.uid));
+  }, 30_000);
+
+  it("reaches the program whole, whatever its names and values", async () => {
+    const said = await run(
+      caged(HARD_ENVIRONMENT),
+      [
+        ["caged__environment", {}],
+        ["caged__self", {}],
+      ],
+      user,
+      before,
+    );
+    expect(said.servers).toMatchObject([{ state: "ready", lastError: null }]);
+    const { value } = valueOf(said) as { value: Record<string, string> };
+    expect(value).toMatchObject(HARD_ENVIRONMENT);
+    expect(Object.keys(value).filter((name) => name.startsWith("toolcrib"))).toEqual([]);
+    const { value: self } = valueOf(said, 1) as { value: { descriptors: string[] } };
+    expect(self.descriptors.filter((target) => target.startsWith("socket")).length).toBe(3);
+  }, 30_000);
+
+  it("reaches a program whose path looks like a variable", async () => {
+    const bin = folder("a=b");
+    symlinkSync(process.execPath, join(bin, "node"));
+    const said = await run(caged({ "a.b": "c" }, {}, join(bin, "node")), [["caged__environment", {}]], user, before);
+    expect(valueOf(said)).toMatchObject({ value: { "a.b": "c" } });
+  }, 30_000);
+
+  it("may be large", async () => {
+    const env = { LARGE: "x'y\n".repeat(10_000), "large.too": "z".repeat(40_000) };
+    const said = await run(caged(env), [["caged__environment", {}]], user, before);
+    expect(valueOf(said)).toMatchObject({ value: env });
+  }, 30_000);
+});
+
+it.skipIf(missing !== undefined)(
+  "[trust-02h] values are in no command line, and not among bubblewrap's options",
+  async () => {
+    const deps = { home: join(dir, "home"), env: { PATH: process.env["PATH"] }, containers: {}, warn: () => {} };
+    const cage = bubblewrapCage(readCage("bubblewrap", "/", {}), deps);
+    const env = { PATH: "/usr/bin", ONE: "the-secret", "odd.one": "the-secret" };
+    const program = { serverId: "one", command: "/bin/true", args: [], env, cwd: undefined, baseDir: "/" };
+    const { command, args, env: ofLauncher, fds = [] } = await cage.prepare(program, new AbortController().signal);
+    expect(JSON.stringify([command, args, ofLauncher])).not.toContain("the-secret");
+    expect(fds.map((each) => Buffer.from(each).includes("the-secret")).slice(0, 3)).toEqual([false, true, false]);
+  },
+);
