@@ -16,18 +16,27 @@ export function renamesForClaude(schema: JsonObject): Renamed {
   const names = Object.keys(schemaMap(schema["properties"]));
   const taken = new Set(names.filter((name) => CLAUDE_NAME.test(name)));
   const renamed = new Map<string, string>();
+  const next = new Map<string, number>();
   for (const name of names) {
     if (taken.has(name)) continue;
     const plain = name.replaceAll(/[^a-zA-Z0-9_.-]/g, "_").slice(0, MAX_LENGTH) || "_";
-    let candidate = plain;
-    for (let count = 2; taken.has(candidate); count += 1) {
-      const suffix = `_${count}`;
-      candidate = plain.slice(0, MAX_LENGTH - suffix.length) + suffix;
-    }
+    const candidate = taken.has(plain) ? numbered(plain, taken, next) : plain;
     taken.add(candidate);
     renamed.set(name, candidate);
   }
   return renamed;
+}
+
+/** Thousands of names may become the same one, so the first number that may be free is kept in `next`. */
+function numbered(plain: string, taken: ReadonlySet<string>, next: Map<string, number>): string {
+  for (let digits = 1; ; digits += 1) {
+    const start = `${plain.slice(0, MAX_LENGTH - 1 - digits)}_`;
+    const key = `${digits} ${start}`;
+    let count = next.get(key) ?? Math.max(2, 10 ** (digits - 1));
+    while (count < 10 ** digits && taken.has(`${start}${count}`)) count += 1;
+    next.set(key, count);
+    if (count < 10 ** digits) return `${start}${count}`;
+  }
 }
 
 /** Nested properties may be called anything, so only the root is touched. */

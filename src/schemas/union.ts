@@ -88,7 +88,10 @@ function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): Json
   );
   const required = branches
     .map((branch) => stringList(branch["required"]))
-    .reduce((common, names) => common.filter((name) => names.includes(name)));
+    .reduce((common, names) => {
+      const known = new Set(names);
+      return common.filter((name) => known.has(name));
+    });
   return {
     type: "object",
     ...(Object.keys(properties).length === 0 ? {} : { properties }),
@@ -100,10 +103,14 @@ function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): Json
 
 /** A name that stands in `outer` too is left out unless every branch has it: a branch without it would allow what `outer` allows. */
 function unionOfMaps(maps: readonly SchemaMap[], outer: SchemaMap): SchemaMap {
-  const names = [...new Set(maps.flatMap((map) => Object.keys(map)))];
+  const byName = new Map<string, JsonObject[]>();
+  for (const [name, schema] of maps.flatMap((map) => Object.entries(map))) {
+    const known = byName.get(name);
+    if (known === undefined) byName.set(name, [schema]);
+    else known.push(schema);
+  }
   return Object.fromEntries(
-    names.flatMap((name) => {
-      const schemas = maps.flatMap((map) => (Object.hasOwn(map, name) ? [map[name] ?? {}] : []));
+    Array.from(byName).flatMap(([name, schemas]) => {
       if (Object.hasOwn(outer, name) && schemas.length < maps.length) return [];
       return [[name, eitherOf(schemas)] as const];
     }),

@@ -14,6 +14,8 @@ import { compileSchema, dropCompilers, prepareCompiler, type Validate } from "./
 
 /** Compiling takes some 30 microseconds for each value of a schema. */
 const MAX_NODES_HERE = 400;
+/** As `SchemaSize` counts them. Compiling a regular expression is not interrupted when the time is up. */
+const MAX_PATTERNS_HERE = 1024;
 
 /** For one job of the worker, compiling and checking. */
 const MAX_WORKER_MS = 3000;
@@ -40,9 +42,9 @@ export function isForeign(schema: JsonObject): boolean {
 export function checkForeignSchema(schema: JsonObject): void | Promise<void> {
   const found = known.get(schema);
   if (found !== undefined) return refuseAgain(found);
-  const { nodes, fault } = schemaSize(schema);
+  const { nodes, patterns, fault } = schemaSize(schema);
   if (fault !== undefined) throw refused(schema, new ToolcribError("too_large", `The schema ${fault}.`));
-  if (nodes > MAX_NODES_HERE) return checkElsewhere(schema);
+  if (nodes > MAX_NODES_HERE || patterns > MAX_PATTERNS_HERE) return checkElsewhere(schema);
   if (!hasTime()) return nextTurn().then(() => checkForeignSchema(schema));
   try {
     known.set(schema, { here: compileHere(schema) });

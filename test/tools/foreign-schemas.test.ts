@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { fittingArguments } from "../../src/agent/fitting-arguments.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, schemaSize } from "../../src/schemas/schema-size.ts";
+import {
+  MAX_PATTERN_LENGTH,
+  MAX_SCHEMA_BYTES,
+  MAX_SCHEMA_DEPTH,
+  MAX_SCHEMA_NODES,
+  schemaSize,
+} from "../../src/schemas/schema-size.ts";
 import { checkedForeignArguments } from "../../src/tools/arguments.ts";
 import { checkForeignSchema } from "../../src/tools/foreign-schemas.ts";
 import { inTime, TookTooLong } from "../../src/tools/in-time.ts";
@@ -113,6 +119,12 @@ describe("[trust-06a] a schema from outside", () => {
     ["values", wide(MAX_SCHEMA_NODES), /has more than 20000 values/],
     ["bytes of text", { description: "x".repeat(MAX_SCHEMA_BYTES) }, /is larger than 512 KB/],
     ["bytes of other things", { description: "\u0001".repeat(MAX_SCHEMA_BYTES / 5) }, /is larger than 512 KB/],
+    ["characters of one pattern", withPattern("a".repeat(MAX_PATTERN_LENGTH + 1)), /a pattern of more than 8192/],
+    [
+      "characters of a pattern for names",
+      { patternProperties: { ["a".repeat(MAX_PATTERN_LENGTH + 1)]: {} } },
+      /a pattern of more than 8192/,
+    ],
     ["levels", nested(MAX_SCHEMA_DEPTH), /nested more than 100 levels/],
     ["levels without end", nested(200_000), /nested more than 100 levels/],
   ])("has a bound on its %s", (_what, schema, reason) => {
@@ -123,6 +135,42 @@ describe("[trust-06a] a schema from outside", () => {
   it("may be as large as honest ones are", async () => {
     const schema = wide(3000, { type: ["string", "null"], description: "One of many columns of a table." });
     expect(await check(schema, { p1: null })).toEqual({ p1: null });
+  });
+
+  it.each([
+    ["long patterns", withPattern(`^${"ab".repeat(600)}`)],
+    ["patterns with many Unicode properties", withPattern("\\p{L}".repeat(60))],
+    ["long patterns for names", { patternProperties: { [`^${"ab".repeat(600)}`]: {} } }],
+    ["many patterns", wide(60, { pattern: "^[a-z0-9]{1,40}$|^$" })],
+  ])("goes to the worker with %s, since nothing interrupts their compilation", async (_what, schema) => {
+    await nextTurn();
+    const checked = checkForeignSchema(schema);
+    expect(checked).toBeInstanceOf(Promise);
+    await checked;
+  });
+
+  it("cannot make V8 look at all ways in which a pattern may match", () => {
+    const cost = (pattern: string): number => {
+      const validate = compileSchema(withPattern(pattern));
+      const began = performance.now();
+      validate({ a: "\u{1F600}é" });
+      return performance.now() - began;
+    };
+    cost("\\p{L}");
+    const anchored = Math.max(1, cost(`^${"\\p{Cn}".repeat(9)}`));
+    // Searched by V8's own means it takes thousands of milliseconds.
+    expect(cost("\\p{C}".repeat(9)) / anchored).toBeLessThan(200);
+  });
+
+  it("is searched for patterns as ever", () => {
+    const fits = (pattern: string, a: string): boolean => compileSchema(withPattern(pattern))({ a });
+    expect(fits("\\p{Lu}", "ab\nC")).toBe(true);
+    expect(fits("^\\p{Lu}|é$", "abC")).toBe(false);
+    expect(fits("^\\p{Lu}|é$", "abé")).toBe(true);
+    expect(fits("(?<l>\\p{L})\\k<l>", "1aa")).toBe(true);
+    expect(fits("^\\u{1F600}$", "\u{1F600}")).toBe(true);
+    expect(fits("[\\uDC00-\\uDFFF]", "\u{1F600}")).toBe(false);
+    expect(() => compileSchema(withPattern("a)|(\\p{L}"))).toThrow(/regular expression/);
   });
 
   it("is compiled off the main thread: what comes later and is small is done first", async () => {
