@@ -4,14 +4,14 @@ import { networkInterfaces } from "node:os";
 
 export type AddressKind = "public" | "loopback" | "private" | "link-local" | "metadata" | "reserved";
 
-/** What an address is, for a message that refuses it. A public one is refused only where it is this machine's own. */
+/** The kind of an address, for a message that refuses it. A public one is refused only where it is this machine's own. */
 export const ADDRESS_WORDS: Readonly<Record<AddressKind, string>> = {
   public: "an address of the machine that Toolcrib runs on",
   loopback: "the machine that Toolcrib runs on",
   private: "a private address",
   "link-local": "a link-local address",
   metadata: "an address that hands out a machine's credentials",
-  reserved: "an address that is no server's",
+  reserved: "an address that no server has",
 };
 
 type Range = readonly [network: string, prefix: number];

@@ -6,7 +6,7 @@ import { terminalLine } from "../model/visible-text.ts";
 import type { Invocation } from "./command.ts";
 import { readLine } from "./read-line.ts";
 
-/** What loading a config needs of a command. */
+/** The part of a command that loading a config needs. */
 export type ConfigInvocation = Pick<Invocation, "env" | "cwd" | "flags" | "out"> & Partial<Pick<Invocation, "stdin">>;
 
 export interface LoadingOptions {

@@ -215,7 +215,7 @@ function modelOf({ config }: LoadedConfig, warn: Warn): string | undefined {
 /** Of one command line, in characters; the rest is counted. */
 const MAX_SHOWN = 2000;
 
-/** What a project config would start and reach, for the person who is asked about it: one line each, nothing hidden. */
+/** Everything that a project config would start and reach, for the person who is asked about it: one line each, nothing hidden. */
 export function describeProject({ loaded, failure }: ProjectReading): string[] {
   if (loaded === undefined) return [`cannot be used: ${shown(failure?.message ?? "")}`];
   const { config } = loaded;

@@ -10,7 +10,7 @@ const CONTEXT = 6;
 /** Of a text that is not compared word by word, from where it differs. */
 const MAX_LENGTH = 10_000;
 
-/** What may still be spent on comparing: each word of one text with each of the other. */
+/** A budget for comparing: each word of one text with each of the other. */
 export interface DiffBudget {
   pairs: number;
 }
