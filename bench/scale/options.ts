@@ -42,7 +42,7 @@ export function parseOptions(args: readonly string[], defaultOut: string): Scale
     return {
       measures: asked.length === 0 ? MEASURES : MEASURES.filter((measure) => asked.includes(measure)),
       extent: values.smoke === true ? "smoke" : "full",
-      ...(values.docs === undefined ? {} : { docs: values.docs }),
+      docs: values.docs,
       out: values.out,
     };
   } catch (error) {

@@ -45,8 +45,8 @@ function ownSession(options: AgentOptions, model: ChosenModel): OwnSession {
             model: () => model.open(),
             mode,
             maxTokens: config.samplingTokens,
-            ...(options.clock === undefined ? {} : { clock: options.clock }),
-            ...(options.onSampling === undefined ? {} : { ask: options.onSampling }),
+            clock: options.clock,
+            ask: options.onSampling,
           }),
         };
   const session = hub.openSession({ ...sampling, ...given });

@@ -154,8 +154,8 @@ export class ToolcribClient extends OperationCaller {
       method,
       headers: { ...headers, ...this.#credentials(method) },
       credentials: "same-origin",
-      ...(body === undefined ? {} : { body }),
-      ...(signal === undefined ? {} : { signal }),
+      body,
+      signal,
     };
     try {
       return await read(await given(this.#url + path, init));

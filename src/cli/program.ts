@@ -30,7 +30,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     env: terminal.env,
     json: beforeDashes.includes("--json"),
     quiet: beforeDashes.includes("--quiet"),
-    ...(terminal.redactor === undefined ? {} : { redactor: terminal.redactor }),
+    redactor: terminal.redactor,
   });
   let exitCode = 0;
   const program = buildProgram(terminal.stdout, async (entry, args, options) => {

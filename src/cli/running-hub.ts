@@ -142,8 +142,8 @@ export async function withHub(
       door: "cli",
       env: invocation.env,
       redactor: invocation.out.redactor,
-      ...(role === undefined ? {} : { role }),
-      ...(onAsk === undefined ? {} : { onAsk }),
+      role,
+      onAsk,
     });
     const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
       onWarning(server === undefined ? message : `${server}: ${message}`);

@@ -160,7 +160,7 @@ export class Bucket {
     this.#watch = undefined;
     old?.stop();
     const kv = await link.kvm.create(name, {
-      ...(ttlMs === undefined ? {} : { ttl: ttlMs }),
+      ttl: ttlMs,
       replicas: copies,
       // Read from the server that takes the writes: another copy may be behind.
       allow_direct: false,

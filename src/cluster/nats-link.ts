@@ -94,7 +94,7 @@ export class NatsLink {
     // Of each subscription: a message reaches every one that its subject fits.
     const taken = new TakenMessages();
     return this.#connection.subscribe(subject, {
-      ...(queue === undefined ? {} : { queue }),
+      queue,
       callback: (error, message) => {
         if (error !== null) {
           this.events.emit("warning", `NATS refuses the subscription to ${subject}: ${error.message}`);

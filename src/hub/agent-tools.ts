@@ -125,10 +125,10 @@ function agentTool(
   const label = local ? definition.title : `MCP: ${options.serverName(origin.source)}/${origin.name}`;
   return {
     name: capability.name,
-    ...(label === undefined ? {} : { label }),
+    label,
     description: local ? (definition.description ?? "") : describeMcpTool(capability, options),
     parameters: schema,
-    ...(definition.annotations === undefined ? {} : { annotations: definition.annotations }),
+    annotations: definition.annotations,
     async execute(toolCallId, params, signal, onUpdate) {
       const ran = options.toolBehind(capability, params);
       const outcome = await options.call(options.session, {

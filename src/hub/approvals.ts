@@ -201,8 +201,8 @@ export class Approvals {
       session: {
         id: session.id,
         door: session.door,
-        ...(session.role === undefined ? {} : { role: session.role }),
-        ...(session.user === undefined ? {} : { user: session.user }),
+        role: session.role,
+        user: session.user,
       },
       expiresAt: new Date(this.#options.clock.now() + this.#options.timeoutMs).toISOString(),
     };

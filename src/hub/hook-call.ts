@@ -11,7 +11,7 @@ export function describeCall({ id, session, use }: CallInProgress, target: Targe
       id: session.id,
       door: session.door,
       owner: session.owner,
-      ...(session.role === undefined ? {} : { role: session.role }),
+      role: session.role,
     },
     kind: use.kind,
     name: publicNameOf(use),

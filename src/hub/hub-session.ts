@@ -14,8 +14,8 @@ export function hubSession(config: LoadedConfig, options: HubOptions, host: OwnH
   const workspaceDir = options.workspaceDir ?? configuredWorkspace(config);
   const given: SessionOptions = {
     owner: true,
-    ...(options.door === undefined ? {} : { door: options.door }),
-    ...(workspaceDir === undefined ? {} : { workspaceDir }),
+    door: options.door,
+    workspaceDir,
     ...(options.rootsOnRequest === true ? { rootsOnRequest: true } : {}),
     ...(options.role === undefined ? {} : { role: options.role }),
     ...(options.onSample === undefined ? {} : { onSample: options.onSample }),

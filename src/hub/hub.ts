@@ -178,7 +178,7 @@ export class Hub {
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {
-    const use: Use = { kind: "completion", ref, argument, ...(context === undefined ? {} : { context }) };
+    const use: Use = { kind: "completion", ref, argument, context };
     return this.#run(session, use, options);
   }
 

@@ -104,7 +104,7 @@ export async function openHubStore(
     if (other !== undefined) warn(textOf(otherStore(home, other)));
   }
   try {
-    const store = await openStore({ home, clock, warn, create, ...(url === undefined ? {} : { url }) });
+    const store = await openStore({ home, clock, warn, create, url });
     if (store === undefined) return NONE;
     if (create && config.file !== null) await noteStore(home, store);
     return { store, endSoon: () => store.endSoon?.(), close: () => store.close() };

@@ -50,8 +50,8 @@ export class ToolcribError extends Error {
     return {
       code: this.code,
       message: this.message,
-      ...(this.hint === undefined ? {} : { hint: this.hint }),
-      ...(this.details === undefined ? {} : { details: this.details }),
+      hint: this.hint,
+      details: this.details,
     };
   }
 }

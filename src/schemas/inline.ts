@@ -126,7 +126,7 @@ class Inliner {
     const name = reference.slice(reference.lastIndexOf("/") + 1);
     const type = isJsonObject(target) ? knownTypes(target["type"]) : undefined;
     const description = name.startsWith("#") ? "The same shape again." : `The shape ${name} again.`;
-    return this.#widen({ ...(type === undefined ? {} : { type }), description }, `${reference} ${why}`, place);
+    return this.#widen({ type, description }, `${reference} ${why}`, place);
   }
 
   #combine(target: JsonObject, own: JsonObject): JsonObject {

@@ -144,7 +144,7 @@ function secret(text: string, provider: string, rest: string): SecretReference {
   const field = hash === -1 ? undefined : rest.slice(hash + 1);
   const isWhole = form.path.test(path) && (field === undefined || form.field?.test(field) === true);
   if (!isWhole) throw broken(text, "is no complete reference", `Write ${form.example}.`);
-  return { kind: "secret", text, provider, path, ...(field === undefined ? {} : { field }) };
+  return { kind: "secret", text, provider, path, field };
 }
 
 function unknownProvider(reference: string, provider: string): ToolcribError {

@@ -35,7 +35,7 @@ export function runCommand(
       encoding: "utf8",
       maxBuffer: 2 * LARGEST_SECRET,
       windowsHide: true,
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
     } as const;
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       signal.removeEventListener("abort", stop);

@@ -81,7 +81,7 @@ export class KeptResults {
     const kept = this.#kept.get(uri);
     if (kept === undefined) return undefined;
     const { text, mimeType = "text/plain", meta } = kept;
-    return { contents: [{ uri, mimeType, text }], ...(meta === undefined ? {} : { _meta: meta }) };
+    return { contents: [{ uri, mimeType, text }], _meta: meta };
   }
 
   clear(): void {

@@ -113,7 +113,7 @@ class PluginTools implements PluginHandle {
     this.#options = options;
     this.api = {
       version: VERSION,
-      ...(options.logger === undefined ? {} : { logger: options.logger }),
+      logger: options.logger,
       registerTool: (tool, { optional = false } = {}) => this.#register(tool, optional),
     };
   }

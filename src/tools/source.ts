@@ -66,18 +66,18 @@ function toolContext({ id, role, workspaceDir, owner }: SessionContext): ToolCon
   return {
     sessionId: id,
     owner,
-    ...(role === undefined ? {} : { role }),
-    ...(workspaceDir === undefined ? {} : { workspaceDir }),
+    role,
+    workspaceDir,
   };
 }
 
 function definitionOf({ name, label, description, parameters, annotations }: Tool): ToolDefinition {
   return {
     name,
-    ...(label === undefined ? {} : { title: label }),
+    title: label,
     description,
     // MCP wants the type said, where JSON Schema would let it be left out.
     inputSchema: parameters["type"] === undefined ? { type: "object", ...parameters } : parameters,
-    ...(annotations === undefined ? {} : { annotations }),
+    annotations,
   };
 }

@@ -5,7 +5,7 @@ import { rpcOf } from "./rpc-error.ts";
 
 /** Why a call cannot even be tried in this state. Who lacks a login is told so in our own words, fit for anyone to see. */
 export function unavailable({ id, auth }: ServerInfo, state: ServerState, user?: string): ToolcribError {
-  if (auth?.state === "login_needed") return loginNeeded({ server: id, ...(user === undefined ? {} : { user }) });
+  if (auth?.state === "login_needed") return loginNeeded({ server: id, user });
   const hint = "hint" in state ? state.hint : HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
   return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {

@@ -68,7 +68,7 @@ export function runOn(link: Link, use: Use, given: UseContext, setting: CallSett
 function callerEnvelope({ client, logLevel }: UseContext): JsonObject {
   return {
     [CLIENT_CAPABILITIES_KEY]: modernCapabilities(client.capabilities),
-    ...(logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: logLevel }),
+    [LOG_LEVEL_KEY]: logLevel,
   };
 }
 

@@ -49,7 +49,7 @@ export async function readKind(link: Link, kind: ListKind, reading: Reading): Pr
         readList<ResourceDefinition>(link, "resources/list", "resources", reading),
         readList<ResourceTemplateDefinition>(link, "resources/templates/list", "resourceTemplates", reading),
       ]);
-      return { ...(resources === undefined ? {} : { resources }), ...(templates === undefined ? {} : { templates }) };
+      return { resources, templates };
     }
   }
 }

@@ -116,7 +116,7 @@ async function openOn(
     const offer: ClientOffer = {
       clientInfo: { name: "toolcrib", version: deps.clientVersion },
       offers: offersFor(deps.offers, spec),
-      ...(deps.logLevel === undefined ? {} : { logLevel: deps.logLevel }),
+      logLevel: deps.logLevel,
     };
     const agreement = await agree(peer, offer, { order, deadline, clock: deps.clock, signal });
     return { wire, peer, agreement };

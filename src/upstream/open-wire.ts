@@ -28,12 +28,12 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
     command: resolved.command ?? "",
     args: resolved.args,
     env: childEnvironment(deps.env, resolved.env),
-    ...(folder === undefined ? {} : { cwd: folder }),
+    cwd: folder,
     // Asked when it is closed.
     get closeGraceMs() {
       return deps.closeGraceMs?.();
     },
-    ...(cage === undefined ? {} : { cage }),
+    cage,
     pids: deps.pids,
     clock,
   });

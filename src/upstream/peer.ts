@@ -138,7 +138,7 @@ export class Peer {
   }
 
   async notify(method: string, params?: JsonObject): Promise<void> {
-    await this.wire.send({ jsonrpc: "2.0", method, ...(params === undefined ? {} : { params }) });
+    await this.wire.send({ jsonrpc: "2.0", method, params });
   }
 
   /** Rejects what is under way and lets go of the wire, which it does not close. */

@@ -80,7 +80,7 @@ export class ServedRequests {
   ): Promise<void> {
     let answer: RpcResponse;
     try {
-      const result = await this.#serve(method, params, { signal, ...(client === undefined ? {} : { client }) });
+      const result = await this.#serve(method, params, { signal, client });
       answer = { jsonrpc: "2.0", id, result };
     } catch (error) {
       answer = { jsonrpc: "2.0", id, error: rpcFromError(error) };

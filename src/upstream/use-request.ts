@@ -19,7 +19,7 @@ export function useRequest(use: Use): UseRequest {
       const { ref, argument, context } = use;
       return {
         method: "completion/complete",
-        params: { ref, argument, ...(context === undefined ? {} : { context }) },
+        params: { ref, argument, context },
       };
     }
     case "subscribe":

@@ -150,7 +150,7 @@ async function rest(url: string): Promise<Omit<Seen, "instructions">> {
 
 async function open({ place }: Setting, onAsk?: () => "once" | "no"): Promise<Hub> {
   const env = { PATH: process.env["PATH"], HOME: place.home };
-  const hub = await createHub(place.configFile, { home: place.home, env, ...(onAsk === undefined ? {} : { onAsk }) });
+  const hub = await createHub(place.configFile, { home: place.home, env, onAsk });
   onTestFinished(() => hub.close());
   return hub;
 }

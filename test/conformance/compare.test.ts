@@ -6,7 +6,7 @@ const check = (id: string, status: Status, errorMessage?: string): Check => ({
   id,
   name: id,
   status,
-  ...(errorMessage === undefined ? {} : { errorMessage }),
+  errorMessage,
 });
 const results = (scenario: string, ...checks: Check[]): Results => new Map([[scenario, checks]]);
 

@@ -89,7 +89,7 @@ export class AuthorizationServer {
   }
 
   addClient(id: string, secret?: string, redirectUris: readonly string[] = []): void {
-    this.clients.set(id, { ...(secret === undefined ? {} : { secret }), redirectUris });
+    this.clients.set(id, { secret, redirectUris });
   }
 
   /** Undefined for a token that is unknown, over or revoked. */
@@ -239,7 +239,7 @@ export class AuthorizationServer {
     sendJson(response, 200, {
       access_token: access,
       token_type: "Bearer",
-      ...(this.accessSeconds === undefined ? {} : { expires_in: this.accessSeconds }),
+      expires_in: this.accessSeconds,
       ...(refresh ? { refresh_token: next } : {}),
       ...(scope === "" ? {} : { scope }),
     });

@@ -82,7 +82,7 @@ export class RawClient {
   }
 
   call(name: string, args: JsonObject = {}, meta?: JsonObject): Promise<Answer> {
-    return this.request("tools/call", { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) });
+    return this.request("tools/call", { name, arguments: args, _meta: meta });
   }
 
   /** Sends a request, and again with the answers for as long as the server asks for input. */
@@ -105,7 +105,7 @@ export class RawClient {
   }
 
   notify(method: string, params?: JsonObject): Promise<void> {
-    return this.channel.post({ jsonrpc: "2.0", method, ...(params === undefined ? {} : { params }) });
+    return this.channel.post({ jsonrpc: "2.0", method, params });
   }
 
   /** As the era and the transport want it. */

@@ -128,9 +128,7 @@ describe("inspectResult of untrusted content", () => {
       Buffer.from(text, encoding).toString("base64");
     const note = `The weather is fine.\n${ATTACK}\nMore tomorrow.`;
     const embedded = (blob: string, mimeType?: string): JsonObject => ({
-      content: [
-        { type: "resource", resource: { uri: "x://1", blob, ...(mimeType === undefined ? {} : { mimeType }) } },
-      ],
+      content: [{ type: "resource", resource: { uri: "x://1", blob, mimeType } }],
     });
     const blobOf = ({ content }: JsonObject): { blob: string; mimeType?: string } =>
       (content as [{ resource: { blob: string; mimeType?: string } }])[0].resource;

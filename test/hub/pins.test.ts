@@ -516,7 +516,7 @@ describe("[guard-15b] a lock file that cannot be used", () => {
 
 describe("resources under other spellings of their URI", () => {
   function resource(uri: string, description?: string): ResourceCapability {
-    const definition = { uri, name: "a", ...(description === undefined ? {} : { description }) };
+    const definition = { uri, name: "a", description };
     const origin = { source: "files", name: uri };
     return { kind: "resource", name: uri, origin, definition, fingerprint: fingerprint(definition) };
   }

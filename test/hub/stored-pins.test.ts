@@ -46,7 +46,7 @@ async function open(
   const events: PinEvent[] = [];
   const options = { store, clock, onEvent: (event: PinEvent) => void events.push(event) };
   return {
-    pins: await openPins({ file: place, mode: "block", ...(scope === undefined ? {} : { scope }) }, options),
+    pins: await openPins({ file: place, mode: "block", scope }, options),
     events,
   };
 }

@@ -5,7 +5,7 @@ import { Quota, quotaOf } from "../../src/policy/quota.ts";
 
 const caller = (key: string, user?: string, scopes: readonly Scope[] = ["read"]): Caller => ({
   key,
-  ...(user === undefined ? {} : { user }),
+  user,
   owner: false,
   scopes: new Set(scopes),
 });

@@ -7,7 +7,7 @@ import { openStore } from "../../src/store/open-store.ts";
 import { auditLine, pin } from "./samples.ts";
 
 const [home = "", name = "", url] = process.argv.slice(2);
-const store = await openStore({ home, ...(url === undefined ? {} : { url }) });
+const store = await openStore({ home, url });
 if (store === undefined) throw new Error("no store");
 const done = (what: string): void => void writeSync(1, `${what}\n`);
 done("open");

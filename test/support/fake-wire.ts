@@ -21,7 +21,7 @@ export class RpcFailure extends Error {
 
   constructor(code: number, message: string, data?: unknown) {
     super(message);
-    this.rpc = { code, message, ...(data === undefined ? {} : { data }) };
+    this.rpc = { code, message, data };
   }
 }
 
@@ -102,7 +102,7 @@ export class FakeWire implements Wire {
   }
 
   receive(message: RpcMessage, related?: RequestId): void {
-    if (!this.closed) this.#events.emit("message", { message, ...(related === undefined ? {} : { related }) });
+    if (!this.closed) this.#events.emit("message", { message, related });
   }
 
   fail(id: RequestId, error: ToolcribError): void {

@@ -62,7 +62,7 @@ async function stream(model: LanguageModel, signal?: AbortSignal) {
     maxRetries: 0,
     streamRetries: 0,
     onError: ({ error }) => void errors.push(error),
-    ...(signal === undefined ? {} : { abortSignal: signal }),
+    abortSignal: signal,
   });
   const parts: { type: string; text?: string }[] = [];
   try {

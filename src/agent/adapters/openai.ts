@@ -25,7 +25,7 @@ export interface OpenAIToolsOptions {
 export function toOpenAITools(tools: readonly Tool[], { strict }: OpenAIToolsOptions = {}): OpenAIChatTool[] {
   return tools.map(({ name, description, parameters }) => ({
     type: "function",
-    function: { name, description, parameters, ...(strict === undefined ? {} : { strict }) },
+    function: { name, description, parameters, strict },
   }));
 }
 

@@ -61,9 +61,9 @@ export class Conversations {
     const { cwd, door, cursor } = page;
     return this.#kept.list({
       limit,
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(door === undefined ? {} : { door }),
-      ...(cursor === undefined ? {} : { cursor }),
+      cwd,
+      door,
+      cursor,
     });
   }
 

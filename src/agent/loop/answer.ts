@@ -131,7 +131,7 @@ class Draft {
       // Of an answer that failed nobody knows what it cost.
       usage: isTold(this.#usage) || failure !== undefined ? this.#usage : estimatedUsage(this.#step, this.#parts),
       finish: this.#finish,
-      ...(failure === undefined ? {} : { failure }),
+      failure,
     };
   }
 
@@ -152,7 +152,7 @@ class Draft {
     if (isOpen) this.#parts.pop();
     const whole = isOpen ? last.text + text : text;
     if (whole === "" && meta === undefined) return;
-    this.#parts.push({ type: "thought", text: whole, ...(meta === undefined ? {} : { meta }) });
+    this.#parts.push({ type: "thought", text: whole, meta });
   }
 
   #addCall({ id: given, name, input, problem, meta }: Extract<StepPart, { type: "call" }>): void {
@@ -160,7 +160,7 @@ class Draft {
     if (problem !== undefined || input === undefined) {
       this.#problems.set(id, problem ?? "The arguments are no JSON object.");
     }
-    this.#parts.push({ type: "call", id, name, input: input ?? {}, ...(meta === undefined ? {} : { meta }) });
+    this.#parts.push({ type: "call", id, name, input: input ?? {}, meta });
   }
 }
 

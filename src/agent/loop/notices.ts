@@ -50,6 +50,6 @@ function eventOf({ level, message, hint, server }: SessionNotice): AgentEvent {
     type: "notice",
     level,
     message: hint === undefined ? message : `${message} ${hint}`,
-    ...(server === undefined ? {} : { server }),
+    server,
   };
 }

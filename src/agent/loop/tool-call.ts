@@ -152,8 +152,8 @@ export class ToolCall {
     const { id, name } = this.#about;
     this.#tell(state, {
       content,
-      ...(details === undefined ? {} : { details }),
-      ...(error === undefined ? {} : { error }),
+      details,
+      error,
     });
     return { id, name, content, isError: state !== "done" };
   }

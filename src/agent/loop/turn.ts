@@ -65,8 +65,8 @@ export class Turn {
       query,
       max: maxTools,
       resultBytes,
-      ...(include === undefined ? {} : { include }),
-      ...(exclude === undefined ? {} : { exclude }),
+      include,
+      exclude,
       onAsk: (toolCallId) => this.#underWay.get(toolCallId)?.onAsk,
     });
   }
@@ -102,10 +102,10 @@ export class Turn {
     this.#options.prepare();
     const tools = this.#tools.choose();
     const system = await systemPrompt(hub, session, {
-      ...(instructions === undefined ? {} : { instructions }),
+      instructions,
       skillsBudget,
       mode: this.#options.mode(),
-      ...(session.workspaceDir === undefined ? {} : { cwd: session.workspaceDir }),
+      cwd: session.workspaceDir,
     });
     const answer = await takeAnswer(
       model,

@@ -85,7 +85,7 @@ function assistantContent({ parts }: AssistantMessage, rules: PromptRules, thisT
           toolCallId: part.id,
           toolName: part.name,
           input: part.input,
-          ...(own === undefined ? {} : { providerOptions: own }),
+          providerOptions: own,
         });
         break;
     }

@@ -79,6 +79,6 @@ export function findProvider(name: string): KnownProvider {
     hint:
       `${near === undefined ? "" : `Did you mean ${near}? `}Providers: ${names.join(", ")}. ` +
       "Any other endpoint is written as { baseUrl, model, apiKey }.",
-    details: { providers: names, ...(near === undefined ? {} : { near }) },
+    details: { providers: names, near },
   });
 }

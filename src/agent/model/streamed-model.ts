@@ -106,8 +106,8 @@ export class StreamedModel implements ChatModel {
       })),
       abortSignal: step.signal,
       providerOptions: PROVIDER_OPTIONS,
-      ...(step.maxOutputTokens === undefined ? {} : { maxOutputTokens: step.maxOutputTokens }),
-      ...(step.temperature === undefined ? {} : { temperature: step.temperature }),
+      maxOutputTokens: step.maxOutputTokens,
+      temperature: step.temperature,
       ...(step.stopSequences === undefined ? {} : { stopSequences: [...step.stopSequences] }),
     };
   }

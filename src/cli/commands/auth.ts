@@ -68,7 +68,7 @@ async function logOut(invocation: Invocation, id: string): Promise<number> {
   const logins = new Logins(await loadForCommand(invocation), env);
   const { key, settings } = await logins.target(id, user);
   const result = await logout(key, logins.oauth.store, settings.type === "oauth" ? settings : undefined);
-  if (out.json) out.value({ server: id, ...(user === undefined ? {} : { user }), ...result });
+  if (out.json) out.value({ server: id, user, ...result });
   else if (!result.removed) out.line(`Nobody was logged in to ${id}.`);
   else out.line(`Logged out of ${id}; ${REVOKED[result.revoked]}`);
   return 0;
@@ -122,7 +122,7 @@ function rowOf(grant: Grant, configured: boolean): LoginRow {
   const { server, user, type, issuer, tokens } = grant;
   return {
     server,
-    ...(user === undefined ? {} : { user }),
+    user,
     ...authInfo(type, grant, systemClock.now()),
     issuer,
     scope: tokens?.scope ?? null,

@@ -72,7 +72,7 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
     );
   } catch (error) {
     const { message, hint } = asToolcribError(error);
-    checks.push({ area: "hub", status: "fail", message, ...(hint === undefined ? {} : { hint }) });
+    checks.push({ area: "hub", status: "fail", message, hint });
   }
 }
 

@@ -34,7 +34,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const stopWatching = hub.watch();
   hub.on("call", noteRequest);
   void hub.settled().then(tidyUp);
-  const scope = { ...(role === undefined ? {} : { role }), ...(server === undefined ? {} : { servers: [server] }) };
+  const scope = { role, ...(server === undefined ? {} : { servers: [server] }) };
   // Whoever starts it is its user.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
   const stdio = new StdioDoor(door, { caller, scope }, { input: stdin, output: process.stdout });

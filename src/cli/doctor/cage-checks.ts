@@ -26,7 +26,7 @@ export function cageChecks(cages: readonly AvailableCage[], servers: readonly Se
         area: "cages",
         status: needing.length === 0 ? "ok" : "fail",
         message: `${kind}: not on this machine (${reason ?? "for no known reason"})${whose}`,
-        ...(hint === undefined ? {} : { hint }),
+        hint,
         details,
       };
     });

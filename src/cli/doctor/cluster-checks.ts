@@ -33,7 +33,7 @@ export async function clusterChecks(
   } catch (error) {
     const { message, hint } = asToolcribError(error);
     const told = parts.redactor.mask(message);
-    return [{ area: "cluster", status: "fail", message: told, ...(hint === undefined ? {} : { hint }) }];
+    return [{ area: "cluster", status: "fail", message: told, hint }];
   }
 }
 

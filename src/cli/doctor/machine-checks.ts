@@ -89,12 +89,12 @@ export function configErrorCheck(error: ToolcribError): Check[] {
       area: "config",
       status: "fail",
       message: error.message,
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
+      hint: error.hint,
     },
   ];
 }
 
 function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
   const { hint, ...rest } = diagnostic;
-  return { message: renderDiagnostic(rest), ...(hint === undefined ? {} : { hint }) };
+  return { message: renderDiagnostic(rest), hint };
 }

@@ -45,7 +45,7 @@ function badCheck(info: ServerInfo, reason: string, spec: ServerSpec | undefined
     server: info.id,
     status: "fail",
     message: reason,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     details: { state: info.state, transport: info.transport, origin: info.origin.file },
   };
 }

@@ -25,7 +25,7 @@ function checkOf(warning: string): Check {
     area: "skills",
     status: "warn",
     message: plain(warning, Infinity),
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   };
 }
 

@@ -210,7 +210,7 @@ function record(
   const { env, out } = invocation;
   const keys = auditKeys.get(invocation);
   const log = new AuditLog({
-    ...(keys === undefined ? {} : { keys }),
+    keys,
     dir: join(toolcribHome(env), "audit"),
     maxBytes: config.config.audit.maxBytes,
     onProblem: (message) => out.warn(message),

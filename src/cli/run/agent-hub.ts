@@ -20,7 +20,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
     door: "cli",
     env,
     redactor: out.redactor,
-    ...(role === undefined ? {} : { role }),
+    role,
   });
   const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
     out.warn(server === undefined ? message : `${server}: ${message}`);

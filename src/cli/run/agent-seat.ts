@@ -141,7 +141,7 @@ export class AgentSeat {
         workspaceDir: cwd,
         // Where somebody stands is not a folder that they chose for the servers of the config.
         rootsOnRequest: true,
-        ...(role === undefined ? {} : { role }),
+        role,
         ...(questions === undefined ? {} : { onElicit: questions.onElicit }),
       },
       ...(questions === undefined ? {} : { onAsk: questions.onAsk, onSampling: questions.onSampling }),

@@ -78,7 +78,7 @@ async function check(
 
 function failure({ message, hint }: ToolcribError, reference = ""): Pick<Checked, "found" | "reason" | "hint"> {
   const reason = message.startsWith(`${reference} `) ? message.slice(reference.length + 1) : message;
-  return { found: false, reason, ...(hint === undefined ? {} : { hint }) };
+  return { found: false, reason, hint };
 }
 
 function placesOf({ servers, config, baseDir }: LoadedConfig): Place[] {

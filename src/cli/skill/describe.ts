@@ -41,7 +41,7 @@ export function skillEntry(facts: SkillFacts & { readonly dir: string }, { findi
     description: facts.description,
     path: facts.dir,
     dialect: facts.dialect,
-    ...(facts.version === undefined ? {} : { version: facts.version }),
+    version: facts.version,
     digest: facts.digest,
     requires: facts.needs,
     missing,

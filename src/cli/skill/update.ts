@@ -58,8 +58,8 @@ function showJson(
         name,
         source,
         digest: candidate?.skill.digest ?? digest,
-        ...(code === undefined ? {} : { code }),
-        ...(message === undefined ? {} : { message }),
+        code,
+        message,
       }));
   out.value({
     updated: of("updated"),

@@ -87,7 +87,7 @@ export class RunningCall {
   #asSeen({ head, body }: Message): IncomingCall {
     return {
       head: isJsonObject(head["value"]) ? head["value"] : {},
-      ...(body === undefined ? {} : { body }),
+      body,
       from: this.from,
       signal: this.#stop.signal,
       emit: (event, eventBody) => this.#sender.send({ type: "event", value: event }, eventBody),

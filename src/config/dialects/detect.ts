@@ -77,7 +77,7 @@ export function readDialect(value: unknown, options: DialectOptions): DialectRea
   const document = options.document ?? Document.ofValue(options.file, value);
   const { baseDir } = options;
   const reader = new EntryReader(document, dialect, {
-    ...(baseDir === undefined ? {} : { baseDir }),
+    baseDir,
     userHome: options.userHome ?? homedir(),
   });
   if (Array.isArray(value)) return readAcp(value, [], reader);

@@ -126,7 +126,7 @@ export class AcpDoor {
       });
       from = page.nextCursor;
       if (sessions.length > 0 || from === undefined) {
-        return { sessions, ...(from === undefined ? {} : { nextCursor: from }) };
+        return { sessions, nextCursor: from };
       }
     }
   }

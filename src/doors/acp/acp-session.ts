@@ -74,7 +74,7 @@ export class AcpSession {
       rootsOnRequest: true,
       // Whoever speaks to this process over its stdin has started it, and can start others.
       mayRunCommands: true,
-      ...(role === undefined ? {} : { role }),
+      role,
       ...(offer.forms ? { onElicit: elicitThrough(client, this.id) } : {}),
       ...sampling(hub, { client, sessionId: this.id, model: () => options.models.open(this.model) }),
     });

@@ -65,6 +65,6 @@ function usage({ input, output, cached }: Tokens): Usage {
     inputTokens: input,
     outputTokens: output,
     totalTokens: input + output,
-    ...(cached === undefined ? {} : { cachedReadTokens: cached }),
+    cachedReadTokens: cached,
   };
 }

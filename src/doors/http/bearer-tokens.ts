@@ -93,8 +93,8 @@ function callerOf(value: string, { user, role, scopes }: TokenSettings, secret: 
   const all = withImplied(scopes);
   return {
     key: `token:${createHmac("sha256", secret).update(value).digest("hex").slice(0, 24)}`,
-    ...(user === undefined ? {} : { user }),
-    ...(role === undefined ? {} : { role }),
+    user,
+    role,
     owner: all.has("admin"),
     scopes: all,
   };

@@ -26,9 +26,9 @@ export function openCallerSession(
     // Somebody without a token may be a program that was made to call: it changes nothing that lasts, and starts nothing.
     decidesForAll: isOperator,
     mayRunCommands: isOperator,
-    ...(role === undefined ? {} : { role }),
-    ...(user === undefined ? {} : { user }),
-    ...(holdsCalls === undefined ? {} : { holdsCalls }),
+    role,
+    user,
+    holdsCalls,
     caller: key,
     ...more,
   });

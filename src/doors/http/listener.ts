@@ -326,7 +326,7 @@ class Listener implements HttpListener {
     try {
       this.#removeFile = await writeHubFile(home, {
         url: this.url,
-        ...(publicUrl === undefined ? {} : { publicUrl }),
+        publicUrl,
         pid: process.pid,
         token: this.#adminToken,
       });

@@ -59,12 +59,12 @@ export function canonicalScope({ role, servers, tags }: ViewScope, known: KnownN
   const narrowed = { servers: knownOf(servers, known.servers), tags: knownOf(tags, known.tags) };
   const seesNothing = narrowed.servers?.length === 0 || narrowed.tags?.length === 0;
   return Object.freeze({
-    ...(role === undefined ? {} : { role }),
+    role,
     ...(seesNothing
       ? { servers: NONE }
       : {
-          ...(narrowed.servers === undefined ? {} : { servers: narrowed.servers }),
-          ...(narrowed.tags === undefined ? {} : { tags: narrowed.tags }),
+          servers: narrowed.servers,
+          tags: narrowed.tags,
         }),
   });
 }

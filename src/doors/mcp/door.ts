@@ -96,10 +96,10 @@ export class McpDoor implements DoorParts {
       owner: caller.owner,
       // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
       decidesForAll: caller.scopes.has("admin"),
-      ...(caller.user === undefined ? {} : { user: caller.user }),
-      ...(role === undefined ? {} : { role }),
-      ...(rules === undefined ? {} : { rules }),
-      ...(holdsCalls === undefined ? {} : { holdsCalls }),
+      user: caller.user,
+      role,
+      rules,
+      holdsCalls,
       caller: caller.key,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
     };
@@ -173,7 +173,7 @@ export class McpDoor implements DoorParts {
     if (servers === undefined && tags === undefined) return undefined;
     let rules = this.#rules.get(scope);
     if (rules === undefined) {
-      rules = Object.freeze({ ...(servers === undefined ? {} : { servers }), ...(tags === undefined ? {} : { tags }) });
+      rules = Object.freeze({ servers, tags });
       this.#rules.set(scope, rules);
     }
     return rules;

@@ -42,11 +42,11 @@ export function encodeError(id: RequestId | null, error: RpcError): Encoded {
 }
 
 export function encodeNotification(method: string, params?: JsonObject): Encoded {
-  return [JSON.stringify({ jsonrpc: "2.0", method, ...(params === undefined ? {} : { params }) })];
+  return [JSON.stringify({ jsonrpc: "2.0", method, params })];
 }
 
 export function encodeRequest(id: RequestId, method: string, params?: JsonObject): Encoded {
-  return [JSON.stringify({ jsonrpc: "2.0", id, method, ...(params === undefined ? {} : { params }) })];
+  return [JSON.stringify({ jsonrpc: "2.0", id, method, params })];
 }
 
 export function encodeToolcribError(id: RequestId | null, error: ErrorObject): Encoded {
@@ -65,7 +65,7 @@ export function rpcErrorOf(error: ErrorObject): RpcError {
   return {
     code: ERROR_TABLE[code].rpc,
     message: hint === undefined ? message : `${message} ${hint}`,
-    data: { code, message, ...(hint === undefined ? {} : { hint }), ...(details === undefined ? {} : { details }) },
+    data: { code, message, hint, details },
   };
 }
 

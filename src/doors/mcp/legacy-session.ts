@@ -175,7 +175,7 @@ export class LegacySession {
         protocolVersion: this.version,
         capabilities: serverCapabilities(hub, session),
         serverInfo: SERVER_INFO,
-        ...(instructions === undefined ? {} : { instructions }),
+        instructions,
       });
     } catch (error) {
       return encodeToolcribError(id, asToolcribError(error).toObject());

@@ -116,8 +116,8 @@ export class ModernRequests {
     const capabilities = passedOnCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
     const rounds = new RoundCall(this.#rounds, key, call.session, capabilities, outlet);
     const input = {
-      ...(responses === undefined ? {} : { responses }),
-      ...(state === undefined ? {} : { state }),
+      responses,
+      state,
     };
     const first = {
       ...incoming({ ...call, outlet: rounds.outlet, signal: rounds.signal }, rounds.client),
@@ -136,7 +136,7 @@ export class ModernRequests {
       resultType: "complete",
       supportedVersions: SUPPORTED_VERSIONS,
       capabilities: serverCapabilities(hub, session),
-      ...(instructions === undefined ? {} : { instructions }),
+      instructions,
       ttlMs: 0,
       cacheScope: "private",
       _meta: { [SERVER_INFO_KEY]: SERVER_INFO },

@@ -96,7 +96,7 @@ async function complete(hub: Hub, incoming: Incoming): Promise<Encoded> {
   const outcome = await hub.complete(session, {
     ref: refOf(params, method),
     argument: { ...argument, name, value },
-    ...(context === undefined ? {} : { context }),
+    context,
     ...options(incoming, extra),
   });
   return answer(incoming, outcome);

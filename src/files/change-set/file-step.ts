@@ -72,7 +72,7 @@ async function replace(
 ): Promise<boolean> {
   const id = await beginFile(journal, path, before, after === null ? null : digestOf(after));
   const stillWanted = async (): Promise<boolean> => (await readState(path))?.digest === before?.digest;
-  const isReplaced = await write(path, after, { stillWanted, ...(mode === undefined ? {} : { mode }) });
+  const isReplaced = await write(path, after, { stillWanted, mode });
   if (!isReplaced) await journal.voidStep(id);
   return isReplaced;
 }

@@ -117,12 +117,12 @@ export class Activity {
     await this.#sessions.flush();
     const { entries, total, nextCursor } = await this.#storedSessions.list({
       limit,
-      ...(cursor === undefined ? {} : { cursor }),
+      cursor,
       ...(state === "all" ? {} : { state }),
       ...(door === undefined ? {} : { door }),
     });
     const sessions = entries.map((stored) => this.#info(stored));
-    return { sessions, total, ...(nextCursor === undefined ? {} : { nextCursor }) };
+    return { sessions, total, nextCursor };
   }
 
   /** Undefined if there is none; one that is closed, or another hub's, sees nothing. */
@@ -162,10 +162,10 @@ export class Activity {
     await this.#begun;
     const { entries, total, nextCursor } = await this.#approvals.list({
       limit,
-      ...(cursor === undefined ? {} : { cursor }),
+      cursor,
       ...(status === "all" ? {} : { status }),
     });
-    return { approvals: entries, total, ...(nextCursor === undefined ? {} : { nextCursor }) };
+    return { approvals: entries, total, nextCursor };
   }
 
   async approval(id: string): Promise<Approval | undefined> {
@@ -187,7 +187,7 @@ export class Activity {
     caller?: string,
   ): Promise<OutputOf<"answerApproval">> {
     const hub = this.#options.hub();
-    const answerer: Answerer = { user: by, door, ...(caller === undefined ? {} : { caller }) };
+    const answerer: Answerer = { user: by, door, caller };
     const give = (): boolean => hub.answer(id, answer, answerer);
     if (await this.#approvals.answering(id, by, give)) {
       await this.#options.told?.();
@@ -256,7 +256,7 @@ export class Activity {
     const named = where === undefined ? "" : ` (${where})`;
     return new ToolcribError("conflict", `${what} another hub on the same store${named}.`, {
       hint,
-      details: { ...(url === undefined ? {} : { url }), ...(pid === undefined ? {} : { pid }) },
+      details: { url, pid },
     });
   }
 

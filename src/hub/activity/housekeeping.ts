@@ -87,7 +87,7 @@ async function* all<Entry>(
 ): AsyncIterable<Entry> {
   let cursor: string | undefined;
   do {
-    const page = await list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await list({ limit: PAGE, cursor });
     yield* page.entries;
     cursor = page.nextCursor;
   } while (cursor !== undefined);

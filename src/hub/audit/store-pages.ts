@@ -29,7 +29,7 @@ export async function pageOfStore(store: StoredAudit, query: AuditQuery): Promis
     cursor = page.nextCursor;
     if (cursor === undefined || entries.length === query.limit) break;
   }
-  return { entries, ...(cursor === undefined ? {} : { nextCursor: cursor }) };
+  return { entries, nextCursor: cursor };
 }
 
 /** The beginning of a call shows only where its end is missing. */

@@ -50,10 +50,10 @@ function directly(spec: ServerSpec): WrittenServer | undefined {
     return undefined;
   }
   if (url !== undefined) {
-    return { url, transport: transport === "sse" ? "sse" : "http", ...(headers === undefined ? {} : { headers }) };
+    return { url, transport: transport === "sse" ? "sse" : "http", headers };
   }
   if (command === undefined || cwd !== undefined || sandbox !== "none") return undefined;
-  return { command, args, ...(env === undefined ? {} : { env }) };
+  return { command, args, env };
 }
 
 function isFit(client: AgentClient, id: string, server: WrittenServer): boolean {

@@ -50,7 +50,7 @@ export function installedRecord({ skill, source }: PlannedSkill, facts: RecordFa
       ({ file }) => file,
       (old, now) => ({ ...now, ids: [...new Set([...old.ids, ...now.ids])] }),
     ),
-    ...(home === undefined ? {} : { home }),
+    home,
     lockFile: facts.lockFile,
   };
 }
@@ -85,13 +85,13 @@ export function lockedSkill(
   ];
   return {
     source: lockedSource(source, lockFile),
-    ...(state === undefined ? {} : { resolved: state }),
+    resolved: state,
     version: skill.version ?? "1.0.0",
     digest: skill.digest,
     servers: record.servers
       .map(({ id }) => {
         const name = packages.get(id);
-        return { id, ...(name === undefined ? {} : { package: name }) };
+        return { id, package: name };
       })
       .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     clients: [...new Set(clients)].toSorted(),

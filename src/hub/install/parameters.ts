@@ -165,7 +165,7 @@ function missingValues(missing: readonly Missing[]): ToolcribError {
         server: server.id,
         name,
         sensitive,
-        ...(description === undefined ? {} : { description }),
+        description,
         ...(isSet ? { inEnvironment: true } : {}),
       })),
     },

@@ -61,7 +61,7 @@ export async function planInstall(
         looked.push({
           skill,
           source: fetched.source,
-          ...(fetched.resolved === undefined ? {} : { resolved: fetched.resolved }),
+          resolved: fetched.resolved,
           findings: await scanSkill(skill),
           missing: missingNeeds(skill.needs, machine),
         });

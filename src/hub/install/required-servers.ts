@@ -38,7 +38,7 @@ export function requiredServers(
       }
       const id = spec?.id ?? freeId(server.name, taken);
       taken.add(id);
-      planned.push({ id, server, skill, neededBy: [skill.name], ...(spec === undefined ? {} : { configured: spec }) });
+      planned.push({ id, server, skill, neededBy: [skill.name], configured: spec });
     }
   }
   return planned;

@@ -22,16 +22,16 @@ export function serversNeeded(
     {
       hint: retry === undefined ? "Add them to the config yourself, then install again." : `Set them up with: ${retry}`,
       details: {
-        ...(retry === undefined ? {} : { command: retry }),
+        command: retry,
         servers: described.map(({ server: { id, server, neededBy }, entry }) => ({
           id,
           name: server.name,
           neededBy,
-          ...(server.description === undefined ? {} : { description: server.description }),
-          ...(server.package === undefined ? {} : { package: server.package }),
+          description: server.description,
+          package: server.package,
           parameters: server.parameters,
-          ...(server.docker === undefined ? {} : { docker: server.docker }),
-          ...(entry === undefined ? {} : { entry }),
+          docker: server.docker,
+          entry,
         })),
       },
     },

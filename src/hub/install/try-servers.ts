@@ -83,7 +83,7 @@ async function tryServers(
       connect: "none",
       store: false,
       door: "cli",
-      ...(redactor === undefined ? {} : { redactor }),
+      redactor,
     });
     try {
       await untilAborted(Promise.all(ids.map((id) => hub.connect(id).catch(() => undefined))), signal);
@@ -103,7 +103,7 @@ async function tryServers(
 
 function failureOf({ auth, lastError, state, hint }: ServerInfo): Partial<TriedServer> {
   if (auth?.state === "login_needed") return { needsLogin: true };
-  return { failure: lastError ?? `it is ${state}`, ...(hint === undefined ? {} : { hint }) };
+  return { failure: lastError ?? `it is ${state}`, hint };
 }
 
 /** Neither the user's plugins nor other servers have anything to do with it. Pins are made at the first real use. */

@@ -51,7 +51,7 @@ export function splitPins(home: PinStorage, { storage: project, servers, onProbl
       return {
         pins: new Map([...atHome.pins, ...inProject.pins]),
         isRestored: atHome.isRestored || inProject.isRestored,
-        ...(inProject.failed === undefined ? {} : { failed: inProject.failed }),
+        failed: inProject.failed,
       };
     },
     follow(onChange) {

@@ -160,6 +160,6 @@ async function writtenElsewhere(id: string, file: string): Promise<ToolcribError
   const place = line === undefined ? file : `${file}:${line}`;
   return new ToolcribError("conflict", `The server "${id}" is written in ${file}, and changed only there.`, {
     hint: `Change it at ${place}. Connecting and disconnecting work here too.`,
-    details: { id, file, ...(line === undefined ? {} : { line }) },
+    details: { id, file, line },
   });
 }

@@ -35,9 +35,9 @@ export async function testServer(
       offers: ALL_OFFERS,
       eras: new InMemoryEras(),
       graceMs: 0,
-      ...(secrets === undefined ? {} : { secrets }),
-      ...(oauth === undefined ? {} : { oauth }),
-      ...(cages === undefined ? {} : { cages }),
+      secrets,
+      oauth,
+      cages,
       openWire: (...request) => limit.startWhenReady((deps.openWire ?? openWire)(...request)),
     },
   );
@@ -51,7 +51,7 @@ export async function testServer(
       tools: ok ? tools : [],
       serverVersion: info.serverVersion,
       error: ok ? null : (info.lastError ?? reasonOf(end, spec.timeout)),
-      ...(info.hint === undefined ? {} : { hint: info.hint }),
+      hint: info.hint,
       stderr: stderr.lines(spec.id).map(redactor.mask),
     };
   } finally {

@@ -59,10 +59,10 @@ function boundsOf(cage: SandboxEntry): Omit<ContainerTemplate, "image" | "port">
   const { network, memory, cpus, pids, timeout } = cage;
   return {
     network,
-    ...(memory === undefined ? {} : { memory }),
-    ...(cpus === undefined ? {} : { cpus }),
-    ...(pids === undefined ? {} : { pids }),
-    ...(timeout === undefined ? {} : { timeout }),
+    memory,
+    cpus,
+    pids,
+    timeout,
   };
 }
 

@@ -26,8 +26,8 @@ export function skillInfo(skill: OfferedSkill, { server, servers }: SkillSurroun
     source: skill.source,
     kind: manifest !== undefined ? "imported" : server !== undefined ? "server" : "folder",
     dialect: facts.dialect,
-    ...(version === undefined ? {} : { version }),
-    ...(author === undefined ? {} : { author }),
+    version,
+    author,
     removable: manifest !== undefined,
     ...(manifest === undefined ? {} : { importedAt: manifest.importedAt }),
     requires: needs(facts.needs),
@@ -73,11 +73,11 @@ export function scannedSkill({ skill, findings, missing }: Candidate, status: Sc
 }
 
 export function shownWarning({ code, message, line }: SkillWarning): ScannedSkill["warnings"][number] {
-  return { code, message, ...(line === undefined ? {} : { line }) };
+  return { code, message, line };
 }
 
 function shownFinding({ code, severity, message, file, line }: SkillFinding): ScannedSkill["findings"][number] {
-  return { code, severity, message, file, ...(line === undefined ? {} : { line }) };
+  return { code, severity, message, file, line };
 }
 
 function needs({ bins, anyBins, env, config, os }: SkillNeeds): ScannedSkill["requires"] {

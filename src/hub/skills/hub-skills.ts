@@ -286,7 +286,7 @@ function infoOf(skill: OfferedSkill): SkillInfo {
     description: facts.description,
     source,
     uri: fileUri(skill, mainFile(skill)),
-    ...(dir === undefined ? {} : { dir }),
+    dir,
     facts,
     missing,
     findings,

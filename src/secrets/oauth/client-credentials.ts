@@ -38,14 +38,14 @@ export async function obtainToken({ key, settings, clock, challenge, before }: C
   const provider = new sdk.ClientCredentialsProvider({
     clientId,
     clientSecret,
-    ...(scope === undefined ? {} : { scope }),
+    scope,
     expectedIssuer: at.issuer,
   });
   try {
     const answer = await sdk.fetchToken(provider, at.issuer, {
-      ...(at.metadata === undefined ? {} : { metadata: at.metadata }),
+      metadata: at.metadata,
       resource: at.resource,
-      ...(scope === undefined ? {} : { scope }),
+      scope,
       fetchFn,
     });
     return {
@@ -53,7 +53,7 @@ export async function obtainToken({ key, settings, clock, challenge, before }: C
       type: "client-credentials",
       server: key.server,
       url: addressOf(key.url),
-      ...(key.user === undefined ? {} : { user: key.user }),
+      user: key.user,
       issuer: at.issuer,
       resource: at.resource,
       client: { id: clientId, origin: "configured" },

@@ -38,7 +38,7 @@ export async function clientFor(request: ClientRequest): Promise<GrantClient> {
   }
   try {
     const registered = await sdk.registerClient(at.issuer, {
-      ...(at.metadata === undefined ? {} : { metadata: at.metadata }),
+      metadata: at.metadata,
       clientMetadata: {
         client_name: "Toolcrib",
         redirect_uris: [redirectUri],
@@ -47,15 +47,13 @@ export async function clientFor(request: ClientRequest): Promise<GrantClient> {
         response_types: ["code"],
         token_endpoint_auth_method: "none",
       },
-      ...(scope === undefined ? {} : { scope }),
+      scope,
       fetchFn,
     });
     return {
       id: registered.client_id,
-      ...(registered.client_secret === undefined ? {} : { secret: registered.client_secret }),
-      ...(registered.token_endpoint_auth_method === undefined
-        ? {}
-        : { authMethod: registered.token_endpoint_auth_method }),
+      secret: registered.client_secret,
+      authMethod: registered.token_endpoint_auth_method,
       origin: "registered",
       redirectUri,
     };
@@ -72,7 +70,7 @@ export function clientInformation(
   const secret = client.origin === "configured" ? configuredSecret : client.secret;
   return {
     client_id: client.id,
-    ...(secret === undefined ? {} : { client_secret: secret }),
-    ...(client.authMethod === undefined ? {} : { token_endpoint_auth_method: client.authMethod }),
+    client_secret: secret,
+    token_endpoint_auth_method: client.authMethod,
   };
 }

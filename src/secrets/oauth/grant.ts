@@ -73,8 +73,8 @@ export function tokensFrom(answer: TokenAnswer, clock: Clock, asked?: string): T
   const scope = answer.scope ?? asked;
   return {
     access: answer.access_token,
-    ...(answer.refresh_token === undefined ? {} : { refresh: answer.refresh_token }),
-    ...(scope === undefined ? {} : { scope }),
+    refresh: answer.refresh_token,
+    scope,
     ...(answer.expires_in === undefined ? {} : { expiresAt: clock.now() + answer.expires_in * 1000 }),
   };
 }

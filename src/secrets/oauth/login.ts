@@ -63,12 +63,12 @@ export async function login(request: LoginRequest): Promise<Grant> {
       type: "oauth",
       server: key.server,
       url: addressOf(key.url),
-      ...(key.user === undefined ? {} : { user: key.user }),
+      user: key.user,
       issuer: at.issuer,
       resource: at.resource,
       client,
       tokens: tokensFrom(answer, request.clock, scope),
-      ...(scope === undefined ? {} : { asked: scope }),
+      asked: scope,
     };
     await store.locked(key, () => store.write(grant));
     return grant;

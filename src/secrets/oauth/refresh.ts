@@ -21,7 +21,7 @@ export async function refresh(grant: Grant, token: string, settings: OAuthSettin
   const metadata = await readMetadata(sdk, grant.issuer, fetchFn);
   try {
     const answer = await sdk.refreshAuthorization(grant.issuer, {
-      ...(metadata === undefined ? {} : { metadata }),
+      metadata,
       clientInformation: clientInformation(grant.client, settings.clientSecret),
       refreshToken: token,
       resource: grant.resource,

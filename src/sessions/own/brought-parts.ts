@@ -226,7 +226,7 @@ export class BroughtParts implements OwnParts {
       this.#once(`${origin.source} ${kind} ${origin.name} ${fingerprint}`, {
         level: "warning",
         message,
-        ...(server === undefined ? {} : { server }),
+        server,
       });
     }
     for (const { name, origin } of tools) {

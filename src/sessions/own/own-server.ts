@@ -153,7 +153,7 @@ export class OwnServer {
 
   #tell(level: SessionNotice["level"], what: string, hint?: string): void {
     const message = `The server "${this.name}" ${what}`;
-    this.#events.tell({ level, server: this.name, message, ...(hint === undefined ? {} : { hint }) });
+    this.#events.tell({ level, server: this.name, message, hint });
   }
 }
 

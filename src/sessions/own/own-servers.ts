@@ -192,10 +192,10 @@ export class OwnServers {
           tell({ level: "warning", server: name, message });
         },
       }),
-      ...(logLevel === undefined ? {} : { logLevel }),
-      ...(graceMs === undefined ? {} : { graceMs }),
-      ...(cages === undefined ? {} : { cages }),
-      ...(wire === undefined ? {} : { openWire: wire }),
+      logLevel,
+      graceMs,
+      cages,
+      openWire: wire,
     };
   }
 }

@@ -92,7 +92,7 @@ function readOne(name: string, raw: unknown, reading: ServerReading): BroughtSer
   const { tell, workspaceDir, mayRunCommands, references } = reading;
   const tellOf = (level: SessionNotice["level"], why: string, hint?: string): undefined => {
     const message = `The server "${name}" is left out: ${why}`;
-    tell({ level, server: name, message, ...(hint === undefined ? {} : { hint }) });
+    tell({ level, server: name, message, hint });
   };
   const leaveOut = (reason: string, why: string, hint?: string): undefined => {
     reading.onLeftOut?.({ name, reason });

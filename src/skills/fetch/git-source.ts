@@ -77,7 +77,7 @@ function parseUrl(address: string, place: Place): [Pick<GitSource, "url" | "cred
   const browsed = isHttp ? browserPlace(url) : undefined;
   const plain = browsed?.url ?? url.href;
   return [
-    { url: plain, ...(credentials === undefined ? {} : { credentials }) },
+    { url: plain, credentials },
     { ...browsed?.place, ...place },
   ];
 }

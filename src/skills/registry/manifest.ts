@@ -54,7 +54,7 @@ export function recordOf(facts: SkillFacts, { tool, missing, ...parts }: RecordP
     author: facts.author ?? (dialect === "openclaw" ? "OpenClaw Community" : "unknown"),
     description: facts.description,
     category: "tools",
-    ...(facts.emoji === undefined ? {} : { icon: facts.emoji }),
+    icon: facts.emoji,
     // One that no model may take up by itself is no tool, and hands over to none.
     tools: disableModelInvocation ? [] : [dispatch?.tool ?? tool],
     keywords: [...new Set([dialect, ...facts.needs.os])],

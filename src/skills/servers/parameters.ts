@@ -87,11 +87,11 @@ function parameter(draft: Draft, path: FieldPath, warn: Warn): ServerParameter {
   const fallback = usableDefault(name, draft.default, sensitive, path, warn);
   return {
     name,
-    ...(description === undefined ? {} : { description }),
+    description,
     required: draft.required ?? fallback === undefined,
     sensitive,
-    ...(fallback === undefined ? {} : { default: fallback }),
-    ...(example === undefined ? {} : { example }),
+    default: fallback,
+    example,
   };
 }
 
@@ -210,7 +210,7 @@ function impliedParameter(
     name,
     required: fallback === undefined,
     sensitive,
-    ...(fallback === undefined ? {} : { default: fallback }),
+    default: fallback,
     implied: true,
   };
 }

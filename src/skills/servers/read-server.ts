@@ -40,11 +40,11 @@ export function readServer(entry: JsonObject, path: FieldPath, warn: Warn): Requ
   const about = description ?? known?.description;
   return {
     name,
-    ...(packageText === undefined ? {} : { package: packageText }),
-    ...(about === undefined ? {} : { description: about }),
-    ...(template === undefined ? {} : { template }),
+    package: packageText,
+    description: about,
+    template,
     parameters: template === undefined ? parameters : withImplied(parameters, template, path, warn),
-    ...(docker === undefined ? {} : { docker }),
+    docker,
     ...(known === undefined || template === undefined ? {} : { wellKnown: true }),
   };
 }

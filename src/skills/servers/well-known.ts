@@ -202,7 +202,7 @@ function serverOf(name: string, row: Row, written?: PackageReference): WellKnown
   return {
     name,
     description: row.description,
-    ...(reference === undefined ? {} : { package: reference }),
+    package: reference,
     template,
     parameters: [...(row.parameters ?? []), ...env],
   };

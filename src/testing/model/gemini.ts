@@ -52,7 +52,7 @@ function response(answer: Answer, content: readonly JsonObject[], finish?: strin
   const candidate = {
     content: { role: "model", parts: content },
     index: 0,
-    ...(finish === undefined ? {} : { finishReason: finish }),
+    finishReason: finish,
   };
   return {
     candidates: [candidate],

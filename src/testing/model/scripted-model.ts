@@ -138,7 +138,8 @@ class RunningModel implements ScriptedModel {
       throw new RejectedRequest(`The scenario is over: there is no turn for request ${this.requests.length}.`);
     checkExpectation(turn, request);
     if (turn.status !== undefined) {
-      const retry = turn.retryAfter === undefined ? {} : { "retry-after": String(turn.retryAfter) };
+      const retry: Record<string, string> =
+        turn.retryAfter === undefined ? {} : { "retry-after": String(turn.retryAfter) };
       return sendJson(response, turn.status, protocol.error({ message: undefined, ...turn }), retry);
     }
     broken = turn.dropAfter !== undefined;

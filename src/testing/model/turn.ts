@@ -78,7 +78,7 @@ export function calls(...list: ScriptedCall[]): AnswerTurn {
 }
 
 export function rateLimited(retryAfter?: number): ErrorTurn {
-  return { status: 429, ...(retryAfter === undefined ? {} : { retryAfter }) };
+  return { status: 429, retryAfter };
 }
 
 /** The provider has no capacity. Anthropic has a status of its own for it. */

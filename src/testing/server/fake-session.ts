@@ -39,7 +39,7 @@ export class FakeSession {
           protocolVersion: wanted ?? LATEST_LEGACY_VERSION,
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name, version: "1.0.0" },
-          ...(instructions === undefined ? {} : { instructions }),
+          instructions,
         };
         return { ...envelope, result };
       }

@@ -41,7 +41,7 @@ async function tried(kind: CageKind, attempt: () => Promise<string>): Promise<Av
     return { kind, available: true, version: await attempt() };
   } catch (thrown) {
     const { message, hint } = asToolcribError(thrown);
-    return { kind, available: false, reason: message, ...(hint === undefined ? {} : { hint }) };
+    return { kind, available: false, reason: message, hint };
   }
 }
 

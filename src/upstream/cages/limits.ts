@@ -84,8 +84,8 @@ export function planLimits(settings: CageSettings, means: LimitMeans): LimitPlan
 
 function groupLimits({ memory, cpus, pids }: CageSettings): GroupLimits {
   return {
-    ...(memory === undefined ? {} : { memory }),
-    ...(cpus === undefined ? {} : { cpus }),
+    memory,
+    cpus,
     ...(pids === undefined ? {} : { pids: pids + LAUNCHER_PROCESSES }),
   };
 }

@@ -185,7 +185,7 @@ export class LocalServer {
 function stateOf(connection: ServerConnection): ServerState {
   const { state, connectedAt, lastError, hint } = connection.info();
   const reason = lastError ?? "it did not become ready";
-  const why = { reason, ...(hint === undefined ? {} : { hint }) };
+  const why = { reason, hint };
   switch (state) {
     case "ready":
       return { kind: state, since: Date.parse(connectedAt ?? "") };

@@ -44,9 +44,9 @@ export function sentSession(session: SessionContext, hubSession: SessionContext)
     door,
     owner,
     isHub: id === hubSession.id,
-    ...(role === undefined ? {} : { role }),
-    ...(user === undefined ? {} : { user }),
-    ...(workspaceDir === undefined ? {} : { workspaceDir }),
+    role,
+    user,
+    workspaceDir,
   };
 }
 
@@ -109,10 +109,10 @@ export function sentUse(use: Use, context: UseContext, hubSession: SessionContex
     client: sentClient(context.client),
     wantsProgress: context.onProgress !== undefined,
     wantsNotices: context.onNotice !== undefined,
-    ...(meta === undefined ? {} : { meta }),
-    ...(extra === undefined ? {} : { extra }),
-    ...(logLevel === undefined ? {} : { logLevel }),
-    ...(input === undefined ? {} : { input }),
+    meta,
+    extra,
+    logLevel,
+    input,
   };
 }
 

@@ -32,7 +32,7 @@ export function overallState(places: readonly Pick<Place, "state">[], now: Circu
   if (known !== undefined) return known;
   if (now.givenUp !== undefined) {
     const { reason, hint } = now.givenUp;
-    return { kind: "failed", reason, ...(hint === undefined ? {} : { hint }) };
+    return { kind: "failed", reason, hint };
   }
   const takingOver = { kind: "restarting", attempt: 1, nextAt: now.now + TAKE_OVER_MS } as const;
   if (!now.isClusterUp) {

@@ -325,7 +325,7 @@ export class Slots {
     // What is being handed over has its say no more.
     if (this.#host?.server !== server && this.#free !== server) return;
     const { shared, word } = this.#options;
-    const why = { digest: server.digest, reason, ...(hint === undefined ? {} : { hint }) };
+    const why = { digest: server.digest, reason, hint };
     const failure: OwnFailure = { ...why, at: this.#clock.now(), noted: false };
     this.#failure = failure;
     this.#reviewIn(this.#patience);

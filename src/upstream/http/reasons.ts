@@ -112,8 +112,8 @@ export function statusError(answer: ErrorAnswer, extra: Readonly<Record<string, 
     hint,
     details: {
       status: answer.status,
-      ...(rpc === undefined ? {} : { rpc }),
-      ...(challenge === undefined ? {} : { challenge }),
+      rpc,
+      challenge,
       ...extra,
     },
   });

@@ -83,7 +83,7 @@ export class SseWire implements Wire {
         ...options.headers,
       },
       body: JSON.stringify(message),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      signal: options.signal,
     });
     const { status, headers, body } = answer;
     if (status < 200 || status >= 300) {

@@ -200,7 +200,7 @@ export class StreamableWire implements Wire {
         ...options.headers,
       },
       body: JSON.stringify(message),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      signal: options.signal,
     };
     try {
       return await this.#client.request(request);

@@ -58,7 +58,7 @@ export function open(way: Way, more: Partial<OpenModelFrom> = {}): Promise<ChatM
     resolve: (text) => Promise.resolve(text.startsWith("env:") ? (env[text.slice(4)] ?? "") : text),
     retries: 3,
     clock: new ImpatientClock(),
-    ...(way.fetch === undefined ? {} : { fetch: way.fetch }),
+    fetch: way.fetch,
     ...more,
   });
 }
@@ -94,7 +94,7 @@ export function answerOf(parts: readonly StepPart[]): AssistantMessage {
       if (part.type === "text" || part.type === "thought") return [part];
       if (part.type !== "call") return [];
       const { id, name, input = {}, meta } = part;
-      return [{ type: "call", id, name, input, ...(meta === undefined ? {} : { meta }) }];
+      return [{ type: "call", id, name, input, meta }];
     }),
   };
 }

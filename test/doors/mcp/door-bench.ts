@@ -17,7 +17,7 @@ export const guest = (user: string, role?: string): Caller => ({
   user,
   owner: false,
   scopes: new Set(["read", "call"]),
-  ...(role === undefined ? {} : { role }),
+  role,
 });
 
 export interface Answer {
@@ -105,7 +105,7 @@ export class LegacyClient {
   }
 
   call(name: string, args: JsonObject = {}, meta?: JsonObject): Promise<Answer> {
-    return this.request("tools/call", { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) });
+    return this.request("tools/call", { name, arguments: args, _meta: meta });
   }
 
   noticed(method: string): JsonObject[] {

@@ -13,7 +13,7 @@ function place(): { clock: FakeClock; opened: Session[]; principals: PrincipalSe
   const opened: Session[] = [];
   const open = ({ caller, scope }: Origin): Session => {
     const role = caller.role ?? scope.role;
-    const session = new Session({ owner: false, ...(role === undefined ? {} : { role }) });
+    const session = new Session({ owner: false, role });
     opened.push(session);
     return session;
   };

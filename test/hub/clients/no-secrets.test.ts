@@ -18,7 +18,7 @@ const run = (more: Partial<Extract<WrittenServer, { command: string }>> = {}): W
 const at = (url: string, headers?: Record<string, string>): WrittenServer => ({
   url,
   transport: "http",
-  ...(headers === undefined ? {} : { headers }),
+  headers,
 });
 
 describe("[skill-11c] what is written into a foreign file", () => {

@@ -188,7 +188,7 @@ describe("git addresses", () => {
     ["../x.git#:s", "file:///w/x.git", undefined, ["s"]],
   ])("reads %s", (text, url, ref, subdir) => {
     expect(looksLikeGit(text)).toBe(true);
-    expect(parseGitSource(text, "/w/here")).toEqual({ url, subdir, ...(ref === undefined ? {} : { ref }) });
+    expect(parseGitSource(text, "/w/here")).toEqual({ url, subdir, ref });
   });
 
   it.each([

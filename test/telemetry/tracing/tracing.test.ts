@@ -57,7 +57,7 @@ afterAll(async () => {
 
 async function call(name: string, meta?: JsonObject, door = "mcp"): Promise<{ result: JsonObject; callId: string }> {
   using session = hub.openSession({ door, owner: true });
-  const outcome = await hub.call(session, { name, ...(meta === undefined ? {} : { meta }) });
+  const outcome = await hub.call(session, { name, meta });
   return { result: { ...outcome.result }, callId: outcome.callId };
 }
 

@@ -111,13 +111,14 @@ describe("a bubblewrap launch", () => {
   it("[cage-02a] takes no text that would end an option, and does not show it", async () => {
     const options = "a\0--bind\0/root\0/root";
     const PATH = join(dir, "bin");
-    for (const wish of [
+    const wishes: Wish[] = [
       { env: { PATH, TOKEN: options } },
       { env: { PATH, [options]: "x" } },
       { args: [options] },
       { command: options },
       { cwd: options },
-    ]) {
+    ];
+    for (const wish of wishes) {
       const error: unknown = await prepare(wish).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "invalid_config", message: expect.stringContaining("NUL") });
       expect(String(error)).not.toContain("--bind");

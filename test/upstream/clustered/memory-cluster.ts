@@ -106,7 +106,7 @@ export class MemoryCluster implements Cluster {
     try {
       const answered = served.handler({
         head: structuredClone(request.head),
-        ...(request.body === undefined ? {} : { body: request.body }),
+        body: request.body,
         from: this.node.id,
         signal,
         emit: async (event, body) => request.onEvent?.(event, body),

@@ -80,8 +80,9 @@ describe("StreamableWire: messages", () => {
   it("names the host, counts bytes rather than characters, and uses user and password of the address", async () => {
     const http = await serve(({ body }, response) => json(response, result(body["id"])));
     const address = http.url.replace("//", "//ann:p%C3%A4ss@");
-    for (const headers of [{}, { Authorization: "Bearer t" }] as const) {
-      const wire = new StreamableWire({ url: address, headers: { ...headers } });
+    const given: Record<string, string>[] = [{}, { Authorization: "Bearer t" }];
+    for (const headers of given) {
+      const wire = new StreamableWire({ url: address, headers });
       listenTo(wire);
       await wire.open(never);
       await wire.send(ask(1, "tools/call", { text: "äöü 😀" }));

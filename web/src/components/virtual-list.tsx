@@ -33,7 +33,7 @@ export function VirtualList({
     getScrollElement: () => frame.current,
     estimateSize: () => lineHeight,
     overscan: 12,
-    ...(lineKey === undefined ? {} : { getItemKey: lineKey }),
+    getItemKey: lineKey,
   });
   const lines = virtual.getVirtualItems();
   const last = lines.at(-1)?.index ?? -1;

@@ -49,7 +49,7 @@ export function useOperation<Name extends OperationName>(
   return useQuery({
     queryKey: [name, input],
     queryFn: ({ signal }) => run(name, input, { signal }),
-    ...(options.enabled === undefined ? {} : { enabled: options.enabled }),
+    enabled: options.enabled,
     ...(options.keep === true ? { placeholderData: keepPreviousData } : {}),
     ...(options.refetchInterval === undefined ? {} : { refetchInterval: options.refetchInterval }),
   });
@@ -68,7 +68,7 @@ export function usePages<Name extends PagedName>(name: Name, input: InputOf<Name
     initialPageParam: undefined as string | undefined,
     // PagedName holds only operations whose output may have it.
     getNextPageParam: (last) => (last as { nextCursor?: string }).nextCursor,
-    ...(options.enabled === undefined ? {} : { enabled: options.enabled }),
+    enabled: options.enabled,
     ...(options.keep === true ? { placeholderData: keepPreviousData } : {}),
   });
 }

@@ -17,7 +17,7 @@ const MOST_NAMED = 50;
 const server = (event: string, id: string | undefined, details?: EventRecord["details"]): Change => ({
   event,
   origin: { source: id ?? "", name: id ?? "" },
-  ...(details === undefined ? {} : { details }),
+  details,
 });
 
 /** Pins and answers to approvals write records of their own. Values of entries are not recorded, only their keys. */

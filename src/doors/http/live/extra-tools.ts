@@ -65,8 +65,8 @@ export class ExtraTools {
         const { callId, progress, total, message } = checkFields(EXTRA_TOOL_COMMANDS[type].input, fields);
         this.#calls.report(callId, {
           progress,
-          ...(total === undefined ? {} : { total }),
-          ...(message === undefined ? {} : { message }),
+          total,
+          message,
         });
         return { callId };
       }
@@ -139,10 +139,10 @@ export class ExtraTools {
     const { name, title, description, schema, inputSchema, parameters, annotations, timeoutMs } = given;
     const tool: Tool = {
       name,
-      ...(title === undefined ? {} : { label: title }),
+      label: title,
       description,
       parameters: schema ?? inputSchema ?? parameters ?? { type: "object" },
-      ...(annotations === undefined ? {} : { annotations }),
+      annotations,
       execute: (callId, args, signal, onUpdate) => {
         const call: FieldsOf<"extraTool.call"> = { callId, name, args, session: session.id };
         return this.#calls.deliver(call, { timeoutMs, signal, onUpdate });

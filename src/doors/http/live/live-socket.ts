@@ -193,7 +193,7 @@ export class LiveSocket {
         const wants = eventFilter(events);
         this.#receiver.wants = wants;
         this.#answer(id, this.#position());
-        const from = { after: after ?? 0, ...(epoch === undefined ? {} : { epoch }) };
+        const from = { after: after ?? 0, epoch };
         if (after !== undefined) this.#options.feed.replay(this.#receiver, from);
         return true;
       }

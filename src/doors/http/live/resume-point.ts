@@ -19,7 +19,7 @@ export function resumePoint(query: URLSearchParams, lastEventId?: string): Resum
     });
   }
   const epoch = ofId ?? query.get("epoch") ?? undefined;
-  return { after: Number(digits), ...(epoch === undefined ? {} : { epoch }) };
+  return { after: Number(digits), epoch };
 }
 
 export function eventId(epoch: string, seq: number): string {

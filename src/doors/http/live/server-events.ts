@@ -68,7 +68,7 @@ export class ServerEvents {
     }
     if (state === "failed" || (state === "restarting" && !was)) {
       const error = lastError ?? "It could not be connected.";
-      this.#tell("mcp.server.error", { serverId: id, error, ...(hint === undefined ? {} : { hint }) }, concern);
+      this.#tell("mcp.server.error", { serverId: id, error, hint }, concern);
     }
   }
 

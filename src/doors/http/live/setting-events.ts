@@ -6,8 +6,6 @@ export function tellSettings(hub: FeedHub, tell: Tell): (() => void)[] {
   return [
     hub.on("pins", () => tell("pins.changed", {})),
     hub.on("reload", () => tell("config.reloaded", {})),
-    hub.on("warning", ({ server, message }) =>
-      tell("warning", { ...(server === undefined ? {} : { server }), message }),
-    ),
+    hub.on("warning", ({ server, message }) => tell("warning", { server, message })),
   ];
 }

@@ -129,7 +129,7 @@ export class HttpSession implements OpenSession {
       clock,
       graceMs,
       canPrime: () => this.canPrime,
-      ...(onAbandoned === undefined ? {} : { onAbandoned }),
+      onAbandoned,
     });
   }
 

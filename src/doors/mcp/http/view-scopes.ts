@@ -30,7 +30,7 @@ export class ViewScopes {
   #shared(role: string | undefined, servers: string[] | undefined, tags: string[] | undefined): ViewScope {
     if (role === undefined && servers === undefined && tags === undefined) return WHOLE;
     const scope: ViewScope = Object.freeze({
-      ...(role === undefined ? {} : { role }),
+      role,
       ...(servers === undefined ? {} : { servers: Object.freeze(servers) }),
       ...(tags === undefined ? {} : { tags: Object.freeze(tags) }),
     });

@@ -94,7 +94,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     version: "1.2.3",
     env: whole,
     clock,
-    ...(commandLine === undefined ? {} : { commandLine }),
+    commandLine,
   };
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, clock, { holdsCalls: true });
@@ -135,7 +135,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
       return ask(`${url}/api/v1${path}`, {
         method,
         headers: { ...(sent === undefined ? {} : { "content-type": "application/json" }), ...headers },
-        ...(sent === undefined ? {} : { body: sent }),
+        body: sent,
         ...(who === null ? {} : { token: TOKENS[who] }),
       });
     },

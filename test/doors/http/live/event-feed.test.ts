@@ -25,7 +25,7 @@ class Ear {
 
   constructor(caller: Caller = operator, names?: string[]) {
     this.caller = caller;
-    this.session = new Session({ owner: caller.owner, ...(caller.role === undefined ? {} : { role: caller.role }) });
+    this.session = new Session({ owner: caller.owner, role: caller.role });
     this.wants = eventFilter(names);
   }
 

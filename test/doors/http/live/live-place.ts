@@ -65,7 +65,7 @@ export async function livePlace({ limits, clock, listener, hub: given, ring }: L
   });
   const streams = openEventStreams({
     feed,
-    sessionOf: ({ owner, role }) => hub.openSession({ owner, ...(role === undefined ? {} : { role }) }),
+    sessionOf: ({ owner, role }) => hub.openSession({ owner, role }),
     streams: () => limits?.streams ?? { total: 10 },
     ...timing,
   });

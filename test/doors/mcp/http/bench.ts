@@ -181,7 +181,7 @@ export function modernRequest(method: string, params: JsonObject, id: string | n
 
 export function modernHeaders(method: string, params: JsonObject): Record<string, string> {
   const name = params["name"] ?? params["uri"];
-  const named = typeof name === "string" ? { "mcp-name": name } : {};
+  const named: Record<string, string> = typeof name === "string" ? { "mcp-name": name } : {};
   return { "mcp-protocol-version": "2026-07-28", "mcp-method": method, ...named };
 }
 

@@ -5,7 +5,7 @@ import { BASH, CURL, EVAL, EXEC, fence, IEX, NUMBER, SH, STRANGE, WGET, wide } f
 const s = (name: string, body: string, files?: Sample["files"]): Sample => ({
   name,
   body,
-  ...(files === undefined ? {} : { files }),
+  files,
 });
 
 export const VARIANTS: readonly Sample[] = [

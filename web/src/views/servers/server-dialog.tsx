@@ -91,7 +91,7 @@ export function EditServer({ server, onClose }: EditServerProps) {
     setHidden(hidden);
     if (hidden !== undefined) return;
     if (Object.keys(updates).length === 0) onClose();
-    else update.mutate({ serverId: base.id, updates, ...(etag === undefined ? {} : { ifMatch: etag }) });
+    else update.mutate({ serverId: base.id, updates, ifMatch: etag });
   };
   const reload = async (): Promise<void> => {
     try {

@@ -18,11 +18,7 @@ export function SessionsView() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const state = stateOf(search.state);
-  const query = usePages(
-    "listSessions",
-    { state, limit: PAGE, ...(search.door === undefined ? {} : { door: search.door }) },
-    { keep: true },
-  );
+  const query = usePages("listSessions", { state, limit: PAGE, door: search.door }, { keep: true });
   const change = (next: Partial<typeof search>): void =>
     void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
   const sessions = useMemo(() => query.data?.pages.flatMap((page) => page.sessions) ?? [], [query.data]);

@@ -118,7 +118,7 @@ const VERDICTS = {
 } as const;
 
 function Answer({ name, role }: { readonly name: string; readonly role: string | undefined }) {
-  const query = useOperation("explainPolicy", { name, ...(role === undefined ? {} : { role }) });
+  const query = useOperation("explainPolicy", { name, role });
   if (query.error !== null) return <FailureBox error={query.error} onRetry={() => void query.refetch()} />;
   if (query.data === undefined) return <Skeleton lines={3} label="Looking at the rules" />;
   return <Verdict explanation={query.data} role={role} />;

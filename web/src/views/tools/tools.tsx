@@ -36,9 +36,9 @@ export function ToolsView() {
     {
       limit: PAGE,
       fields: "summary",
-      ...(search.q === undefined ? {} : { q: search.q }),
-      ...(search.server === undefined ? {} : { serverId: search.server }),
-      ...(pin === undefined ? {} : { pin }),
+      q: search.q,
+      serverId: search.server,
+      pin,
     },
     { keep: true },
   );

@@ -59,7 +59,7 @@ function optionsOf({ role, workspaceDir }: Asked, caller: Caller): { role?: stri
   }
   // Servers take a root for a folder that they may work in.
   if (workspaceDir !== undefined && !isOperator) throw scopeMissing("admin");
-  return { ...(role === undefined ? {} : { role }), ...(workspaceDir === undefined ? {} : { workspaceDir }) };
+  return { role, workspaceDir };
 }
 
 /** What happens after the answer is told to a door that can. */

@@ -26,7 +26,7 @@ function auditExport(components: Components): JsonObject {
     "x-scope": "admin",
     parameters: filters.map(([name, schema]) => {
       const { description, ...rest } = isJsonObject(schema) ? schema : {};
-      return { name, in: "query", ...(description === undefined ? {} : { description }), schema: rest };
+      return { name, in: "query", description, schema: rest };
     }),
     responses: {
       200: {

@@ -52,12 +52,12 @@ function entryInput(body: JsonObject): JsonObject {
   const { config, id, serverId, ...rest } = body;
   if (isJsonObject(config) && rest["command"] === undefined && rest["url"] === undefined) {
     const given = serverId ?? id;
-    return { config, ...(given === undefined ? {} : { serverId: given }), ...rest };
+    return { config, serverId: given, ...rest };
   }
   const given = id ?? serverId;
   return {
     config: { ...rest, ...(config === undefined ? {} : { config }) },
-    ...(given === undefined ? {} : { serverId: given }),
+    serverId: given,
   };
 }
 
