@@ -6,7 +6,7 @@ import type { ConnectionDeps } from "../connection-deps.ts";
 import type { ClusteredServers, NotedFailure } from "./clustered-servers.ts";
 import { LocalPlace } from "./local-place.ts";
 import { LocalServer } from "./local-server.ts";
-import type { Place } from "./place.ts";
+import { isUp, type Place } from "./place.ts";
 import { loads, ranked, type Turn, turnOf } from "./placement.ts";
 import { RemoteSlots } from "./remote-slots.ts";
 import { SlotHost } from "./slot-host.ts";
@@ -63,7 +63,13 @@ export class Slots {
     this.#options = options;
     const { shared, word } = options;
     const { cluster } = shared;
-    this.#remote = new RemoteSlots(options);
+    this.#remote = new RemoteSlots({
+      ...options,
+      onChange: () => {
+        this.#reviewFree();
+        options.onChange();
+      },
+    });
     const prefix = leaseKey(word, 0).slice(0, -1);
     this.#stops = [
       cluster.leases.onChange((key) => {
@@ -207,10 +213,13 @@ export class Slots {
     if (host !== undefined) void this.#giveBack(host, { drainMs: 0 });
   }
 
+  /** What runs without a lease ends when other nodes run every replica. */
   #reviewFree(): void {
     const free = this.#free;
-    if (free === undefined || !this.#options.shared.cluster.isUp || this.#openSlots().length > 0) return;
-    if (!this.#remote.all().some(({ state }) => state?.kind === "ready")) return;
+    if (free === undefined || !this.#options.shared.cluster.isUp) return;
+    // Counted by node: neither the lease that this node is just getting nor one that its holder has lost is another replica.
+    const holders = new Set(this.#remote.all().flatMap((slot) => (isUp(slot) ? [slot.node] : [])));
+    if (holders.size < this.#slots.length) return;
     this.#free = undefined;
     void this.#track(free.drained(this.#options.spec().toolTimeout).then(() => free.close()));
   }

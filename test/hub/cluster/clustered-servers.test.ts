@@ -149,6 +149,8 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     await vi.waitFor(async () => expect(await call(other, "one__echo", { text: "back" })).toBe("back"), WITHIN);
     expect(overlaps("one")).toEqual([]);
     expect(starts("one")).toBe(2);
+    await vi.waitFor(() => expect(serverOf(owner, "many").node?.split(", ")).toHaveLength(2), WITHIN);
+    expect(await who()).toEqual(pids);
     expect(starts("many")).toBe(2);
   });
 

@@ -5,7 +5,7 @@ import { contextOf, specOf } from "../../support/connection-bench.ts";
 import { settle } from "../../support/fake-clock.ts";
 import type { Handlers } from "../../support/fake-wire.ts";
 import { MemoryNet } from "./memory-cluster.ts";
-import { GREET, MemoryNodes, owner, textOf } from "./memory-nodes.ts";
+import { GREET, MemoryNodes, type Node, owner, textOf } from "./memory-nodes.ts";
 
 describe("[scale-06a] a clustered connection", () => {
   const nodesHere = new MemoryNodes();
@@ -129,6 +129,47 @@ describe("[scale-06a] a clustered connection", () => {
     }
     expect(idle?.wires).toHaveLength(1);
     expect(nodes.flatMap(({ wires }) => wires).filter(({ closed }) => closed)).toEqual([]);
+  });
+
+  const setUp = ({ cluster }: Node, isUp: boolean): void => {
+    cluster.isUp = isUp;
+    if (isUp) cluster.events.emit("up", undefined);
+    else cluster.events.emit("down", { reason: "NATS is away" });
+  };
+
+  it("[scale-06c] keeps the replicas that went on without NATS when NATS is back", async () => {
+    const net = new MemoryNet();
+    const spec = specOf({ command: "fake", restart: false, replicas: 2 });
+    const nodes = [join(net, "a", { spec }), join(net, "b", { spec })];
+    await connect(...nodes);
+    for (const node of nodes) setUp(node, false);
+    for (const { cluster } of nodes) cluster.loseLeases();
+    expect(net.leases.size).toBe(0);
+    // One after the other: the second gets its lease while the replica of the first is ready.
+    for (const node of nodes) {
+      setUp(node, true);
+      await pass(2000);
+    }
+    expect(new Set([...net.leases.values()].map(({ holder }) => holder)).size).toBe(2);
+    expect(nodes.map(({ wires }) => wires.map(({ closed }) => closed))).toEqual([[false], [false]]);
+  });
+
+  it("[scale-06c] ends a replica that went on without NATS where other nodes run all of them", async () => {
+    const net = new MemoryNet();
+    const spec = specOf({ command: "fake", restart: false, replicas: 2 });
+    const nodes = ["a", "b", "c"].map((id) => join(net, id, { spec }));
+    await connect(...nodes);
+    const [third, ...others] = nodes.toSorted((one, other) => one.wires.length - other.wires.length);
+    if (third === undefined) throw new Error("there are three");
+    for (const node of nodes) setUp(node, false);
+    for (const { cluster } of others) cluster.loseLeases();
+    expect(await textOf(third.connection.run(GREET, contextOf()))).toBe(third.cluster.node.id);
+    for (const node of [...others, third]) {
+      setUp(node, true);
+      await pass(1000);
+    }
+    expect(third.wires.map(({ closed }) => closed)).toEqual([true]);
+    expect(others.map(({ wires }) => wires.map(({ closed }) => closed))).toEqual([[false], [false]]);
   });
 
   it("is connected again by an operator, at any node, after all have failed", async () => {
