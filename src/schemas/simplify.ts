@@ -33,7 +33,7 @@ function withoutOuterUnion(node: JsonObject, notes: Notes, path: string): JsonOb
   // What is left beside the union is small (types, bounds), so it can stand in each branch.
   const { title, description, ...shared } = own;
   const branches = schemaList(anyOf ?? oneOf).map((branch) => mergeSchemas([branch, shared], notes, path));
-  const about = { title, description };
+  const about = { ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
   const either: JsonObject = { ...eitherOf(branches), ...about };
   return branches.length === 1 || either["anyOf"] === undefined ? simplify(either, notes, path) : either;
 }

@@ -68,7 +68,8 @@ export function runOn(link: Link, use: Use, given: UseContext, setting: CallSett
 function callerEnvelope({ client, logLevel }: UseContext): JsonObject {
   return {
     [CLIENT_CAPABILITIES_KEY]: modernCapabilities(client.capabilities),
-    [LOG_LEVEL_KEY]: logLevel,
+    // A key without a value would take away the connection's own level.
+    ...(logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: logLevel }),
   };
 }
 

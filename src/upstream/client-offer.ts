@@ -31,7 +31,7 @@ export function modernEnvelope(offer: ClientOffer, version: string): JsonObject 
     [VERSION_KEY]: version,
     [CLIENT_INFO_KEY]: offer.clientInfo,
     [CLIENT_CAPABILITIES_KEY]: modernCapabilities(offer.offers),
-    [LOG_LEVEL_KEY]: offer.logLevel,
+    ...(offer.logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: offer.logLevel }),
   };
 }
 

@@ -168,7 +168,7 @@ function stdioPart(template: ServerTemplate, fill: Fill): ServerEntryInput {
   const args = argumentsOf(template.args ?? [], fill);
   const env = recordOf(template.env, fill);
   return {
-    command,
+    ...(command === undefined ? {} : { command }),
     ...(args.length === 0 ? {} : { args }),
     ...(env === undefined ? {} : { env }),
     ...(cwd === undefined ? {} : { cwd }),
@@ -188,7 +188,7 @@ function remotePart(template: ServerTemplate, fill: Fill): ServerEntryInput {
   const { transport } = template;
   return {
     url,
-    headers,
+    ...(headers === undefined ? {} : { headers }),
     ...(transport === "http" || transport === "sse" ? { transport } : {}),
   };
 }

@@ -42,11 +42,11 @@ export function readTemplate(fields: Fields, warn: Warn): TemplateRead {
   const draft: ServerTemplate = isRemote
     ? {
         url,
-        headers: headers.values,
+        ...(headers.values === undefined ? {} : { headers: headers.values }),
         ...(transport === "http" || transport === "sse" ? { transport } : {}),
       }
     : {
-        command,
+        ...(command === undefined ? {} : { command }),
         ...(args.length === 0 ? {} : { args }),
         ...(env.values === undefined ? {} : { env: env.values }),
         ...(cwd === undefined ? {} : { cwd }),
@@ -91,7 +91,7 @@ export function completeTemplate(
       ...(Object.keys(env).length === 0 ? {} : { env }),
       ...(draft.cwd === undefined ? {} : { cwd: draft.cwd }),
     },
-    known,
+    ...(known === undefined ? {} : { known }),
     isExplicit: false,
   };
 }
