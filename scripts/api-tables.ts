@@ -1,9 +1,8 @@
 /** The tables of docs/api.md, made from the contract. They stand between `<!-- table: … -->` and `<!-- end of table -->`. */
 import { z } from "zod";
-import { EXTRA_TOOL_COMMANDS } from "../src/contract/extra-tools.ts";
+import { COMMANDS, EVENTS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../src/contract/websocket.ts";
 import { OPERATIONS } from "../src/contract/operations.ts";
 import { REST_ROUTES, type RestRoute } from "../src/contract/rest.ts";
-import { COMMANDS, EVENTS, type SocketCommand } from "../src/contract/socket.ts";
 import { ERROR_TABLE } from "../src/model/errors.ts";
 
 const TABLE = /(<!-- table: ([a-z]+) -->\n)[\s\S]*?(<!-- end of table -->)/g;

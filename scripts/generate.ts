@@ -2,9 +2,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { renderConfigDocs } from "../src/config/config-docs.ts";
-import { configJsonSchema } from "../src/config/json-schema.ts";
+import { configJsonSchema } from "../src/config/config-schema.ts";
 import { renderFrontmatterDocs } from "../src/skills/schema/frontmatter-docs.ts";
-import { skillJsonSchema } from "../src/skills/schema/json-schema.ts";
+import { skillJsonSchema } from "../src/skills/schema/frontmatter-schema.ts";
 import { withApiTables } from "./api-tables.ts";
 
 const root = join(import.meta.dirname, "..");

@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { systemClock } from "../../src/model/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import type { OAuthSettings } from "../../src/model/server-spec.ts";
-import { GrantStore } from "../../src/secrets/oauth/grant-store.ts";
-import { login } from "../../src/secrets/oauth/login.ts";
+import { GrantStore } from "../../src/secrets/oauth/grants.ts";
+import { login } from "../../src/secrets/oauth/browser-login.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
 
 export interface Account {

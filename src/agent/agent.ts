@@ -1,31 +1,26 @@
 /** The agent behind `createAgent`: its session, model and conversation, and the one run under way. */
 import { randomUUID } from "node:crypto";
-import { systemClock } from "../model/clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { ModelSetting } from "../model/config.ts";
 import { describeBlock } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
-import type { ModelSetting } from "../model/agent-config.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ContentBlock } from "../model/protocol.ts";
+import type { SessionParts, SessionNotice } from "../sessions/session-parts.ts";
 import type { Session } from "../sessions/session.ts";
-import type { Agent, AgentMode, AgentOptions, RunOptions, SlashCommand } from "./agent-options.ts";
-import type { ChosenModel } from "./chosen-model.ts";
-import type { Conversation } from "./conversation/conversation.ts";
-import type { AgentEvent, Tokens } from "./events.ts";
-import { EventQueue } from "./loop/event-queue.ts";
-import { lateServers } from "./loop/late-servers.ts";
-import { Notices } from "./loop/notices.ts";
-import { runSignal } from "./loop/run-signal.ts";
-import { type Ending, Turn } from "./loop/turn.ts";
-import { abortError, untilAborted } from "./loop/until-aborted.ts";
-import type { UserMessage } from "./messages.ts";
-import type { ChatModel } from "./model/chat-model.ts";
-import { clearMode, setMode } from "./modes.ts";
-import { narrowToPatterns } from "./tools/agent-rules.ts";
-import { addBuiltInTools, removeBuiltInTools } from "./tools/built-in.ts";
+import { abortError, abortable } from "./abortable.ts";
+import type { Agent, AgentEvent, AgentMode, AgentOptions, RunOptions, SlashCommand, Tokens } from "./agent-options.ts";
+import { answerSampling } from "./answer-sampling.ts";
+import { type Conversation, Conversations } from "./conversation.ts";
+import { type RunEnd, AgentRun } from "./loop/agent-run.ts";
+import type { ChatModel, UserMessage } from "./model/chat-model.ts";
+import { addBuiltInTools, removeBuiltInTools } from "./tools/built-in-tools.ts";
+import { applyMode, applyToolPatterns, clearMode } from "./tools/session-rules.ts";
 import { runSlashCommand, slashCommands, type SlashResult } from "./tools/slash-commands.ts";
 
 interface BuiltInAgentOptions extends Omit<AgentOptions, "model" | "session" | "conversation"> {
-  readonly model: ChosenModel;
+  readonly model: SelectedModel;
   readonly session: Session;
   /** Then it is closed with the agent. */
   readonly ownsSession: boolean;
@@ -37,16 +32,16 @@ type EndEvent = Extract<AgentEvent, { type: "end" }>;
 type Emit = (event: AgentEvent) => void;
 
 /** Sessions whose rules and tools an agent sets. */
-const taken = new WeakSet<Session>();
+const sessionsWithAgent = new WeakSet<Session>();
 
 const NO_TOKENS: Tokens = { input: 0, output: 0 };
 const MODES: readonly AgentMode[] = ["ask", "auto", "read-only"];
 
-export class BuiltInAgent implements Agent {
+class BuiltInAgent implements Agent {
   readonly session: Session;
   readonly conversation: Conversation;
   readonly #options: BuiltInAgentOptions;
-  readonly #notices: Notices;
+  readonly #notices: RunNotices;
   #mode: AgentMode;
   #emit: Emit | undefined;
   #running: { readonly abort: () => void; readonly ended: Promise<unknown> } | undefined;
@@ -54,15 +49,15 @@ export class BuiltInAgent implements Agent {
   #isSeated = true;
 
   constructor(options: BuiltInAgentOptions) {
-    if (taken.has(options.session)) throw sessionTaken();
-    taken.add(options.session);
+    if (sessionsWithAgent.has(options.session)) throw sessionInUseError();
+    sessionsWithAgent.add(options.session);
     this.#options = options;
     this.session = options.session;
     this.conversation = options.conversation;
     const kept = MODES.find((mode) => mode === options.conversation.facts["mode"]);
     this.#mode = options.mode ?? kept ?? "auto";
-    this.#notices = new Notices(this.session.own);
-    setMode(this.session, this.#mode);
+    this.#notices = new RunNotices(this.session.own);
+    applyMode(this.session, this.#mode);
   }
 
   get mode(): AgentMode {
@@ -79,7 +74,7 @@ export class BuiltInAgent implements Agent {
 
   setMode(mode: AgentMode): void {
     this.#mode = mode;
-    setMode(this.session, mode);
+    applyMode(this.session, mode);
   }
 
   commands(): readonly SlashCommand[] {
@@ -126,10 +121,10 @@ export class BuiltInAgent implements Agent {
   #letGo(): void {
     if (!this.#isSeated) return;
     this.#isSeated = false;
-    taken.delete(this.session);
+    sessionsWithAgent.delete(this.session);
     if (this.session.closed) return;
     clearMode(this.session);
-    narrowToPatterns(this.session, {});
+    applyToolPatterns(this.session, {});
     removeBuiltInTools(this.session);
   }
 
@@ -150,24 +145,24 @@ export class BuiltInAgent implements Agent {
   async #run(prompt: string | readonly ContentBlock[], emit: Emit, signal: AbortSignal): Promise<EndEvent> {
     const silence = this.#notices.tell(emit);
     this.#emit = emit;
-    let turn: Turn | undefined;
+    let turn: AgentRun | undefined;
     try {
       if (signal.aborted) throw abortError(signal);
-      await untilAborted(this.#options.mounted ?? Promise.resolve(), signal);
-      this.#notices.sayOfLate(lateServers(this.#options.hub, this.session));
+      await abortable(this.#options.mounted ?? Promise.resolve(), signal);
+      this.#notices.sayOfLate(connectingServers(this.#options.hub, this.session));
       const content = userContent(prompt);
       const command = await this.#command(content, signal);
       if (command.kind === "answer") return endEvent(await this.#answered(content, command, emit), NO_TOKENS);
       const message: UserMessage =
         command.kind === "prompt"
-          ? { role: "user", content: [...command.content, ...content.filter(isNoText)], said: textOf(content) }
+          ? { role: "user", content: [...command.content, ...content.filter(isNotText)], said: textOf(content) }
           : { role: "user", content };
       turn = await this.#turn(message, emit, signal);
       return endEvent(await turn.run(), turn.usage);
     } catch (thrown) {
       const error = asToolcribError(thrown);
       const isCancelled = error.code === "cancelled" || (signal.aborted && abortError(signal).code === "cancelled");
-      const ending: Ending = isCancelled ? { reason: "cancelled", text: "" } : { reason: "error", text: "", error };
+      const ending: RunEnd = isCancelled ? { reason: "cancelled", text: "" } : { reason: "error", text: "", error };
       return endEvent(ending, turn?.usage ?? NO_TOKENS);
     } finally {
       silence();
@@ -187,14 +182,14 @@ export class BuiltInAgent implements Agent {
     return command;
   }
 
-  async #turn(message: UserMessage, emit: Emit, signal: AbortSignal): Promise<Turn> {
+  async #turn(message: UserMessage, emit: Emit, signal: AbortSignal): Promise<AgentRun> {
     const { hub, ...options } = this.#options;
     const config = hub.config.config.agent;
-    const model = await untilAborted(this.model(), signal);
+    const model = await abortable(this.model(), signal);
     const { conversation, session } = this;
     await conversation.append([message]);
     await conversation.setFacts({ mode: this.#mode, model: model.id });
-    return new Turn({
+    return new AgentRun({
       hub,
       session,
       model,
@@ -223,7 +218,7 @@ export class BuiltInAgent implements Agent {
     content: readonly ContentBlock[],
     answer: Extract<SlashResult, { kind: "answer" }>,
     emit: Emit,
-  ): Promise<Ending> {
+  ): Promise<RunEnd> {
     const text = answer.content.map(describeBlock).join("\n");
     const kept = answer.forModel.map(describeBlock).join("\n");
     emit({ type: "text", text });
@@ -242,13 +237,13 @@ export class BuiltInAgent implements Agent {
   }
 }
 
-function sessionTaken(): ToolcribError {
+function sessionInUseError(): ToolcribError {
   return new ToolcribError("conflict", "The session has an agent already.", {
     hint: "Close that one first, or open another session: an agent sets the rules and the tools of its session.",
   });
 }
 
-function endEvent({ reason, text, error }: Ending, usage: Tokens): EndEvent {
+function endEvent({ reason, text, error }: RunEnd, usage: Tokens): EndEvent {
   return { type: "end", reason, text, usage, ...(error === undefined ? {} : { error: error.toObject() }) };
 }
 
@@ -268,12 +263,240 @@ function blocksOf(prompt: unknown): readonly ContentBlock[] {
   });
 }
 
-function isNoText(block: ContentBlock): boolean {
+function isNotText(block: ContentBlock): boolean {
   return block.type !== "text";
 }
 
 function textOf(content: readonly ContentBlock[]): string {
   return content
-    .flatMap((block) => (typeof block["text"] === "string" && !isNoText(block) ? [block["text"]] : []))
+    .flatMap((block) => (typeof block["text"] === "string" && !isNotText(block) ? [block["text"]] : []))
     .join("\n");
+}
+
+/**
+ * An agent over the tools of a hub. It connects to nothing yet; the model is opened by its first run.
+ *
+ *     await using agent = createAgent({ hub, model: "anthropic/claude-sonnet-4-5" });
+ *     for await (const event of agent.run("What changed in this folder today?")) {
+ *       if (event.type === "text") process.stdout.write(event.text);
+ *     }
+ */
+export function createAgent(options: AgentOptions): Agent {
+  const { hub, clock = systemClock, env = process.env } = options;
+  const model = new SelectedModel(options.model, { hub, env, clock });
+  const { session, mounted } =
+    options.session === undefined ? openOwnSession(options, model) : { session: options.session };
+  const conversation =
+    options.conversation ??
+    new Conversations(hub.store, clock).create({ door: session.door, cwd: session.workspaceDir, user: session.user });
+  return new BuiltInAgent({ ...options, model, session, conversation, ownsSession: mounted !== undefined, mounted });
+}
+
+interface OwnSession {
+  readonly session: Session;
+  /** Resolves when its servers are there, have failed, or take too long. */
+  readonly mounted: Promise<void>;
+}
+
+function openOwnSession(options: AgentOptions, model: SelectedModel): OwnSession {
+  const { hub } = options;
+  const { servers, ...given } = options.sessionOptions ?? {};
+  const config = hub.config.config.agent;
+  const mode = options.sampling ?? config.sampling;
+  // What is not offered to servers is not asked for.
+  const sampling =
+    mode === "deny"
+      ? {}
+      : {
+          onSample: answerSampling({
+            model: () => model.open(),
+            mode,
+            maxTokens: config.samplingTokens,
+            clock: options.clock,
+            ask: options.onSampling,
+          }),
+        };
+  const session = hub.openSession({ ...sampling, ...given });
+  const mounted = servers === undefined ? Promise.resolve() : session.own.mount(servers);
+  // Told by the first run.
+  mounted.catch(() => {});
+  return { session, mounted };
+}
+
+/** The model of an agent: opened when it is first needed, and again after a failure or another choice. */
+
+interface SelectedModelOptions {
+  readonly hub: Hub;
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+}
+
+class SelectedModel {
+  readonly #options: SelectedModelOptions;
+  #choice: ModelSetting | ChatModel | undefined;
+  #opened: Promise<ChatModel> | undefined;
+
+  /** @param choice The config's `agent.model` if undefined. */
+  constructor(choice: ModelSetting | ChatModel | undefined, options: SelectedModelOptions) {
+    this.#choice = choice;
+    this.#options = options;
+  }
+
+  choose(choice: ModelSetting | ChatModel): void {
+    this.#choice = choice;
+    this.#opened = undefined;
+  }
+
+  open(): Promise<ChatModel> {
+    if (this.#opened !== undefined) return this.#opened;
+    const opened = this.#open();
+    this.#opened = opened;
+    // A key can be set meanwhile.
+    opened.catch(() => {
+      if (this.#opened === opened) this.#opened = undefined;
+    });
+    return opened;
+  }
+
+  async #open(): Promise<ChatModel> {
+    const { hub, env, clock } = this.#options;
+    const config = hub.config.config.agent;
+    const choice = this.#choice ?? config.model;
+    if (choice === undefined) {
+      throw new ToolcribError("invalid_config", "No model is chosen for the agent.", {
+        hint: 'Set agent.model in toolcrib.json, such as "anthropic/claude-sonnet-4-5" or "ollama/qwen3".',
+      });
+    }
+    if (isModel(choice)) return choice;
+    // With it comes the `ai` package, which nobody else has to pay for.
+    const { openModel } = await import("./model/open-model.ts");
+    return openModel(choice, { resolve: (text) => hub.resolve(text), env, retries: config.retries, clock });
+  }
+}
+
+function isModel(choice: ModelSetting | ChatModel): choice is ChatModel {
+  return typeof choice !== "string" && "step" in choice;
+}
+
+/** What a session says about its servers, for the run under way or else for the next one. */
+
+const MAX_KEPT_NOTICES = 50;
+
+type EmitNotice = (event: AgentEvent) => void;
+
+class RunNotices {
+  #kept: SessionNotice[];
+  #emit: EmitNotice | undefined;
+  readonly #stop: () => void;
+  readonly #late = new Set<string>();
+
+  constructor(own: Pick<SessionParts, "notices" | "on">) {
+    this.#kept = own.notices().slice(-MAX_KEPT_NOTICES);
+    this.#stop = own.on("notice", (notice) => this.say(notice));
+  }
+
+  say(notice: SessionNotice): void {
+    if (this.#emit !== undefined) this.#emit(noticeEvent(notice));
+    else this.#kept = [...this.#kept, notice].slice(-MAX_KEPT_NOTICES);
+  }
+
+  /** Each of them once, by its id. */
+  sayOfLate(servers: ReadonlyMap<string, string>): void {
+    for (const [id, server] of servers) {
+      if (this.#late.has(id)) continue;
+      this.#late.add(id);
+      this.say({ level: "info", message: `${server} is still connecting; its tools join when it is ready.`, server });
+    }
+  }
+
+  /** What was said since the last run, and then what is said until the returned function is called. */
+  tell(emit: EmitNotice): () => void {
+    for (const notice of this.#kept.splice(0)) emit(noticeEvent(notice));
+    this.#emit = emit;
+    return () => {
+      this.#emit = undefined;
+    };
+  }
+
+  close(): void {
+    this.#stop();
+  }
+}
+
+function noticeEvent({ level, message, hint, server }: SessionNotice): AgentEvent {
+  return {
+    type: "notice",
+    level,
+    message: hint === undefined ? message : `${message} ${hint}`,
+    server,
+  };
+}
+
+/** Names of the hub's servers that connect still, by their id. What a session brings itself it tells of by itself. */
+function connectingServers(hub: Hub, session: Session): ReadonlyMap<string, string> {
+  // What servers there are is told to whoever sees all of them.
+  if (!session.owner || session.role !== undefined) return new Map();
+  return new Map(hub.servers().flatMap(({ id, name, state }) => (state === "connecting" ? [[id, name]] : [])));
+}
+
+/** What happens in a run, for one reader: events are kept until they are taken. */
+class EventQueue<Event> implements AsyncIterable<Event> {
+  readonly #events: Event[] = [];
+  #ended = false;
+  #wake = (): void => {};
+
+  push(event: Event): void {
+    if (this.#ended) return;
+    this.#events.push(event);
+    this.#wake();
+  }
+
+  /** The reader gets this one and what is before it; whatever comes later is dropped. */
+  end(last: Event): void {
+    this.push(last);
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event !== undefined) yield event;
+      else if (this.#ended) return;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+/** What ends a run early: the caller, the end of its session, whoever stops reading its events. */
+
+interface RunSignal {
+  readonly signal: AbortSignal;
+  abort(): void;
+  /** Lets go of the others' signals, which outlive the run. */
+  dispose(): void;
+}
+
+function runSignal(callers: AbortSignal | undefined, session: Session): RunSignal {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  const closed = (): void => controller.abort(sessionClosed());
+  if (session.closed) closed();
+  else if (callers?.aborted === true) abort();
+  session.closing.addEventListener("abort", closed, { once: true });
+  callers?.addEventListener("abort", abort, { once: true });
+  return {
+    signal: controller.signal,
+    abort,
+    dispose() {
+      session.closing.removeEventListener("abort", closed);
+      callers?.removeEventListener("abort", abort);
+    },
+  };
+}
+
+function sessionClosed(): ToolcribError {
+  return new ToolcribError("server_unavailable", "The session of the agent is closed.", {
+    hint: "Make a new agent; it can go on with the same conversation.",
+  });
 }

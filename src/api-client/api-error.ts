@@ -18,18 +18,18 @@ export class ToolcribApiError extends Error {
 }
 
 /** What a body that should hold an error says; a proxy in between may have answered instead of the hub. */
-export function errorOfAnswer(status: number, body: unknown): ToolcribApiError {
+export function errorFromResponse(status: number, body: unknown): ToolcribApiError {
   const error = isObject(body) ? body["error"] : undefined;
   if (isErrorObject(error)) return new ToolcribApiError(error, status);
   const code = CODES[status] ?? (status >= 500 ? "server_unavailable" : "internal");
   return new ToolcribApiError({ code, message: `The hub answered with status ${status} and no reason.` }, status);
 }
 
-export function givenUp(cause?: unknown): ToolcribApiError {
+export function cancelledError(cause?: unknown): ToolcribApiError {
   return new ToolcribApiError({ code: "cancelled", message: "It was given up." }, 0, cause);
 }
 
-export function unreachable(cause?: unknown): ToolcribApiError {
+export function unreachableError(cause?: unknown): ToolcribApiError {
   const hint = "See whether `toolcrib serve` runs, and whether the address is right.";
   return new ToolcribApiError({ code: "server_unavailable", message: "The hub does not answer.", hint }, 0, cause);
 }

@@ -1,10 +1,10 @@
 export { ToolcribApiError } from "./api-error.ts";
-export { type Fetch, type FetchInit, ToolcribClient, type ToolcribClientOptions } from "./client.ts";
-export type { ExtraTool, ExtraToolContext, ExtraToolsOptions } from "./extra-tools.ts";
-export type { LiveConnection, LiveOptions, LiveStatus } from "./live.ts";
-export type { CallOptions, ItemOf, ListName, OperationMethods } from "./operation-methods.ts";
-export type { CommandOptions } from "./pending-commands.ts";
-export type { Socket, SocketMaker } from "./socket.ts";
+export { type Fetch, type FetchInit, ToolcribClient, type ToolcribClientOptions } from "./toolcrib-client.ts";
+export type { ExtraTool, ExtraToolContext, ExtraToolsOptions } from "./extra-tool-host.ts";
+export type { LiveConnection, LiveOptions, LiveStatus } from "./live-connection.ts";
+export type { CallOptions, ItemOf, ListName, OperationMethods } from "./rest-operations.ts";
+export type { CommandOptions } from "./live-connection.ts";
+export type { Socket, SocketMaker } from "./hub-socket.ts";
 export type { InputOf, OperationName, OutputOf } from "../contract/operations.ts";
 export type {
   AnyCommand,
@@ -17,4 +17,4 @@ export type {
   HubEvent,
   ProgressFrame,
   Reply,
-} from "../contract/socket.ts";
+} from "../contract/websocket.ts";

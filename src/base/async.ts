@@ -1,6 +1,6 @@
 /** Waiting: time limits, cancellation, single-flight, bounded parallelism, retries and counting what is in progress. */
-import type { CancelSignal } from "../model/cancel.ts";
-import { type Clock, systemClock } from "../model/clock.ts";
+import type { CancelSignal } from "./cancel.ts";
+import { type Clock, systemClock } from "./clock.ts";
 
 export interface WaitOptions {
   readonly ms?: number;

@@ -1,20 +1,25 @@
 /** The Catalog: every capability of every Source under its public name, in versions. */
+import { Emitter } from "../base/emitter.ts";
 import type { PromptCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
 import { DEFAULT_NAMING } from "../model/config.ts";
-import { Emitter } from "../model/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Definitions, Source } from "../model/source.ts";
-import type { CatalogReader } from "./catalog-reader.ts";
-import { type CatalogChange, changeBetween } from "./change.ts";
-import { locatedContributions, NamedContributions, type SourceOffer } from "./contributions.ts";
+import {
+  type Kind,
+  KINDS,
+  NamedContributions,
+  type SourceOffer,
+  type SourceView,
+  TableBuilder,
+  uriContributions,
+  viewSource,
+} from "./kind-table.ts";
 import { type NamedServer, Naming, type TakenNames } from "./naming.ts";
-import { PublicUris, splitMappedUri } from "./public-uris.ts";
+import { mappedUri, PublicUris, splitMappedUri } from "./public-uris.ts";
 import type { Quarantined } from "./quarantine.ts";
-import { type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
-import { KINDS, type Kind, type SourceView, viewOf } from "./source-view.ts";
-import { TableBuilder } from "./table.ts";
+import { type CatalogChange, compareTables, type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
 
-export interface CatalogOptions {
+interface CatalogOptions {
   /** Template of public names. */
   readonly naming?: string | undefined;
   /** Every configured server in the config's order, also those that are disabled or down. */
@@ -28,13 +33,13 @@ interface NamingBasis {
 }
 
 /** The hub's catalog as a session's own last saw it. */
-interface Ground {
+interface BaseState {
   readonly snapshot: Snapshot;
   readonly basis: NamingBasis;
   readonly taken: Readonly<Record<"tool" | "prompt", TakenNames>>;
 }
 
-export interface CatalogEvents {
+interface CatalogEvents {
   /** Once for every version, in a microtask after it came about. */
   change: CatalogChange;
   warning: { readonly source: string; readonly message: string };
@@ -68,7 +73,7 @@ export class Catalog implements CatalogReader {
   };
   readonly #beneath: Catalog | undefined;
   readonly #stopBeneath: () => void;
-  #ground: Ground | undefined;
+  #ground: BaseState | undefined;
   #basis: NamingBasis;
   #naming: Naming;
   #tables: Tables;
@@ -83,7 +88,7 @@ export class Catalog implements CatalogReader {
   constructor({ naming = DEFAULT_NAMING, servers }: CatalogOptions, beneath?: Catalog) {
     this.#beneath = beneath;
     this.#stopBeneath = beneath?.on("change", () => this.#schedule()) ?? (() => {});
-    this.#ground = groundOf(beneath);
+    this.#ground = baseStateOf(beneath);
     this.#basis = { naming, servers };
     this.#naming = this.#makeNaming();
     this.#resourceUris = new PublicUris(servers, (uri) => beneath?.findResource(uri) !== undefined);
@@ -236,7 +241,7 @@ export class Catalog implements CatalogReader {
     this.#isStale = false;
     for (const entry of this.#entries.values()) if (entry.isDirty) this.#read(entry);
     const tables = this.#build();
-    const change = changeBetween(this.#tables, tables, this.#snapshot.version + 1);
+    const change = compareTables(this.#tables, tables, this.#snapshot.version + 1);
     if (change === undefined) return;
     this.#tables = tables;
     this.#snapshot = new Snapshot(change.version, tables);
@@ -250,7 +255,7 @@ export class Catalog implements CatalogReader {
     const before = this.#ground;
     const snapshot = beneath.snapshot();
     if (before?.snapshot === snapshot && before.basis === beneath.basis) return false;
-    this.#ground = groundOf(beneath);
+    this.#ground = baseStateOf(beneath);
     if (before?.basis !== beneath.basis) this.#naming = this.#makeNaming();
     this.#resourceUris.renew();
     this.#templateUris.renew();
@@ -268,10 +273,10 @@ export class Catalog implements CatalogReader {
     entry.isDirty = false;
     const { source, view: before } = entry;
     const definitions = source.definitions();
-    const view = viewOf(source, definitions, before);
+    const view = viewSource(source, definitions, before);
     entry.view = view;
     // A source that offers nothing at all is down rather than changed, and keeps its claims for when it is back.
-    if (!isEmpty(definitions)) {
+    if (!isEmptyOffer(definitions)) {
       this.#resourceUris.offer(source.id, view.resource.accepted);
       this.#templateUris.offer(source.id, view.template.accepted);
     }
@@ -289,8 +294,8 @@ export class Catalog implements CatalogReader {
   #build(): Tables {
     const tables: Tables = {
       tool: this.#builders.tool.build(this.#toolNames.of(this.#offers("tool"), this.#naming, this.#ground?.taken.tool)),
-      resource: this.#builders.resource.build(locatedContributions(this.#offers("resource"), this.#resourceUris)),
-      template: this.#builders.template.build(locatedContributions(this.#offers("template"), this.#templateUris)),
+      resource: this.#builders.resource.build(uriContributions(this.#offers("resource"), this.#resourceUris)),
+      template: this.#builders.template.build(uriContributions(this.#offers("template"), this.#templateUris)),
       prompt: this.#builders.prompt.build(
         this.#promptNames.of(this.#offers("prompt"), this.#naming, this.#ground?.taken.prompt),
       ),
@@ -317,7 +322,7 @@ export class Catalog implements CatalogReader {
   }
 }
 
-function groundOf(beneath: Catalog | undefined): Ground | undefined {
+function baseStateOf(beneath: Catalog | undefined): BaseState | undefined {
   if (beneath === undefined) return undefined;
   const snapshot = beneath.snapshot();
   const tool = { has: (name: string) => snapshot.find(name) !== undefined };
@@ -338,6 +343,57 @@ function isSamePatterns(a: readonly NamedServer[], b: readonly NamedServer[]): b
   );
 }
 
-function isEmpty({ tools, resources, templates, prompts }: Definitions): boolean {
+function isEmptyOffer({ tools, resources, templates, prompts }: Definitions): boolean {
   return tools.length + resources.length + templates.length + prompts.length === 0;
+}
+
+/** From public names to what they stand for: of the hub, or of the hub and a session together. */
+export interface CatalogReader {
+  find(name: string): ToolCapability | undefined;
+  findPrompt(name: string): PromptCapability | undefined;
+  /** What is listed or fits a template; of a URI that names its server also what is not. */
+  findResource(uri: string): ResourceRoute | undefined;
+  findTemplate(uriTemplate: string): TemplateCapability | undefined;
+  /** The public form of a source's own URI. */
+  publicUri(source: string, uri: string): string;
+  source(id: string): Source | undefined;
+}
+
+/** What a session brings, laid over the hub's catalog. The hub comes first in everything, so nothing of it is shadowed. */
+
+export class LayeredCatalog implements CatalogReader {
+  readonly #beneath: Catalog;
+  readonly #own: Catalog;
+
+  /** @param own Made with the hub's as the one that it stands on. */
+  constructor(beneath: Catalog, own: Catalog) {
+    this.#beneath = beneath;
+    this.#own = own;
+  }
+
+  find(name: string): ToolCapability | undefined {
+    return this.#beneath.find(name) ?? this.#own.find(name);
+  }
+
+  findPrompt(name: string): PromptCapability | undefined {
+    return this.#beneath.findPrompt(name) ?? this.#own.findPrompt(name);
+  }
+
+  findResource(uri: string): ResourceRoute | undefined {
+    return this.#beneath.findResource(uri) ?? this.#own.findResource(uri);
+  }
+
+  findTemplate(uriTemplate: string): TemplateCapability | undefined {
+    return this.#beneath.findTemplate(uriTemplate) ?? this.#own.findTemplate(uriTemplate);
+  }
+
+  publicUri(source: string, uri: string): string {
+    if (this.#own.source(source) === undefined) return this.#beneath.publicUri(source, uri);
+    const given = this.#own.publicUri(source, uri);
+    return given === uri && this.#beneath.findResource(uri) !== undefined ? mappedUri(source, uri) : given;
+  }
+
+  source(id: string): Source | undefined {
+    return this.#beneath.source(id) ?? this.#own.source(id);
+  }
 }

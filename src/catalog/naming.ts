@@ -15,10 +15,8 @@
  * never a plain name of the session's.
  */
 import { createHash } from "node:crypto";
-import { NamePattern } from "./name-pattern.ts";
-import { isSessionLocal } from "../model/local-source.ts";
+import { isSessionLocalSource } from "../model/capability.ts";
 import type { Source } from "../model/source.ts";
-import { cleanCharacters, isReservedName, MAX_NAME_LENGTH, providerName } from "./provider-name.ts";
 
 const HASH_LENGTH = 10;
 const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}$`);
@@ -38,7 +36,7 @@ export interface TakenNames {
   has(name: string): boolean;
 }
 
-const NONE: TakenNames = { has: () => false };
+const NO_TAKEN_NAMES: TakenNames = { has: () => false };
 
 export class Naming {
   readonly #patterns = new Map<string, NamePattern>();
@@ -63,7 +61,7 @@ export class Naming {
       this.#patterns.set(pattern.server, pattern);
       this.#owners.set(
         pattern.server,
-        [...hostsBefore, ...before].filter((other) => other.mayMeet(pattern)),
+        [...hostsBefore, ...before].filter((other) => other.canOverlap(pattern)),
       );
       before.push(pattern);
     }
@@ -90,11 +88,11 @@ export class Naming {
   serverNames(server: string, names: readonly string[], taken: TakenNames): Map<string, string> {
     const pattern = this.#patterns.get(server);
     const owners = this.#owners.get(server) ?? [];
-    return assign(server, names, {
+    return assignNames(server, names, {
       render: (name) => pattern?.render(name) ?? name,
       clean: providerName,
       belongsToOther: (plain) =>
-        LOOKS_HASHED.test(plain) || taken.has(plain) || owners.some((owner) => owner.couldGive(plain)),
+        LOOKS_HASHED.test(plain) || taken.has(plain) || owners.some((owner) => owner.canProduce(plain)),
     });
   }
 
@@ -102,18 +100,18 @@ export class Naming {
   localNames(
     { id, kind }: Pick<Source, "id" | "kind">,
     names: readonly string[],
-    taken: TakenNames = NONE,
+    taken: TakenNames = NO_TAKEN_NAMES,
   ): Map<string, string> {
-    if (isSessionLocal(id)) return this.#sessionNames(id, names, taken);
+    if (isSessionLocalSource(id)) return this.#sessionNames(id, names, taken);
     const clean = kind === "skills" ? cleanCharacters : providerName;
-    return assign(id, names, { render: (name) => name, clean, belongsToOther: () => false });
+    return assignNames(id, names, { render: (name) => name, clean, belongsToOther: () => false });
   }
 
   /** Reserved names among them are Toolcrib's own, and nobody else's. */
   #sessionNames(id: string, names: readonly string[], taken: TakenNames): Map<string, string> {
     const isHosts = (plain: string): boolean =>
-      this.#hosts.some((host) => host.specificity > 0 && host.couldGive(plain));
-    return assign(id, names, {
+      this.#hosts.some((host) => host.specificity > 0 && host.canProduce(plain));
+    return assignNames(id, names, {
       render: (name) => name,
       clean: cleanCharacters,
       belongsToOther: (plain) =>
@@ -122,14 +120,14 @@ export class Naming {
   }
 }
 
-interface Rules {
+interface AssignRules {
   render(name: string): string;
   /** Provider-safe but for its length. */
   clean(text: string): string;
   belongsToOther(plain: string): boolean;
 }
 
-function assign(source: string, names: readonly string[], rules: Rules): Map<string, string> {
+function assignNames(source: string, names: readonly string[], rules: AssignRules): Map<string, string> {
   const rendered = names.map((name) => {
     const text = rules.render(name);
     return { name, text, plain: rules.clean(text) };
@@ -153,4 +151,109 @@ function withHash(plain: string, source: string, name: string): string {
     .digest("hex")
     .slice(0, HASH_LENGTH);
   return `${plain.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}-${hash}`;
+}
+
+const TOOL = "{tool}";
+const SERVER = "{server}";
+
+/** The naming template filled in for one server: a fixed beginning and end around the server's own names. */
+export class NamePattern {
+  readonly server: string;
+  readonly #before: string;
+  readonly #after: string;
+  readonly #cleanBefore: string;
+  readonly #cleanAfter: string;
+
+  /** @param shownAs What stands for the server in names; its id if absent. */
+  constructor(template: string, server: string, toolPrefix: string | undefined, shownAs: string = server) {
+    this.server = server;
+    const [before, after] = fillTemplate(template, shownAs, toolPrefix);
+    this.#before = before;
+    this.#after = after;
+    this.#cleanBefore = cleanCharacters(before);
+    this.#cleanAfter = cleanCharacters(after);
+  }
+
+  render(name: string): string {
+    return this.#before + name + this.#after;
+  }
+
+  /** How much of a name the pattern fixes. */
+  get specificity(): number {
+    return this.#cleanBefore.length + this.#cleanAfter.length;
+  }
+
+  /** Whether some name that the server might give a tool leads to this public name. */
+  canProduce(publicName: string): boolean {
+    if (this.#fits(publicName)) return true;
+    const unled = publicName.startsWith(NAME_LEAD) ? publicName.slice(NAME_LEAD.length) : "";
+    return unled !== "" && needsLead(unled) && this.#fits(unled);
+  }
+
+  /** False only where no public name can come from both; spares the common case of unrelated prefixes all checks. */
+  canOverlap(other: NamePattern): boolean {
+    const [a, b] = [this.#cleanBefore, other.#cleanBefore];
+    if (!isPrefixOfEither(a, b) && !isPrefixOfEither(NAME_LEAD + a, b) && !isPrefixOfEither(a, NAME_LEAD + b))
+      return false;
+    return this.#cleanAfter.endsWith(other.#cleanAfter) || other.#cleanAfter.endsWith(this.#cleanAfter);
+  }
+
+  equals(other: NamePattern): boolean {
+    return this.#cleanBefore === other.#cleanBefore && this.#cleanAfter === other.#cleanAfter;
+  }
+
+  #fits(clean: string): boolean {
+    return clean.length > this.specificity && clean.startsWith(this.#cleanBefore) && clean.endsWith(this.#cleanAfter);
+  }
+}
+
+function isPrefixOfEither(a: string, b: string): boolean {
+  return a.startsWith(b) || b.startsWith(a);
+}
+
+function fillTemplate(
+  template: string,
+  server: string,
+  toolPrefix: string | undefined,
+): [before: string, after: string] {
+  const at = template.indexOf(TOOL);
+  const before = at < 0 ? template : template.slice(0, at);
+  const after = at < 0 ? "" : template.slice(at + TOOL.length);
+  if (toolPrefix === undefined) return [before.replaceAll(SERVER, server), after.replaceAll(SERVER, server)];
+  // "" promises the bare tool name, so the rest of the template goes too.
+  if (toolPrefix === "") return ["", ""];
+  // The separator is what stands between {server} and {tool}, on whichever side the server is.
+  const serverBefore = before.indexOf(SERVER);
+  if (serverBefore >= 0) return [before.slice(0, serverBefore) + toolPrefix, after];
+  const serverAfter = after.indexOf(SERVER);
+  if (serverAfter >= 0) return [before, toolPrefix + after.slice(serverAfter + SERVER.length)];
+  return [before + toolPrefix, after];
+}
+
+/** What model providers take as a name: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`. */
+const MAX_NAME_LENGTH = 64;
+
+/** Stands before a name that does not begin with a letter, or that would be a reserved one. */
+const NAME_LEAD = "t-";
+
+const RESERVED = /^(?:skill__|toolcrib_)/;
+
+/** Names that only Toolcrib itself gives out. */
+export function isReservedName(name: string): boolean {
+  return RESERVED.test(name);
+}
+
+/** Every other character becomes `-`. */
+export function cleanCharacters(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]/gu, "-");
+}
+
+function needsLead(clean: string): boolean {
+  return !/^[A-Za-z]/.test(clean) || isReservedName(clean);
+}
+
+/** Provider-safe but for its length. */
+function providerName(text: string): string {
+  const clean = cleanCharacters(text);
+  return needsLead(clean) ? NAME_LEAD + clean : clean;
 }

@@ -1,5 +1,5 @@
 /** Checks of definitions, cheap and structural: a bad one is set aside with a reason and sinks nothing else. */
-import { fingerprint } from "../guard/fingerprint.ts";
+import { fingerprint } from "../guard/pin-comparison.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -27,21 +27,21 @@ const MAX_URI_LENGTH = 8192;
 const NAME_KEY = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
 
 /** By definition object: definitions are immutable, so each is checked and fingerprinted once in its life. */
-const examined = new WeakMap<object, Map<Capability["kind"], Verdict>>();
+const verdictsByDefinition = new WeakMap<object, Map<Capability["kind"], Verdict>>();
 
-export function examine(kind: Capability["kind"], definition: unknown): Verdict {
+export function checkDefinition(kind: Capability["kind"], definition: unknown): Verdict {
   if (!isJsonObject(definition))
     return { ok: false, name: "", reason: `the definition is ${typeName(definition)}, not an object` };
-  const known = examined.get(definition)?.get(kind);
+  const known = verdictsByDefinition.get(definition)?.get(kind);
   if (known !== undefined) return known;
-  const verdict = judge(kind, definition);
-  const verdicts = examined.get(definition) ?? new Map<Capability["kind"], Verdict>();
+  const verdict = checkUncached(kind, definition);
+  const verdicts = verdictsByDefinition.get(definition) ?? new Map<Capability["kind"], Verdict>();
   verdicts.set(kind, verdict);
-  examined.set(definition, verdicts);
+  verdictsByDefinition.set(definition, verdicts);
   return verdict;
 }
 
-function judge(kind: Capability["kind"], definition: JsonObject): Verdict {
+function checkUncached(kind: Capability["kind"], definition: JsonObject): Verdict {
   const key = NAME_KEY[kind];
   const given = definition[key];
   const name = typeof given === "string" ? given : "";

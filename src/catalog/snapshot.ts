@@ -1,6 +1,12 @@
-import type { PromptCapability, ResourceCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
+import type {
+  Capability,
+  PromptCapability,
+  ResourceCapability,
+  TemplateCapability,
+  ToolCapability,
+} from "../model/capability.ts";
+import { isSameCapability, type Kind, KINDS, type KindTable } from "./kind-table.ts";
 import { isOwnScheme, mappedUri } from "./public-uris.ts";
-import type { KindTable } from "./table.ts";
 import { UriTemplate } from "./uri-template.ts";
 
 export interface Tables {
@@ -18,7 +24,7 @@ export interface ResourceRoute {
   readonly uri: string;
 }
 
-interface ReadyTemplate {
+interface ParsedTemplate {
   readonly capability: TemplateCapability;
   /** Of the public template; it differs from the source's own only by a fixed beginning. */
   readonly shape: UriTemplate;
@@ -63,7 +69,7 @@ export class Snapshot {
     const listed = this.#tables.resource.byName.get(uri);
     if (listed !== undefined) return { capability: listed, source: listed.origin.source, uri: listed.origin.name };
     let steps = 0;
-    for (const { capability, shape } of readyTemplates(this.#tables.template)) {
+    for (const { capability, shape } of parsedTemplates(this.#tables.template)) {
       steps += shape.cost(uri);
       if (steps > MAX_TEMPLATE_STEPS) return undefined;
       if (!shape.matches(uri)) continue;
@@ -102,7 +108,7 @@ export class Snapshot {
   /** The source's own template that fits its own URI, and the URI in the template's public form. */
   #templateOf(source: string, uri: string): { capability: TemplateCapability; uri: string } | undefined {
     let steps = 0;
-    for (const { capability, shape } of readyTemplates(this.#tables.template)) {
+    for (const { capability, shape } of parsedTemplates(this.#tables.template)) {
       if (capability.origin.source !== source) continue;
       const prefix = capability.name.slice(0, capability.name.length - capability.origin.name.length);
       steps += shape.cost(prefix + uri);
@@ -130,10 +136,10 @@ export function unlistedRoute(source: string, uri: string, publicUri: string): R
 }
 
 /** Both are made when first needed, and live as long as the table, which several versions may share. */
-const templatesOf = new WeakMap<KindTable<TemplateCapability>, readonly ReadyTemplate[]>();
+const templatesOf = new WeakMap<KindTable<TemplateCapability>, readonly ParsedTemplate[]>();
 const originsOf = new WeakMap<KindTable<ResourceCapability>, Map<string, Map<string, ResourceCapability>>>();
 
-function readyTemplates(table: KindTable<TemplateCapability>): readonly ReadyTemplate[] {
+function parsedTemplates(table: KindTable<TemplateCapability>): readonly ParsedTemplate[] {
   let ready = templatesOf.get(table);
   if (ready === undefined) {
     ready = table.list
@@ -159,4 +165,44 @@ function byOrigin(table: KindTable<ResourceCapability>): Map<string, Map<string,
     originsOf.set(table, origins);
   }
   return origins;
+}
+
+/** How one version differs from the one before. Names are public; those of all kinds stand together. */
+export interface CatalogChange {
+  readonly version: number;
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Same name, other definition or other origin. */
+  readonly changed: readonly string[];
+  /** The kinds whose lists differ; also those where only the order does. */
+  readonly kinds: readonly Kind[];
+}
+
+/** Undefined if nothing differs. */
+export function compareTables(before: Tables, after: Tables, version: number): CatalogChange | undefined {
+  const added: string[] = [];
+  const removed: string[] = [];
+  const changed: string[] = [];
+  const kinds: Kind[] = [];
+  for (const kind of KINDS) {
+    const [old, next]: [KindTable<Capability>, KindTable<Capability>] = [before[kind], after[kind]];
+    if (isSameList(old.list, next.list)) continue;
+    kinds.push(kind);
+    for (const capability of next.list) {
+      const previous = old.byName.get(capability.name);
+      if (previous === undefined) added.push(capability.name);
+      else if (!isSameCapability(previous, capability)) changed.push(capability.name);
+    }
+    for (const capability of old.list) if (!next.byName.has(capability.name)) removed.push(capability.name);
+  }
+  return kinds.length === 0 ? undefined : { version, added, removed, changed, kinds };
+}
+
+function isSameList(a: readonly Capability[], b: readonly Capability[]): boolean {
+  if (a === b) return true;
+  return a.length === b.length && a.every((capability, i) => isSame(capability, b[i]));
+}
+
+function isSame(a: Capability, b: Capability | undefined): boolean {
+  return b !== undefined && isSameCapability(a, b);
 }

@@ -63,7 +63,7 @@ export class UriTemplate {
  * The beginning of a URI that is known once these variables are: up to the first expression that lacks one. `?` and `#` of a
  * value are encoded, as they are part of it.
  */
-export function filledIn(template: string, values: Readonly<Record<string, unknown>>): string {
+export function expandKnownPart(template: string, values: Readonly<Record<string, unknown>>): string {
   let uri = "";
   let position = 0;
   for (const { 0: expression, 1: operator = "", 2: names = "", index } of template.matchAll(EXPRESSION)) {

@@ -1,10 +1,10 @@
 /** The store of a command that works on it without a hub: the one that the config names. */
 import { toolcribHome } from "../config/find-config.ts";
-import { LazyStore } from "../hub/lazy-store.ts";
-import { systemClock } from "../model/clock.ts";
+import { LazyStore } from "../store/lazy-store.ts";
+import { systemClock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Store } from "../store/store.ts";
-import { type ConfigInvocation, loadForStore } from "./load-asked.ts";
+import { type ConfigInvocation, loadConfigForStore } from "./load-with-trust.ts";
 
 export interface CommandStoreOptions {
   /** Refuse where no config says which store it is and the home was last used with one outside of it. */
@@ -34,13 +34,12 @@ async function openForCommand(
   const { env, flags, out } = invocation;
   const file = flags.text("config");
   const home = toolcribHome(env);
-  const [{ openHubStore }, { notedStore, otherStore }, { Secrets }] = await Promise.all([
-    import("../hub/open-home.ts"),
-    import("../hub/store-note.ts"),
+  const [{ openHubStore, readStoreNote, otherStoreError }, { Secrets }] = await Promise.all([
+    import("../hub/create/open-home.ts"),
     import("../secrets/secrets.ts"),
   ]);
-  const other = await notedStore(home);
-  const config = await loadForStore(invocation).catch((error: unknown) => {
+  const other = await readStoreNote(home);
+  const config = await loadConfigForStore(invocation).catch((error: unknown) => {
     if (readsOnly && file === undefined && other === undefined && error instanceof ToolcribError) return undefined;
     throw error;
   });
@@ -48,7 +47,7 @@ async function openForCommand(
     const { openStore } = await import("../store/open-store.ts");
     return openStore({ home, create: false, warn: (message) => out.warn(message) });
   }
-  if (needsRight && config.file === null && other !== undefined) throw otherStore(home, other);
+  if (needsRight && config.file === null && other !== undefined) throw otherStoreError(home, other);
   const { store } = await openHubStore(config, create ? undefined : "existing", {
     home,
     clock: systemClock,

@@ -1,4 +1,5 @@
 /** What a command of the table is, and what its handler gets. */
+import { type ErrorCode, ERROR_TABLE } from "../model/errors.ts";
 import type { Output } from "./output.ts";
 
 export interface OptionEntry {
@@ -76,4 +77,8 @@ export class Flags {
     const value = this.#values[name];
     return Array.isArray(value) ? value.map(String) : [];
   }
+}
+
+export function exitCodeOf(code: ErrorCode): number {
+  return ERROR_TABLE[code].exit;
 }

@@ -4,15 +4,21 @@ import { resolve } from "node:path";
 import type { EditResult } from "../config/edit-config.ts";
 import { expandTilde, findConfig, homeConfigFile, toolcribHome, userHome } from "../config/find-config.ts";
 import { readProject } from "../config/load-config.ts";
-import { isTrusted, readTrust, recordOf, saveTrust, strangersAt, trustCommand } from "../config/trust.ts";
+import {
+  isTrusted,
+  readTrust,
+  trustRecordOf,
+  saveTrust,
+  findForeignWriter,
+  trustCommand,
+} from "../config/project-trust.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
+import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
 import type { Invocation } from "./command.ts";
-import { loadQuietly } from "./command-config.ts";
-import { diffLines } from "./diff.ts";
-import { recoverKilled } from "./recover-install.ts";
+import { loadCommandConfigQuietly, recoverInterruptedInstall } from "./command-config.ts";
+import { diffLines } from "./masked-diff.ts";
 
 /** The file that a command edits. */
 export interface EditTarget {
@@ -22,23 +28,23 @@ export interface EditTarget {
 }
 
 /** The config that the command line names; the home's, still to be made where there is none. */
-export function ownFile({ flags, env, cwd }: Invocation): string {
+export function userConfigFile({ flags, env, cwd }: Invocation): string {
   const named = flags.text("config") || env["TOOLCRIB_CONFIG"];
   if (named !== undefined && named !== "") return resolve(cwd, expandTilde(named, userHome(env)));
   return homeConfigFile(toolcribHome(env));
 }
 
 /** The config that is named; otherwise the project's if it is trusted, and the home's, still to be made, if not. */
-export async function editTarget(invocation: Invocation): Promise<EditTarget> {
+export async function findEditTarget(invocation: Invocation): Promise<EditTarget> {
   const { env, cwd, flags, out } = invocation;
-  const own: EditTarget = { file: ownFile(invocation), renew: async () => {} };
+  const own: EditTarget = { file: userConfigFile(invocation), renew: async () => {} };
   if ((flags.text("config") || env["TOOLCRIB_CONFIG"] || "") !== "") return own;
   const home = toolcribHome(env);
   const found = findConfig({ env, cwd, home });
   if ("named" in found || found.project === null) return own;
   const file = found.project;
   const record = (await readTrust(home)).table.get(file);
-  const isSafe = record?.shared === true || (await strangersAt(file)) === undefined;
+  const isSafe = record?.shared === true || (await findForeignWriter(file)) === undefined;
   const reading = record !== undefined && isSafe ? await readProject(file, { env, cwd, home }) : undefined;
   if (reading === undefined || !isTrusted(record, reading)) {
     out.warn(`${file} is not trusted, so this is about ${own.file}. To change that: ${trustCommand(file)}`);
@@ -49,7 +55,7 @@ export async function editTarget(invocation: Invocation): Promise<EditTarget> {
     async renew({ before, after }) {
       if (before === after || before !== reading.texts.get(file)) return;
       const edited = await readProject(file, { env, cwd, home }, new Map([...reading.texts, [file, after]]));
-      await saveTrust(home, file, recordOf(edited, record?.shared === true));
+      await saveTrust(home, file, trustRecordOf(edited, record?.shared === true));
     },
   };
 }
@@ -98,7 +104,7 @@ export function showDiff(
 /** The same for one line, of which nobody knows where it stands. */
 export function maskCredential(line: string): string {
   return line.replace(/"([^"\\]+)"(:\s*)"((?:[^"\\]|\\.)*)"/g, (whole, key: string, colon: string, value: string) =>
-    looksLikeCredential(key) && isPlainText(value) ? `"${key}"${colon}"${MASK}"` : whole,
+    isCredentialName(key) && isPlainText(value) ? `"${key}"${colon}"${MASK}"` : whole,
   );
 }
 
@@ -106,14 +112,14 @@ export function maskCredential(line: string): string {
  * Runs an edit of one server of the file; a server that stands in another file is a conflict that names it.
  * @param updates The same for a server that the store holds, whose entry is no file; null takes it out.
  */
-export async function editOwnServer(
+export async function editServerEntry(
   invocation: Invocation,
   id: string,
   edit: (file: string) => Promise<EditResult>,
   updates: JsonObject | null,
 ): Promise<{ file: string; result: EditResult }> {
-  await recoverKilled(invocation);
-  const { file, renew } = await editTarget(invocation);
+  await recoverInterruptedInstall(invocation);
+  const { file, renew } = await findEditTarget(invocation);
   try {
     if (!existsSync(file)) throw new ToolcribError("not_found", `There is no server "${id}": ${file} does not exist.`);
     const result = await edit(file);
@@ -125,7 +131,7 @@ export async function editOwnServer(
     if (elsewhere === undefined) throw error;
     const { origin, isStored } = elsewhere;
     // In a folder with a trusted project config both are in use.
-    if (origin === ownFile(invocation)) return { file: origin, result: await edit(origin) };
+    if (origin === userConfigFile(invocation)) return { file: origin, result: await edit(origin) };
     if (isStored) {
       const { editStoredServer } = await import("./edit-stored-server.ts");
       return { file: origin, result: await editStoredServer(invocation, id, updates) };
@@ -143,11 +149,11 @@ async function originElsewhere(
   file: string,
 ): Promise<{ origin: string; isStored: boolean } | undefined> {
   if (!existsSync(file) && invocation.flags.text("config") !== undefined) return undefined;
-  const config = await loadQuietly(invocation);
+  const config = await loadCommandConfigQuietly(invocation);
   const origin = config.servers.find((spec) => spec.id === id)?.origin.file;
   if (origin !== undefined) return origin === file ? undefined : { origin, isStored: false };
   // Loaded here: commands that only edit a file need no store.
-  const { openCommandHome } = await import("./secrets/command-home.ts");
+  const { openCommandHome } = await import("./command-home.ts");
   const home = await openCommandHome(invocation, config, false);
   try {
     const stored = await home.store?.servers.get(id);

@@ -1,6 +1,6 @@
 /** A change of a server that the store holds. Hubs that run on the same store take it up by themselves. */
 import type { EditResult } from "../config/edit-config.ts";
-import { mergeEntry } from "../hub/servers/merge-entry.ts";
+import { mergeEntry } from "../hub/servers/server-entry.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Invocation } from "./command.ts";
 import { withHub } from "./running-hub.ts";

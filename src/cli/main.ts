@@ -1,8 +1,8 @@
 /** The process: real streams in, exit code out. */
 import { asToolcribError } from "../model/errors.ts";
-import { terminalJson, terminalText } from "../model/visible-text.ts";
+import { terminalJson, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
-import { exitCodeOf } from "./exit-code.ts";
+import { exitCodeOf } from "./command.ts";
 import { startLean } from "./lean-start.ts";
 import { runCommandLine } from "./program.ts";
 

@@ -8,10 +8,9 @@ import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { ErrorObject } from "../model/errors.ts";
-import { terminalJson, terminalLine, terminalText } from "../model/visible-text.ts";
+import { terminalJson, terminalLine, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
-import { type Column, renderTable } from "./table.ts";
-import { clip } from "./text-width.ts";
+import { clip, type Column, renderTable } from "./table.ts";
 
 /** The part of a stream that output needs; `process.stdout` and a test's pass-through both have it. */
 export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };

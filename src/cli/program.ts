@@ -3,9 +3,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Redactor } from "../secrets/redactor.ts";
-import { type CommandEntry, Flags, type OptionEntry, type Surroundings } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
-import { exitCodeOf } from "./exit-code.ts";
+import { type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Surroundings } from "./command.ts";
+import { COMMANDS } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
 
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
@@ -40,7 +39,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     // Loaded here: help needs no home.
     const [{ toolcribHome }, { assertSafeHome }] = await Promise.all([
       import("../config/find-config.ts"),
-      import("../files/safe-place.ts"),
+      import("../files/path-safety.ts"),
     ]);
     assertSafeHome(toolcribHome(env), env);
     exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });

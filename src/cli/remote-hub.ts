@@ -1,15 +1,15 @@
 /** A hub that runs already, in another process or on another machine: which one is meant, and how to ask it. */
 import type { IncomingMessage } from "node:http";
 import { toolcribHome } from "../config/find-config.ts";
-import { type HubRecord, readHubFiles } from "../hub/hub-file.ts";
+import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { isLoopback } from "../model/loopback.ts";
+import { isLoopback } from "../base/loopback.ts";
 import { HttpClient } from "../upstream/http/http-client.ts";
 import type { Invocation } from "./command.ts";
 
 const TIMEOUT_MS = 30_000;
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 export class RemoteHub {
   /** Without a slash at its end. */
@@ -64,13 +64,13 @@ interface FindOptions {
  * By `--hub`, otherwise the one hub that runs for this user. The hub's own file gives the token where it can, and then the
  * address as well: what else listens under another name of this machine must not get the token.
  */
-export async function findHub(
+export async function findRunningHub(
   { flags, env, out }: Invocation,
   { withOwnToken = true }: FindOptions = {},
 ): Promise<RemoteHub> {
   const running = await readHubFiles(toolcribHome(env));
   const wanted = flags.text("hub");
-  const known = wanted === undefined ? ownAddress(theOnly(running)) : addressOf(running, wanted);
+  const known = wanted === undefined ? ownAddress(onlyHub(running)) : addressOf(running, wanted);
   const token = flags.text("token") ?? (withOwnToken ? known?.token : undefined) ?? tokenOf(env);
   if (token !== undefined) out.redactor.addCredential(token);
   return new RemoteHub(checkedUrl(known?.url ?? wanted ?? "", token !== undefined), token);
@@ -80,7 +80,7 @@ export function tokenOf(env: NodeJS.ProcessEnv): string | undefined {
   return env["TOOLCRIB_TOKEN"] || undefined;
 }
 
-function theOnly(running: readonly HubRecord[]): HubRecord {
+function onlyHub(running: readonly HubRecord[]): HubRecord {
   const [first, another] = running;
   if (first === undefined) {
     throw new ToolcribError("server_unavailable", "No hub runs for this user.", {
@@ -101,22 +101,22 @@ function ownAddress({ url, token }: HubRecord): Address {
 
 /** The hub that is meant, at an address that its file gives. One that is written alike comes first. */
 function addressOf(running: readonly HubRecord[], wanted: string): Address | undefined {
-  const exactly = running.find(({ url }) => isSame(url, wanted));
+  const exactly = running.find(({ url }) => isSameAddress(url, wanted));
   if (exactly !== undefined) return ownAddress(exactly);
-  const outside = running.find(({ publicUrl }) => publicUrl !== undefined && isSame(publicUrl, wanted));
+  const outside = running.find(({ publicUrl }) => publicUrl !== undefined && isSameAddress(publicUrl, wanted));
   if (outside?.publicUrl !== undefined) return { url: outside.publicUrl, token: outside.token };
-  const byName = running.find(({ url }) => isSame(url, wanted, nameOfHere));
+  const byName = running.find(({ url }) => isSameAddress(url, wanted, canonicalHostname));
   return byName && ownAddress(byName);
 }
 
 /** The usual names of this machine, of which people type any. Of its other loopback addresses each is its own. */
-const HERE: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-function nameOfHere(hostname: string): string {
-  return HERE.has(hostname) ? "localhost" : hostname;
+function canonicalHostname(hostname: string): string {
+  return LOOPBACK_NAMES.has(hostname) ? "localhost" : hostname;
 }
 
-function isSame(known: string, wanted: string, nameOf = (hostname: string): string => hostname): boolean {
+function isSameAddress(known: string, wanted: string, nameOf = (hostname: string): string => hostname): boolean {
   const [a, b] = [URL.parse(known), URL.parse(wanted)];
   if (a === null || b === null || a.protocol !== b.protocol || a.port !== b.port) return false;
   if (a.pathname.replace(/\/$/, "") !== b.pathname.replace(/\/$/, "")) return false;
@@ -143,7 +143,8 @@ async function textOf(body: IncomingMessage): Promise<string> {
     // A stream without an encoding gives buffers.
     const bytes = chunk as Buffer;
     size += bytes.length;
-    if (size > MOST_BYTES) throw new ToolcribError("too_large", `The hub's answer has more than ${MOST_BYTES} bytes.`);
+    if (size > MAX_RESPONSE_BYTES)
+      throw new ToolcribError("too_large", `The hub's answer has more than ${MAX_RESPONSE_BYTES} bytes.`);
     chunks.push(bytes);
   }
   return Buffer.concat(chunks).toString("utf8");

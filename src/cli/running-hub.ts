@@ -1,16 +1,20 @@
 /** A hub for the length of one command: config loaded, warnings shown, servers connected as needed, all closed after. */
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
+import { NamePattern } from "../catalog/naming.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { createHub } from "../hub/create.ts";
+import { createHub } from "../hub/create/create-hub.ts";
 import type { Hub } from "../hub/hub.ts";
-import { SKILLS_WARNING } from "../hub/skills/live-skills.ts";
+import { SKILLS_WARNING } from "../hub/skills/user-skills.ts";
+import type { View } from "../hub/view/view.ts";
+import type { Capability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
-import { closeOnSignals } from "../upstream/stdio/live-children.ts";
-import { askOnTerminal } from "./ask-on-terminal.ts";
+import { loginCommand } from "../secrets/oauth/login-errors.ts";
+import { closeOnSignals } from "../upstream/stdio/child-processes.ts";
+import { loadCommandConfig } from "./command-config.ts";
 import type { Invocation } from "./command.ts";
-import { loadForCommand } from "./command-config.ts";
+import { askOnTerminal } from "./terminal-input.ts";
 
 export class RunningHub {
   readonly hub: Hub;
@@ -111,7 +115,7 @@ interface Deadline {
   readonly error: ToolcribError | undefined;
 }
 
-export interface HubNeeds {
+interface HubNeeds {
   /** Loaded already; by default it is loaded here and its warnings are shown. */
   readonly config?: LoadedConfig;
   /** Instead of showing them. */
@@ -123,7 +127,7 @@ export async function withHub(
   use: (running: RunningHub) => Promise<number>,
   needs: HubNeeds = {},
 ): Promise<number> {
-  const config = needs.config ?? (await loadForCommand(invocation));
+  const config = needs.config ?? (await loadCommandConfig(invocation));
   const onWarning = needs.onWarning ?? ((text: string) => invocation.out.warn(text));
   const interrupt = new AbortController();
   const deadline = startDeadline(invocation.flags.number("timeout"), interrupt);
@@ -203,4 +207,50 @@ function startDeadline(ms: number | undefined, interrupt: AbortController): Dead
     },
     stop: () => clearTimeout(timer),
   };
+}
+
+/** Waits only as long as it takes until the wanted name is there, whichever server brings it. */
+
+/** A server that cannot have the name by its prefix is worth this wait, but no more: names can be cut and hashed. */
+const UNLIKELY_SERVER_WAIT_MS = 3000;
+
+/**
+ * Servers whose names can look like this are connected first, so that an unrelated one delays nothing.
+ * undefined where no reachable server has it; then the hub, asked for it, says why.
+ */
+export async function findCapability<C extends Capability>(
+  running: RunningHub,
+  name: string,
+  among: (view: View) => readonly C[],
+): Promise<C | undefined> {
+  const { hub } = running;
+  const find = (): C | undefined => among(hub.view(hub.session)).find((capability) => capability.name === name);
+  const template = hub.config.config.tools.naming;
+  const candidates = hub.config.servers.filter(
+    (spec) => spec.enabled && new NamePattern(template, spec.id, spec.toolPrefix).canProduce(name),
+  );
+  running.connect(candidates.map((spec) => spec.id));
+  const found = await running.until(find);
+  if (found !== undefined) return found;
+  running.connectAuto();
+  return running.until(find, UNLIKELY_SERVER_WAIT_MS);
+}
+
+/** A URI does not tell whose it is, so servers that are down are told of and the hub decides. */
+export async function findResource(running: RunningHub, uri: string, tell: (text: string) => void): Promise<void> {
+  const { hub } = running;
+  running.connectAuto();
+  const found = await running.until(() => hub.view(hub.session).resources.find((resource) => resource.name === uri));
+  if (found !== undefined) return;
+  for (const { info, reason } of running.unreachable()) tell(`not connected: ${info.id}: ${reason}`);
+}
+
+/** What to say of a login before it ends and cannot be renewed; a login that is over already is the server's failure. */
+export function loginExpiryNote({
+  id,
+  auth,
+}: ServerInfo): { readonly message: string; readonly hint: string } | undefined {
+  if (auth?.state !== "expires_soon" || auth.expiresAt === undefined) return undefined;
+  const command = loginCommand(id);
+  return { message: `the login ends at ${auth.expiresAt}; renew it: ${command}`, hint: `Run ${command} before that.` };
 }

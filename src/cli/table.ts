@@ -1,9 +1,10 @@
+import { terminalText } from "../base/visible-text.ts";
+
 /** Plain tables: aligned columns, fitted to a width where there is one. */
-import { clip, firstLine, pad, textWidth } from "./text-width.ts";
 
 const GAP = 2;
 /** No column is squeezed below this, so that its content can still be told apart. */
-const NARROWEST = 8;
+const MIN_COLUMN_WIDTH = 8;
 
 export interface Column<Row> {
   readonly title: string;
@@ -12,7 +13,7 @@ export interface Column<Row> {
   readonly shrink?: boolean;
 }
 
-export interface TableOptions {
+interface TableOptions {
   /** Cells available; without it nothing is cut, so that piped output stays whole. */
   readonly width?: number | undefined;
   readonly paintTitle?: (text: string) => string;
@@ -28,7 +29,7 @@ export function renderTable<Row>(
   const wanted = columns.map((column, index) =>
     Math.max(textWidth(column.title), ...cells.map((line) => textWidth(line[index] ?? ""))),
   );
-  const widths = options.width === undefined ? wanted : fit(columns, wanted, options.width);
+  const widths = options.width === undefined ? wanted : fitWidths(columns, wanted, options.width);
   const paintTitle = options.paintTitle ?? ((text: string) => text);
   return [
     paintTitle(
@@ -48,7 +49,7 @@ function renderLine(line: readonly string[], widths: readonly number[]): string 
     .trimEnd();
 }
 
-function fit<Row>(columns: readonly Column<Row>[], wanted: readonly number[], width: number): number[] {
+function fitWidths<Row>(columns: readonly Column<Row>[], wanted: readonly number[], width: number): number[] {
   const widths = [...wanted];
   let excess = widths.reduce((sum, each) => sum + each, 0) + GAP * (widths.length - 1) - width;
   for (const shrinkable of [true, false]) {
@@ -65,8 +66,66 @@ function fit<Row>(columns: readonly Column<Row>[], wanted: readonly number[], wi
 function widestIndex(widths: readonly number[], takes: (index: number) => boolean): number | undefined {
   let widest: number | undefined;
   for (const [index, width] of widths.entries()) {
-    if (width <= NARROWEST || !takes(index)) continue;
+    if (width <= MIN_COLUMN_WIDTH || !takes(index)) continue;
     if (widest === undefined || width > (widths[widest] ?? 0)) widest = index;
   }
   return widest;
+}
+
+/** How many terminal cells a text takes. Names and descriptions come from servers, so wide and odd characters occur. */
+
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+
+/** Ranges that terminals draw two cells wide; rough, and good enough to keep columns straight. */
+const WIDE_RANGES: readonly (readonly [number, number])[] = [
+  [0x1100, 0x115f],
+  [0x2e80, 0x303e],
+  [0x3041, 0xa4cf],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff00, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x1f300, 0x1f64f],
+  [0x1f680, 0x1f6ff],
+  [0x1f900, 0x1faff],
+  [0x20000, 0x3fffd],
+];
+
+function characterWidth(character: string): number {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x300) return 1;
+  if (ZERO_WIDTH.test(character)) return 0;
+  return WIDE_RANGES.some(([from, to]) => code >= from && code <= to) ? 2 : 1;
+}
+
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const character of text) width += characterWidth(character);
+  return width;
+}
+
+/** Cuts to at most `width` cells; a cut is shown by an ellipsis. */
+export function clip(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  let clipped = "";
+  let used = 0;
+  for (const character of text) {
+    used += characterWidth(character);
+    if (used > width - 1) break;
+    clipped += character;
+  }
+  return `${clipped.trimEnd()}…`;
+}
+
+function pad(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - textWidth(text)));
+}
+
+/** The first line that says something, for a table cell. */
+export function firstLine(text: string): string {
+  const line = terminalText(text)
+    .split("\n")
+    .find((candidate) => candidate.trim() !== "");
+  return (line ?? "").replaceAll("\t", " ").trim();
 }

@@ -3,10 +3,18 @@
  * that project alone (`projects.<folder>.mcpServers`) in ~/.claude.json, and servers of the project in its .mcp.json.
  */
 import type { JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientFile, ClientPlace, ClientRead } from "./client.ts";
-import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./place.ts";
-import { objectAt, ServerCollector, switchOff, type EntryRules, valueAt } from "./read-servers.ts";
-import { addressEntry, commandEntry, isCommand } from "./written-entry.ts";
+import type { AgentClient, ClientFile, ClientEnvironment, ClientRead } from "./agent-client.ts";
+import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
+import {
+  addressEntry,
+  commandEntry,
+  disable,
+  type EntryRules,
+  isCommand,
+  objectAt,
+  ServerCollector,
+  valueAt,
+} from "./server-entries.ts";
 
 export const claudeCode: AgentClient = {
   id: "claude-code",
@@ -36,18 +44,18 @@ export const claudeCode: AgentClient = {
   afterChange: "Start a new Claude Code session.",
 };
 
-function configDir(place: ClientPlace): string {
+function configDir(place: ClientEnvironment): string {
   return fromEnv(place, "CLAUDE_CONFIG_DIR") ?? inHome(place, ".claude");
 }
 
 /** Beside ~/.claude, but inside of the folder that CLAUDE_CONFIG_DIR names. */
-function ownFile(place: ClientPlace): string {
+function ownFile(place: ClientEnvironment): string {
   const moved = fromEnv(place, "CLAUDE_CONFIG_DIR");
   return moved === undefined ? inHome(place, ".claude.json") : pathsOf(place).join(moved, ".claude.json");
 }
 
 /** It writes folders with forward slashes on every system. */
-function projectKey(place: ClientPlace): string {
+function projectKey(place: ClientEnvironment): string {
   return place.platform === "win32" ? place.projectDir.replaceAll("\\", "/") : place.projectDir;
 }
 
@@ -61,7 +69,7 @@ function readClaudeCode(document: unknown, file: ClientFile): ClientRead {
   const rules: EntryRules = {
     timeout: "call-milliseconds",
     adapt(entry, raw, tell, id) {
-      if (off.includes(id)) switchOff(entry);
+      if (off.includes(id)) disable(entry);
       if (raw["headersHelper"] !== undefined) {
         tell("headersHelper is a program that gives headers; it is not taken over", "headersHelper");
       }

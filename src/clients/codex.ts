@@ -1,9 +1,17 @@
 /** Codex: TOML with words of its own. Its command line program, extension and app share the file. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientPlace } from "./client.ts";
-import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./place.ts";
-import { addTo, allowOnly, readMapAt, setTimeLimit, type Tell } from "./read-servers.ts";
-import { commandEntryWithCwd, isCommand, someOf } from "./written-entry.ts";
+import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
+import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
+import {
+  addIfMissing,
+  allowOnly,
+  commandEntryWithCwd,
+  isCommand,
+  readMapAt,
+  type ReportProblem,
+  setTimeLimit,
+  someOf,
+} from "./server-entries.ts";
 
 export const codex: AgentClient = {
   id: "codex",
@@ -29,19 +37,19 @@ export const codex: AgentClient = {
   afterChange: "Start a new Codex session; the extension and the app need a restart.",
 };
 
-function home(place: ClientPlace): string {
+function home(place: ClientEnvironment): string {
   return fromEnv(place, "CODEX_HOME") ?? inHome(place, ".codex");
 }
 
-function adapt(entry: JsonObject, raw: JsonObject, tell: Tell): void {
+function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): void {
   // Its own word is http_headers; `headers` it ignores.
   delete entry["headers"];
   if (isJsonObject(raw["http_headers"])) entry["headers"] = raw["http_headers"];
   for (const [header, variable] of Object.entries(recordIn(raw, "env_http_headers"))) {
-    if (typeof variable === "string") addTo(entry, "headers", header, `\${${variable}}`);
+    if (typeof variable === "string") addIfMissing(entry, "headers", header, `\${${variable}}`);
   }
   const bearer = raw["bearer_token_env_var"];
-  if (typeof bearer === "string") addTo(entry, "headers", "Authorization", `Bearer \${${bearer}}`);
+  if (typeof bearer === "string") addIfMissing(entry, "headers", "Authorization", `Bearer \${${bearer}}`);
   forwardVariables(entry, raw["env_vars"], tell);
 
   setTimeLimit(entry, "timeout", raw["startup_timeout_ms"]);
@@ -52,14 +60,14 @@ function adapt(entry: JsonObject, raw: JsonObject, tell: Tell): void {
 }
 
 /** Variables of the user that the server gets, by name; by default it gets few. */
-function forwardVariables(entry: JsonObject, list: unknown, tell: Tell): void {
+function forwardVariables(entry: JsonObject, list: unknown, tell: ReportProblem): void {
   if (!Array.isArray(list)) return;
   for (const [index, item] of list.entries()) {
     const name: unknown = isJsonObject(item) ? item["name"] : item;
     if (typeof name !== "string") continue;
     if (isJsonObject(item) && item["source"] === "remote") {
       tell("a variable of another machine cannot be forwarded from here", "env_vars", index);
-    } else addTo(entry, "env", name, `\${${name}}`);
+    } else addIfMissing(entry, "env", name, `\${${name}}`);
   }
 }
 

@@ -1,9 +1,16 @@
 /** Continue: YAML with a list of servers. Its files of single servers in `.continue/mcpServers` have free names. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientPlace, ClientRead } from "./client.ts";
-import { fromEnv, inHome, pathsOf, skillFolders, userFiles } from "./place.ts";
-import { addTo, ServerCollector, setTimeLimit, valueAt } from "./read-servers.ts";
-import { commandEntryWithCwd, isCommand, someOf } from "./written-entry.ts";
+import type { AgentClient, ClientEnvironment, ClientRead } from "./agent-client.ts";
+import { fromEnv, inHome, pathsOf, skillFolders, userFiles } from "./client-paths.ts";
+import {
+  addIfMissing,
+  commandEntryWithCwd,
+  isCommand,
+  ServerCollector,
+  setTimeLimit,
+  someOf,
+  valueAt,
+} from "./server-entries.ts";
 
 /** With the `-dev` name, `continue` being a word of the language. */
 export const continueDev: AgentClient = {
@@ -31,7 +38,7 @@ export const continueDev: AgentClient = {
   afterChange: "Continue notices the change; otherwise reload the window of the editor.",
 };
 
-function ownFolder(place: ClientPlace): string {
+function ownFolder(place: ClientEnvironment): string {
   return fromEnv(place, "CONTINUE_GLOBAL_DIR") ?? inHome(place, ".continue");
 }
 
@@ -56,7 +63,7 @@ function adapt(entry: JsonObject, raw: JsonObject): void {
   if (isJsonObject(requestOptions) && isJsonObject(requestOptions["headers"])) {
     entry["headers"] = requestOptions["headers"];
   }
-  if (typeof apiKey === "string") addTo(entry, "headers", "Authorization", `Bearer ${apiKey}`);
+  if (typeof apiKey === "string") addIfMissing(entry, "headers", "Authorization", `Bearer ${apiKey}`);
   setTimeLimit(entry, "timeout", raw["connectionTimeout"]);
 }
 

@@ -1,9 +1,8 @@
 /** goose: YAML, where servers are `extensions` among others that are built into the program. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientPlace } from "./client.ts";
-import { fromEnv, inAppData, inConfigHome, pathsOf, skillFolders, userFiles } from "./place.ts";
-import { addTo, allowOnly, readMapAt, type Tell } from "./read-servers.ts";
-import { isCommand } from "./written-entry.ts";
+import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
+import { fromEnv, inAppData, inConfigHome, pathsOf, skillFolders, userFiles } from "./client-paths.ts";
+import { addIfMissing, allowOnly, isCommand, readMapAt, type ReportProblem } from "./server-entries.ts";
 
 /** Part of the program, so that there is nothing to start. */
 const BUILT_IN = new Set(["builtin", "platform", "frontend"]);
@@ -44,14 +43,14 @@ export const goose: AgentClient = {
   afterChange: "Start a new goose session.",
 };
 
-function configDir(place: ClientPlace): string {
+function configDir(place: ClientEnvironment): string {
   const root = fromEnv(place, "GOOSE_PATH_ROOT");
   if (root !== undefined) return pathsOf(place).join(root, "config");
   if (place.platform === "win32") return inAppData(place, "Block", "goose", "config");
   return inConfigHome(place, "goose");
 }
 
-function adapt(entry: JsonObject, raw: JsonObject, tell: Tell): boolean {
+function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean {
   const type = raw["type"];
   if (typeof type === "string" && BUILT_IN.has(type)) return false;
   if (type === "inline_python") {
@@ -65,7 +64,7 @@ function adapt(entry: JsonObject, raw: JsonObject, tell: Tell): boolean {
   if (isJsonObject(raw["envs"])) entry["env"] = raw["envs"];
   // Names of variables whose values goose keeps in the keychain.
   for (const name of Array.isArray(raw["env_keys"]) ? raw["env_keys"] : []) {
-    if (typeof name === "string") addTo(entry, "env", name, `\${${name}}`);
+    if (typeof name === "string") addIfMissing(entry, "env", name, `\${${name}}`);
   }
   // Here an empty list means all.
   if (Array.isArray(raw["available_tools"]) && raw["available_tools"].length > 0) {

@@ -1,8 +1,15 @@
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientPlace } from "./client.ts";
-import { fromEnv, inHome, pathsOf, skillFolders, userFiles } from "./place.ts";
-import { allowOnly, readMapAt, setTimeLimit, type Tell } from "./read-servers.ts";
-import { addressEntry, commandEntryWithCwd, isCommand } from "./written-entry.ts";
+import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
+import { fromEnv, inHome, pathsOf, skillFolders, userFiles } from "./client-paths.ts";
+import {
+  addressEntry,
+  allowOnly,
+  commandEntryWithCwd,
+  isCommand,
+  readMapAt,
+  type ReportProblem,
+  setTimeLimit,
+} from "./server-entries.ts";
 
 export const openclaw: AgentClient = {
   id: "openclaw",
@@ -35,14 +42,14 @@ export const openclaw: AgentClient = {
   afterChange: "Restart the OpenClaw gateway.",
 };
 
-function stateDir(place: ClientPlace): string {
+function stateDir(place: ClientEnvironment): string {
   const named = fromEnv(place, "OPENCLAW_STATE_DIR");
   if (named !== undefined) return named;
   const home = fromEnv(place, "OPENCLAW_HOME");
   return home === undefined ? inHome(place, ".openclaw") : pathsOf(place).join(home, ".openclaw");
 }
 
-function adapt(entry: JsonObject, raw: JsonObject, tell: Tell): boolean {
+function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean {
   if (raw["clientCert"] !== undefined || raw["clientKey"] !== undefined) {
     tell("this server wants a client certificate, which is not taken over; it is left out", "clientCert");
     return false;
@@ -67,7 +74,7 @@ function seconds(value: unknown): unknown {
 }
 
 /** A reference may be `{source: "env", id: "NAME"}`; those to a store of OpenClaw cannot be followed from outside. */
-function withoutRefs(record: JsonObject, tell: Tell, key: string): JsonObject {
+function withoutRefs(record: JsonObject, tell: ReportProblem, key: string): JsonObject {
   const kept: JsonObject = {};
   for (const [name, value] of Object.entries(record)) {
     if (!isJsonObject(value)) kept[name] = value;

@@ -3,10 +3,17 @@
  * read; the old one is written, because both versions understand it.
  */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientRead } from "./client.ts";
-import { fromEnv, inConfigHome, inProject, projectFiles, skillFolders, userFiles } from "./place.ts";
-import { fileReference, objectAt, ServerCollector, setTimeLimit } from "./read-servers.ts";
-import { addressEntry, isCommand, someOf } from "./written-entry.ts";
+import type { AgentClient, ClientRead } from "./agent-client.ts";
+import { fromEnv, inConfigHome, inProject, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
+import {
+  addressEntry,
+  fileReference,
+  isCommand,
+  objectAt,
+  ServerCollector,
+  setTimeLimit,
+  someOf,
+} from "./server-entries.ts";
 
 const NAMES = ["opencode.json", "opencode.jsonc"];
 

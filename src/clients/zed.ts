@@ -1,5 +1,5 @@
 import { isJsonObject } from "../model/json.ts";
-import type { AgentClient, ClientPlace } from "./client.ts";
+import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
 import {
   fromEnv,
   inAppData,
@@ -10,9 +10,8 @@ import {
   projectFiles,
   skillFolders,
   userFiles,
-} from "./place.ts";
-import { pick, readMapAt } from "./read-servers.ts";
-import { addressEntry, commandEntry, isCommand } from "./written-entry.ts";
+} from "./client-paths.ts";
+import { addressEntry, commandEntry, isCommand, pick, readMapAt } from "./server-entries.ts";
 
 export const zed: AgentClient = {
   id: "zed",
@@ -49,7 +48,7 @@ export const zed: AgentClient = {
 };
 
 /** On macOS it does not heed XDG_CONFIG_HOME; inside of Flatpak that is another folder than the user's. */
-function configDir(place: ClientPlace): string {
+function configDir(place: ClientEnvironment): string {
   if (place.platform === "win32") return inAppData(place, "Zed");
   if (place.platform === "darwin") return inHome(place, ".config", "zed");
   const flatpak = fromEnv(place, "FLATPAK_XDG_CONFIG_HOME");

@@ -5,8 +5,8 @@
 import type { KV, KvEntry, KvStatus, KvWatchEntry } from "@nats-io/kv";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Clock } from "../model/clock.ts";
-import { addressWord, textOfWord } from "./address-word.ts";
+import type { Clock } from "../base/clock.ts";
+import { subjectToken, textOfToken } from "./cluster.ts";
 import type { NatsLink } from "./nats-link.ts";
 
 export interface BucketOptions {
@@ -30,7 +30,7 @@ export interface BucketListener {
 }
 
 const RETRY_MS = 250;
-const PATIENCE_MS = 1000;
+const WAIT_MS = 1000;
 const OPEN_ATTEMPTS = 3;
 /** By then every node that is there has heard of a removal. */
 const MARKER_MS = 60_000;
@@ -80,14 +80,14 @@ export class Bucket {
         return await this.#open();
       } catch (error) {
         // Several NATS servers first agree on who leads a new bucket.
-        if (attempt === OPEN_ATTEMPTS || !(error instanceof TimeoutError || isJustMade(error))) throw error;
+        if (attempt === OPEN_ATTEMPTS || !(error instanceof TimeoutError || isAlreadyCreated(error))) throw error;
         await this.#after(RETRY_MS);
       }
     }
   }
 
   async put(key: string, value: JsonObject): Promise<number> {
-    return await this.#ask((kv) => kv.put(addressWord(key), this.#signed(key, value)));
+    return await this.#ask((kv) => kv.put(subjectToken(key), this.#signed(key, value)));
   }
 
   /**
@@ -99,27 +99,27 @@ export class Bucket {
       // Asked here, because the bucket may be another one since the call began.
       const youngMs = this.#ripeAt - performance.now();
       if (youngMs > 0) return await this.#after(youngMs);
-      return await kv.create(addressWord(key), this.#signed(key, value));
+      return await kv.create(subjectToken(key), this.#signed(key, value));
     });
   }
 
   /** Undefined if it is not at that revision. */
   async update(key: string, value: JsonObject, revision: number, timeoutMs?: number): Promise<number | undefined> {
     return await this.#unlessChanged((kv) =>
-      kv.update(addressWord(key), this.#signed(key, value), revision, timeoutMs),
+      kv.update(subjectToken(key), this.#signed(key, value), revision, timeoutMs),
     );
   }
 
   /** Undefined if it is not at that revision. */
   async remove(key: string, revision: number): Promise<true | undefined> {
     return await this.#unlessChanged(async (kv) => {
-      await kv.delete(addressWord(key), { previousSeq: revision });
+      await kv.delete(subjectToken(key), { previousSeq: revision });
       return true as const;
     });
   }
 
   async get(key: string): Promise<{ readonly value: JsonObject; readonly revision: number } | undefined> {
-    const entry = await this.#ask((kv) => kv.get(addressWord(key)));
+    const entry = await this.#ask((kv) => kv.get(subjectToken(key)));
     const value = entry === null ? undefined : this.#valueOf(key, entry);
     return entry === null || value === undefined || value === "forged"
       ? undefined
@@ -183,8 +183,8 @@ export class Bucket {
     const keys = new Set<string>();
     const words = await kv.keys();
     // Without it the list waits for seconds if its last entry runs out while it is made.
-    const cancel = this.#options.clock.after(PATIENCE_MS, () => words.stop());
-    for await (const word of words) keys.add(textOfWord(word));
+    const cancel = this.#options.clock.after(WAIT_MS, () => words.stop());
+    for await (const word of words) keys.add(textOfToken(word));
     cancel();
     return keys;
   }
@@ -228,7 +228,7 @@ export class Bucket {
   }
 
   #hear(entry: KvWatchEntry): void {
-    const key = textOfWord(entry.key);
+    const key = textOfToken(entry.key);
     const value = this.#valueOf(key, entry);
     this.#heard.add(key);
     // As if it had not been written: what was there before goes on, as far as this node knows it.
@@ -257,7 +257,7 @@ export class Bucket {
     const isThere = (): boolean => [...keys].every((key) => this.#heard.has(key));
     if (isThere()) return;
     await new Promise<void>((resolve) => {
-      const cancel = this.#options.clock.after(PATIENCE_MS, resolve);
+      const cancel = this.#options.clock.after(WAIT_MS, resolve);
       this.#onHeard = () => {
         if (!isThere()) return;
         cancel();
@@ -287,13 +287,13 @@ export class Bucket {
     const { link, name } = this.#options;
     if (link.isUp && !this.#closed && this.#kv === undefined) await this.#opened();
     const kv = this.#kv;
-    if (!link.isUp || kv === undefined || this.#closed) throw unavailable(name, undefined);
+    if (!link.isUp || kv === undefined || this.#closed) throw bucketUnavailable(name, undefined);
     try {
       return await act(kv);
     } catch (error) {
       // Among others when NATS was wiped: then nobody answers for the bucket until somebody makes it again.
       if (link.isUp && !this.#closed) void this.#healIfMissing();
-      throw unavailable(name, error);
+      throw bucketUnavailable(name, error);
     }
   }
 
@@ -322,7 +322,7 @@ export class Bucket {
   /** NATS has just come back: soon it is open again, or not. */
   async #opened(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const cancel = this.#options.clock.after(PATIENCE_MS, resolve);
+      const cancel = this.#options.clock.after(WAIT_MS, resolve);
       this.#onOpened.push(() => {
         cancel();
         resolve();
@@ -340,7 +340,7 @@ export class Bucket {
   }
 }
 
-function unavailable(name: string, cause: unknown): ToolcribError {
+function bucketUnavailable(name: string, cause: unknown): ToolcribError {
   return new ToolcribError("server_unavailable", `NATS does not answer for ${name}.`, {
     hint: "It is tried again as soon as NATS is back.",
     cause,
@@ -348,6 +348,6 @@ function unavailable(name: string, cause: unknown): ToolcribError {
 }
 
 /** Two nodes made the bucket at the same moment; NATS tells the second that the name or its subjects are taken. */
-function isJustMade(error: unknown): boolean {
+function isAlreadyCreated(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === 10_058 || error.code === 10_065);
 }

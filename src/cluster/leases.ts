@@ -19,14 +19,14 @@
  * held until its holder renews it. Whoever acts in the name of a lease outside of this process passes its term along, so that
  * what was begun under an old term is refused.
  */
-import type { Clock } from "../model/clock.ts";
-import { Emitter } from "../model/emitter.ts";
+import type { Clock } from "../base/clock.ts";
+import { Emitter } from "../base/emitter.ts";
+import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { Bucket } from "./bucket.ts";
 import type { Lease, Leases, LeaseState } from "./cluster.ts";
-import { HeldLease, moment } from "./held-lease.ts";
 import type { NatsLink } from "./nats-link.ts";
-import { Pulse } from "./pulse.ts";
+import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
 interface LeasesOptions {
   readonly link: NatsLink;
@@ -38,7 +38,7 @@ interface LeasesOptions {
   warn(message: string): void;
 }
 
-interface Heard {
+interface HeardLease {
   readonly state: LeaseState;
   readonly revision: number;
   at: number;
@@ -48,9 +48,9 @@ export class BucketLeases implements Leases {
   readonly #options: LeasesOptions;
   readonly #bucket: Bucket;
   readonly #held = new Map<string, HeldLease>();
-  readonly #heard = new Map<string, Heard>();
+  readonly #heard = new Map<string, HeardLease>();
   readonly #events = new Emitter<{ change: string }>();
-  readonly #pulse: Pulse;
+  readonly #pulse: PauseAwareTimer;
 
   constructor(options: LeasesOptions) {
     this.#options = options;
@@ -64,7 +64,7 @@ export class BucketLeases implements Leases {
         },
       },
     );
-    this.#pulse = new Pulse(options.clock, options.leaseMs / 8, (pausedMs) => this.#beat(pausedMs));
+    this.#pulse = new PauseAwareTimer(options.clock, options.leaseMs / 8, (pausedMs) => this.#beat(pausedMs));
   }
 
   async open(): Promise<void> {
@@ -86,7 +86,7 @@ export class BucketLeases implements Leases {
 
   async claim(key: string, value: JsonObject): Promise<Lease | undefined> {
     const { clock, leaseMs, nodeId } = this.#options;
-    const sentAt = moment();
+    const sentAt = currentMoment();
     const revision = await this.#bucket.create(key, { holder: nodeId, value });
     if (revision === undefined) return undefined;
     const lease: HeldLease = new HeldLease({
@@ -141,4 +141,171 @@ export class BucketLeases implements Leases {
   #changed(key: string): void {
     this.#events.emit("change", key);
   }
+}
+
+/** A lease that this node holds: renewed until it is released or lost. */
+
+/** By both clocks: the one that nobody sets may stand still while the machine sleeps, and the other may be set back. */
+interface Moment {
+  readonly steady: number;
+  readonly wall: number;
+}
+
+function currentMoment(): Moment {
+  return { steady: performance.now(), wall: Date.now() };
+}
+
+function elapsedSince({ steady, wall }: Moment): number {
+  return Math.max(performance.now() - steady, Date.now() - wall);
+}
+
+const TRUSTED_SHARE = 7 / 8;
+
+interface HeldLeaseOptions {
+  readonly key: string;
+  readonly holder: string;
+  readonly term: number;
+  readonly revision: number;
+  readonly value: JsonObject;
+  /** Before the claim was sent. */
+  readonly sentAt: Moment;
+  readonly bucket: Bucket;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  /** It is not held any more, or its value is another. */
+  onChange(): void;
+}
+
+class HeldLease implements Lease {
+  readonly key: string;
+  readonly holder: string;
+  readonly term: number;
+  readonly #options: HeldLeaseOptions;
+  readonly #lost = new AbortController();
+  #value: JsonObject;
+  #revision: number;
+  /** Before the last write that NATS took was sent. */
+  #since: Moment;
+  #cancelEnd: () => void;
+  #cancelRenewal: () => void;
+  /** One write at a time, because each needs the revision of the one before. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: HeldLeaseOptions) {
+    this.#options = options;
+    this.key = options.key;
+    this.holder = options.holder;
+    this.term = options.term;
+    this.#value = options.value;
+    this.#revision = options.revision;
+    this.#since = options.sentAt;
+    this.#cancelEnd = this.#endLater();
+    this.#cancelRenewal = this.#renewAfter(options.leaseMs / 3);
+  }
+
+  get value(): JsonObject {
+    return this.#value;
+  }
+
+  get lost(): AbortSignal {
+    // Whoever asks after a pause must not get the answer of before it.
+    if (this.#left <= 0) this.end();
+    return this.#lost.signal;
+  }
+
+  get holds(): boolean {
+    if (this.#left <= 0) this.end();
+    return !this.#lost.signal.aborted;
+  }
+
+  async setValue(value: JsonObject): Promise<void> {
+    await this.#inTurn(async () => {
+      if (!this.holds) throw lostError(this.key);
+      this.#value = value;
+      this.#options.onChange();
+      if (!(await this.#write())) throw lostError(this.key);
+    });
+  }
+
+  async release(): Promise<void> {
+    const wasHeld = this.holds;
+    this.end();
+    if (!wasHeld) return;
+    // If NATS does not answer, it runs out.
+    await this.#inTurn(() => this.#options.bucket.remove(this.key, this.#revision)).catch(() => {});
+  }
+
+  /** From now on nothing is done in its name. */
+  end(): void {
+    if (this.#lost.signal.aborted) return;
+    this.#cancelEnd();
+    this.#cancelRenewal();
+    this.#lost.abort();
+    this.#options.onChange();
+  }
+
+  /** Milliseconds for which it can be trusted. */
+  get #left(): number {
+    return this.#options.leaseMs * TRUSTED_SHARE - elapsedSince(this.#since);
+  }
+
+  #endLater(): () => void {
+    return this.#options.clock.after(Math.max(0, this.#left), () => {
+      if (this.#left <= 0) this.end();
+      else this.#cancelEnd = this.#endLater();
+    });
+  }
+
+  #renewAfter(ms: number): () => void {
+    return this.#options.clock.after(ms, () => void this.#inTurn(() => this.#renew()));
+  }
+
+  async #renew(): Promise<void> {
+    const { leaseMs } = this.#options;
+    if (!this.holds) return;
+    try {
+      await this.#write();
+      if (this.holds) this.#cancelRenewal = this.#renewAfter(leaseMs / 3);
+    } catch {
+      if (this.holds) this.#cancelRenewal = this.#renewAfter(leaseMs / 12);
+    }
+  }
+
+  /** False if the lease is lost. */
+  async #write(): Promise<boolean> {
+    const { bucket, leaseMs } = this.#options;
+    const entry = { holder: this.holder, term: this.term, value: this.#value };
+    let sentAt = currentMoment();
+    let revision = await bucket.update(this.key, entry, this.#revision, leaseMs / 4);
+    if (revision === undefined && (await this.#ownLateWrite())) {
+      sentAt = currentMoment();
+      revision = await bucket.update(this.key, entry, this.#revision, leaseMs / 4);
+    }
+    if (revision === undefined) {
+      this.end();
+      return false;
+    }
+    this.#revision = revision;
+    if (!this.holds) return false;
+    this.#since = sentAt;
+    return true;
+  }
+
+  /** A write that got no answer in time may have been made all the same; then the revision is another, and still ours. */
+  async #ownLateWrite(): Promise<boolean> {
+    const found = await this.#options.bucket.get(this.key);
+    if (found?.value["holder"] !== this.holder || found.value["term"] !== this.term) return false;
+    this.#revision = found.revision;
+    return true;
+  }
+
+  async #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
+    const turn = this.#turn.then(act, act);
+    this.#turn = turn.catch(() => {});
+    return await turn;
+  }
+}
+
+function lostError(key: string): ToolcribError {
+  return new ToolcribError("conflict", `The lease ${key} is not held any more.`);
 }

@@ -1,26 +1,29 @@
 /** A node's view of its cluster, put together. */
-import type { Clock } from "../model/clock.ts";
-import { Emitter } from "../model/emitter.ts";
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Clock } from "../base/clock.ts";
+import { Emitter } from "../base/emitter.ts";
+import type { ClusterConfig } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { addressWord } from "./address-word.ts";
-import { IncomingCalls } from "./calls/incoming-calls.ts";
-import { OutgoingCalls } from "./calls/outgoing-calls.ts";
-import { decodeMessage, encodeMessage } from "./calls/packets.ts";
-import { type Subjects, subjectsOf } from "./calls/subjects.ts";
-import type {
-  CallHandler,
-  CallReply,
-  CallRequest,
-  Cluster,
-  ClusterEvents,
-  ClusterNode,
-  SharedMap,
-  SharedMapOptions,
+import { decodeMessage, encodeMessage, type Subjects, subjectsOf } from "./call-messages.ts";
+import {
+  type CallHandler,
+  type CallReply,
+  type CallRequest,
+  type Cluster,
+  type ClusterEvents,
+  type ClusterNode,
+  type SharedMap,
+  type SharedMapOptions,
+  subjectToken,
 } from "./cluster.ts";
-import type { BucketLeases } from "./leases.ts";
-import type { NatsLink } from "./nats-link.ts";
-import type { NodeList } from "./node-list.ts";
+import { IncomingCalls } from "./incoming-calls.ts";
+import { BucketLeases } from "./leases.ts";
+import { MessageSigner } from "./message-signer.ts";
+import { connectNats, type NatsLink, OPEN_NATS_WARNING } from "./nats-link.ts";
+import { NodeList } from "./node-list.ts";
+import { OutgoingCalls } from "./outgoing-calls.ts";
 import { BucketMap } from "./shared-map.ts";
 
 const FORGED_EVERY_MS = 60_000;
@@ -139,7 +142,7 @@ export class NatsCluster implements Cluster {
 
   async #openMap(name: string, options: SharedMapOptions): Promise<BucketMap> {
     const { link, clock, copies } = this.#parts;
-    const bucketName = `toolcrib_${this.name}_map_${addressWord(name)}`;
+    const bucketName = `toolcrib_${this.name}_map_${subjectToken(name)}`;
     const warn = (message: string): void => this.#warn(message);
     const map = new BucketMap({ link, clock, copies, warn, bucketName, ttlMs: options.ttlMs });
     try {
@@ -205,5 +208,55 @@ export class NatsCluster implements Cluster {
   #warn(message: string): void {
     this.#parts.warn(message);
     this.#events.emit("warning", message);
+  }
+}
+
+/** Joins a cluster. The client of NATS is loaded only here, so a hub without a cluster does not need it. */
+
+export interface OpenClusterOptions {
+  /** With addresses and credentials resolved. */
+  readonly config: ClusterConfig;
+  /** What nodes know each other by; nobody else may have it. */
+  readonly secret: Uint8Array;
+  readonly clock: Clock;
+  readonly facts: JsonObject;
+  warn(message: string): void;
+  readonly connectTimeoutMs?: number;
+}
+
+/** Rejects with ToolcribError if NATS cannot be reached, lets nobody in, or has no JetStream. */
+export async function openCluster(options: OpenClusterOptions): Promise<Cluster> {
+  const { config, clock, facts, connectTimeoutMs = 5000 } = options;
+  const warn = (message: string): void => options.warn(message);
+  const self = { id: randomBytes(8).toString("hex"), name: config.node ?? hostname(), facts };
+  const signer = new MessageSigner(options.secret);
+  const link = await connectNats(config, { name: self.name, timeoutMs: connectTimeoutMs, signer });
+  if (link.isOpenToAll) warn(OPEN_NATS_WARNING);
+  const shared = { link, clock, warn, leaseMs: config.leaseMs, copies: config.copies ?? 1 };
+  const nodes = new NodeList({ ...shared, bucketName: `toolcrib_${config.name}_nodes`, self });
+  const leases = new BucketLeases({ ...shared, bucketName: `toolcrib_${config.name}_leases`, nodeId: self.id });
+  const cluster = new NatsCluster({ ...shared, name: config.name, nodes, leases });
+  try {
+    await nodes.open();
+    const other = nodes.withOtherLease();
+    if (other !== undefined) {
+      throw new ToolcribError("invalid_config", `The node ${other.name} of this cluster has another \`leaseMs\`.`, {
+        hint: "`cluster.leaseMs` must be the same on all nodes; change it with all of them stopped.",
+      });
+    }
+    await leases.open();
+    await nodes.join();
+    return cluster;
+  } catch (error) {
+    await cluster.close();
+    if (error instanceof ToolcribError) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ToolcribError("server_unavailable", `NATS does not keep what a cluster needs: ${message}.`, {
+      hint:
+        shared.copies > 1
+          ? `Check that JetStream runs on ${shared.copies} NATS servers or more (\`cluster.copies\`), that it has room, and that the account may make key-value buckets.`
+          : "Check that JetStream has room, and that the account may make key-value buckets.",
+      cause: error,
+    });
   }
 }

@@ -7,12 +7,14 @@
  * by the client itself at the next dial. What lies in a socket that NATS has not read yet can still arrive; `epoch` is
  * there for that: it grows with each loss, requests carry it, and a node tells the others which of its epochs are over.
  */
+import { readFileSync } from "node:fs";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { Kvm } from "@nats-io/kv";
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { Emitter } from "../model/emitter.ts";
-import type { NatsPackages } from "./load-nats.ts";
-import { type MessageSigner, SIGNATURE_BYTES, TakenMessages } from "./signature.ts";
+import type { Authenticator, Msg, NatsConnection, NodeConnectionOptions } from "@nats-io/transport-node";
+import { Emitter } from "../base/emitter.ts";
+import type { ClusterConfig } from "../model/config.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { type MessageSigner, ReplayGuard, SIGNATURE_BYTES } from "./message-signer.ts";
 
 export interface LinkEvents {
   up: undefined;
@@ -30,7 +32,7 @@ export interface LinkMessage {
   readonly status?: number;
 }
 
-export interface Listening {
+export interface LinkSubscription {
   /** Nothing more is delivered. */
   unsubscribe(): void;
   /** NATS sends nothing more, and what it sent before is still delivered. */
@@ -39,7 +41,7 @@ export interface Listening {
 
 const NO_RESPONDERS = 503;
 
-const DEAF: Listening = { unsubscribe() {}, drain: () => Promise.resolve() };
+const NO_SUBSCRIPTION: LinkSubscription = { unsubscribe() {}, drain: () => Promise.resolve() };
 
 export class NatsLink {
   readonly events = new Emitter<LinkEvents>();
@@ -89,10 +91,10 @@ export class NatsLink {
     return true;
   }
 
-  subscribe(subject: string, take: (message: LinkMessage) => void, queue?: string): Listening {
-    if (this.#connection.isClosed()) return DEAF;
+  subscribe(subject: string, take: (message: LinkMessage) => void, queue?: string): LinkSubscription {
+    if (this.#connection.isClosed()) return NO_SUBSCRIPTION;
     // Of each subscription: a message reaches every one that its subject fits.
-    const taken = new TakenMessages();
+    const taken = new ReplayGuard();
     return this.#connection.subscribe(subject, {
       queue,
       callback: (error, message) => {
@@ -115,7 +117,7 @@ export class NatsLink {
     });
   }
 
-  #open({ subject, reply, data, headers }: Msg, taken: TakenMessages): LinkMessage | undefined {
+  #open({ subject, reply, data, headers }: Msg, taken: ReplayGuard): LinkMessage | undefined {
     // NATS says itself that nobody listens, and cannot sign that.
     if (data.length === 0 && headers?.code === NO_RESPONDERS) return { subject, reply, data, status: NO_RESPONDERS };
     const opened = this.signer.open(subject, reply ?? "", data);
@@ -164,3 +166,156 @@ export class NatsLink {
     this.events.emit("up", undefined);
   }
 }
+
+/** Opens the link, and says in our words why it cannot be opened. */
+
+/** Told at start and by `doctor`. */
+export const OPEN_NATS_WARNING =
+  "NATS asks for no credentials: whoever reaches it can read what nodes send each other and disturb them. Give it a user, a token or credentials, and name them in `cluster`.";
+
+export interface ConnectOptions {
+  /** Name of the node, for people. */
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly signer: MessageSigner;
+}
+
+export async function connectNats(
+  config: ClusterConfig,
+  { name, timeoutMs, signer }: ConnectOptions,
+): Promise<NatsLink> {
+  const packages = await loadNats();
+  const addresses = (Array.isArray(config.url) ? config.url : [config.url]).map(readAddress);
+  const where = addresses.map(({ shown }) => shown).join(", ");
+  const connection = await dial(packages, config, addresses, { name: `toolcrib ${name}`, timeoutMs, where });
+  try {
+    // Short enough that a renewal that got no answer is tried again before its lease runs out.
+    const timeout = Math.min(5000, Math.max(500, config.leaseMs / 2));
+    const manager = await packages.jetstream.jetstreamManager(connection, { timeout });
+    const client = manager.jetstream();
+    return new NatsLink(connection, { kvm: new packages.kv.Kvm(client), streams: manager.streams, packages, signer });
+  } catch (error) {
+    await connection.close();
+    throw new ToolcribError("invalid_config", `NATS at ${where} offers no JetStream, which a cluster needs.`, {
+      hint: "Start it with JetStream (nats-server -js), and allow it for the account.",
+      cause: error,
+    });
+  }
+}
+
+interface Address {
+  readonly server: string;
+  /** Without credentials. */
+  readonly shown: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+function readAddress(text: string): Address {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new ToolcribError("invalid_config", "The address of NATS in `cluster` is not a URL.", {
+      hint: "Such as nats://127.0.0.1:4222.",
+    });
+  }
+  const shown = `${url.protocol}//${url.host}${url.pathname === "/" ? "" : url.pathname}`;
+  return {
+    server: shown,
+    shown,
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+  };
+}
+
+async function dial(
+  packages: NatsPackages,
+  config: ClusterConfig,
+  addresses: readonly Address[],
+  { name, timeoutMs, where }: { name: string; timeoutMs: number; where: string },
+): Promise<NatsConnection> {
+  const options: NodeConnectionOptions = {
+    servers: addresses.map(({ server }) => server),
+    name,
+    timeout: timeoutMs,
+    authenticator: authenticators(packages, config, addresses),
+    ...(addresses.some(({ server }) => server.startsWith("tls:")) ? { tls: {} } : {}),
+    reconnect: true,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: Math.min(500, config.leaseMs / 4),
+    reconnectJitter: 100,
+    ignoreAuthErrorAbort: true,
+    // A NATS that does not answer is noticed within a lease.
+    pingInterval: Math.ceil(config.leaseMs / 4),
+    maxPingOut: 2,
+  };
+  const webSocket = addresses.some(({ server }) => server.startsWith("ws"));
+  try {
+    return await (webSocket ? packages.transport.wsconnect(options) : packages.transport.connect(options));
+  } catch (error) {
+    if (error instanceof packages.transport.AuthorizationError) {
+      throw new ToolcribError("unauthorized", `NATS at ${where} does not accept the credentials.`, {
+        hint: "Check the user and password in `cluster.url`, or `cluster.credentials`.",
+      });
+    }
+    throw new ToolcribError("server_unavailable", `No NATS server can be reached at ${where}.`, {
+      hint:
+        "Start it (nats-server -js), or correct `cluster` in the config. A node does not start without it: have a " +
+        "supervisor (systemd, Kubernetes) start the node again.",
+      cause: error,
+    });
+  }
+}
+
+function authenticators(
+  { transport }: NatsPackages,
+  config: ClusterConfig,
+  addresses: readonly Address[],
+): Authenticator[] {
+  const found: Authenticator[] = [];
+  if (config.credentials !== undefined) {
+    found.push(transport.credsAuthenticator(credentials(config.credentials)));
+  }
+  const named = addresses.find(({ user }) => user !== "");
+  if (named === undefined) return found;
+  // As nats:// addresses mean it: a name without a password is a token.
+  if (named.password === "") found.push(transport.tokenAuthenticator(named.user));
+  else found.push(transport.usernamePasswordAuthenticator(named.user, named.password));
+  return found;
+}
+
+/** The text itself, or the file that has it. */
+function credentials(text: string): Uint8Array {
+  if (text.includes("-----BEGIN")) return new TextEncoder().encode(text);
+  try {
+    return readFileSync(text);
+  } catch (error) {
+    throw new ToolcribError("invalid_config", "The file that `cluster.credentials` names cannot be read.", {
+      hint: "It is the credentials file of a NATS user, or its text.",
+      cause: error,
+    });
+  }
+}
+
+/** The client of NATS is installed only by those who run a cluster. */
+export async function loadNats() {
+  try {
+    const [transport, jetstream, kv] = await Promise.all([
+      import("@nats-io/transport-node"),
+      import("@nats-io/jetstream"),
+      import("@nats-io/kv"),
+    ]);
+    return { transport, jetstream, kv };
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+    if (!missing) throw error;
+    const name = /'(@nats-io\/[a-z-]+)'/.exec(error.message)?.[1] ?? "@nats-io/transport-node";
+    throw new ToolcribError("invalid_config", `A cluster is configured, and the package "${name}" is not installed.`, {
+      hint: "npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv",
+      cause: error,
+    });
+  }
+}
+
+export type NatsPackages = Awaited<ReturnType<typeof loadNats>>;

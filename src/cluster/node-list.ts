@@ -1,11 +1,11 @@
 /** Who is there. Each node writes its own entry again and again; NATS does not say when one runs out, so each node counts. */
-import type { Clock } from "../model/clock.ts";
-import { Emitter } from "../model/emitter.ts";
+import type { Clock } from "../base/clock.ts";
+import { Emitter } from "../base/emitter.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { Bucket } from "./bucket.ts";
 import type { ClusterNode } from "./cluster.ts";
 import type { NatsLink } from "./nats-link.ts";
-import { Pulse } from "./pulse.ts";
+import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
 interface NodeListOptions {
   readonly link: NatsLink;
@@ -26,7 +26,7 @@ export interface NodeListEvents {
   unwritten: undefined;
 }
 
-interface Heard {
+interface HeardNode {
   readonly node: ClusterNode;
   readonly leaseMs: number;
   at: number;
@@ -36,12 +36,12 @@ export class NodeList {
   readonly events = new Emitter<NodeListEvents>();
   readonly #options: NodeListOptions;
   readonly #bucket: Bucket;
-  readonly #others = new Map<string, Heard>();
+  readonly #others = new Map<string, HeardNode>();
   /** The last of those that have gone, so that what they sent before is known to be late. */
   readonly #gone = new Set<string>();
   #writtenAt = 0;
   #facts: JsonObject;
-  #pulse: Pulse | undefined;
+  #pulse: PauseAwareTimer | undefined;
   #cancelRenewal = (): void => {};
   #closed = false;
 
@@ -71,7 +71,7 @@ export class NodeList {
   async join(): Promise<void> {
     const { clock, leaseMs } = this.#options;
     await this.#write();
-    this.#pulse = new Pulse(clock, leaseMs / 8, (pausedMs) => this.#beat(pausedMs));
+    this.#pulse = new PauseAwareTimer(clock, leaseMs / 8, (pausedMs) => this.#beat(pausedMs));
     this.#scheduleRenewal();
   }
 

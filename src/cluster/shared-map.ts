@@ -1,10 +1,10 @@
-import type { Clock } from "../model/clock.ts";
-import { Emitter } from "../model/emitter.ts";
+import type { Clock } from "../base/clock.ts";
+import { Emitter } from "../base/emitter.ts";
 import type { JsonObject } from "../model/json.ts";
 import { Bucket } from "./bucket.ts";
 import type { SharedMap } from "./cluster.ts";
 import type { NatsLink } from "./nats-link.ts";
-import { Pulse } from "./pulse.ts";
+import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
 interface SharedMapDeps {
   readonly link: NatsLink;
@@ -27,7 +27,7 @@ export class BucketMap implements SharedMap {
   readonly #bucket: Bucket;
   readonly #entries = new Map<string, Entry>();
   readonly #events = new Emitter<{ change: string }>();
-  readonly #pulse: Pulse | undefined;
+  readonly #pulse: PauseAwareTimer | undefined;
 
   constructor(deps: SharedMapDeps) {
     this.#bucket = new Bucket(
@@ -43,7 +43,7 @@ export class BucketMap implements SharedMap {
     const { ttlMs } = deps;
     if (ttlMs === undefined) return;
     // NATS does not say when an entry runs out.
-    this.#pulse = new Pulse(deps.clock, Math.min(ttlMs / 4, 60_000), () => {
+    this.#pulse = new PauseAwareTimer(deps.clock, Math.min(ttlMs / 4, 60_000), () => {
       const oldest = performance.now() - ttlMs;
       for (const [key, { at }] of this.#entries) if (at < oldest) this.#delete(key, Infinity);
     });

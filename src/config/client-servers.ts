@@ -1,10 +1,16 @@
 /** All servers that one agent client has, in its files of the user and of a project. */
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { AgentClient, ClientFile, ClientPlace } from "../clients/client.ts";
+import type { AgentClient, ClientFile, ClientEnvironment } from "../clients/agent-client.ts";
+import { editorFor } from "../files/edit/editors.ts";
+import { TextSyntaxError } from "../files/edit/text-syntax.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import { asWarning, type Diagnostic } from "./diagnostics.ts";
-import { openClientFile, readClientServers } from "./dialects/client-file.ts";
+import { asWarning, ConfigDocument, type Diagnostic } from "./config-document.ts";
+import { expandVariables, variableForInput } from "./editor-variables.ts";
+import { type DialectRead, EntryReader, isToolcribEntry } from "./entry-reader.ts";
 import { userHome } from "./find-config.ts";
 
 export interface ClientServers {
@@ -20,34 +26,34 @@ export interface ClientServers {
 }
 
 /** The machine that this runs on. */
-export function thisPlace(env: NodeJS.ProcessEnv, projectDir: string): ClientPlace {
+export function thisPlace(env: NodeJS.ProcessEnv, projectDir: string): ClientEnvironment {
   return { platform: process.platform, home: userHome(env), env, projectDir };
 }
 
-export function isInstalled(client: AgentClient, place: ClientPlace): boolean {
+export function isInstalled(client: AgentClient, place: ClientEnvironment): boolean {
   return [
     ...client.traces(place),
     ...client
       .files(place)
-      .filter(isUsers)
+      .filter(isUserFile)
       .map(({ path }) => path),
   ].some((path) => existsSync(path));
 }
 
 /** A project's file may be there for colleagues. */
-function isUsers({ scope }: { readonly scope: "user" | "project" }): boolean {
+function isUserFile({ scope }: { readonly scope: "user" | "project" }): boolean {
   return scope === "user";
 }
 
-interface ReadOptions {
+interface ClientReadOptions {
   /** Reads files that the project brings; those of the user are read as they are. */
   readonly readProject?: (file: string) => Promise<string>;
 }
 
 export async function serversOfClient(
   client: AgentClient,
-  place: ClientPlace,
-  { readProject }: ReadOptions = {},
+  place: ClientEnvironment,
+  { readProject }: ClientReadOptions = {},
 ): Promise<ClientServers> {
   const all = client.files(place);
   const layers: ClientServers["layers"][number][] = [];
@@ -56,7 +62,7 @@ export async function serversOfClient(
   const own = new Set<string>();
   const taken = new Map<string, ServerSpec>();
   for (const file of all.toSorted((one, other) => rankOf(one) - rankOf(other))) {
-    const opened = await openClientFile(client, file, isOfProject(file) ? readProject : undefined);
+    const opened = await openClientFile(client, file, isProjectFile(file) ? readProject : undefined);
     if (opened.state === "absent") continue;
     if (opened.state === "broken") {
       if (!broken.some((problem) => problem.file === file.path)) broken.push(opened.problem);
@@ -64,11 +70,11 @@ export async function serversOfClient(
     }
     for (const id of opened.own) own.add(id);
     const read = readClientServers(client, file, opened, place);
-    warnings.push(...read.warnings, ...read.problems.map(leftOut));
+    warnings.push(...read.warnings, ...read.problems.map(asSkippedServer));
     const fresh = read.servers.filter((spec) => {
       const earlier = taken.get(spec.id);
       if (earlier === undefined) taken.set(spec.id, spec);
-      else if (!isSameEntry(earlier, spec)) warnings.push(hidden(spec, earlier));
+      else if (!isSameEntry(earlier, spec)) warnings.push(duplicateWarning(spec, earlier));
       return earlier === undefined;
     });
     layers.push({ file: file.path, servers: fresh });
@@ -77,7 +83,7 @@ export async function serversOfClient(
 }
 
 /** As opposed to what the user keeps about a project. */
-export function isOfProject({ scope, projectKey }: ClientFile): boolean {
+export function isProjectFile({ scope, projectKey }: ClientFile): boolean {
   return scope === "project" && projectKey === undefined;
 }
 
@@ -87,11 +93,11 @@ function rankOf({ scope, projectKey }: ClientFile): number {
   return projectKey === undefined ? 1 : 0;
 }
 
-function leftOut(problem: Diagnostic): Diagnostic {
+function asSkippedServer(problem: Diagnostic): Diagnostic {
   return asWarning({ ...problem, message: `${problem.message}; this server is skipped` });
 }
 
-function hidden(spec: ServerSpec, by: ServerSpec): Diagnostic {
+function duplicateWarning(spec: ServerSpec, by: ServerSpec): Diagnostic {
   const message = `the server ${JSON.stringify(spec.id)} is also in ${by.origin.file}, which counts`;
   const place = { file: spec.origin.file, line: 0, column: 0, path: spec.id };
   return { severity: "warning", code: "duplicate_id", ...place, message };
@@ -100,4 +106,91 @@ function hidden(spec: ServerSpec, by: ServerSpec): Diagnostic {
 function isSameEntry(a: ServerSpec, b: ServerSpec): boolean {
   const entryOf = ({ origin: _origin, baseDir: _baseDir, ...entry }: ServerSpec): object => entry;
   return isDeepStrictEqual(entryOf(a), entryOf(b));
+}
+
+/** The files of agent clients whose place is known: what servers they hold, in whatever format and words. */
+
+export type OpenedClientFile =
+  | { readonly state: "absent" }
+  | { readonly state: "broken"; readonly problem: Diagnostic }
+  | {
+      readonly state: "read";
+      readonly document: ConfigDocument;
+      /** All of them by id, in the words that EntryReader knows. */
+      readonly entries: Readonly<Record<string, JsonObject>>;
+      /** The ids of those that start Toolcrib itself. */
+      readonly own: readonly string[];
+      /** What is no server, or lost something. No message holds a value. */
+      readonly warnings: readonly Diagnostic[];
+    };
+
+export async function openClientFile(
+  client: AgentClient,
+  file: ClientFile,
+  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
+): Promise<OpenedClientFile> {
+  let text: string;
+  try {
+    text = await read(file.path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    if (code === "ENOENT" || code === "ENOTDIR") return { state: "absent" };
+    return { state: "broken", problem: unreadableFile(file, `the file cannot be read (${code})`) };
+  }
+  let value: unknown;
+  try {
+    value = editorFor(client.format).parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "this cannot be read";
+    if (!(error instanceof TextSyntaxError)) return { state: "broken", problem: unreadableFile(file, reason) };
+    // The place stands before the message of every diagnostic.
+    return { state: "broken", problem: unreadableFile(file, reason.replace(/^line \d+, column \d+: /, ""), error) };
+  }
+  // Only JSON has a way from a path to a line.
+  const document =
+    client.format === "jsonc" ? ConfigDocument.parse(file.path, text) : ConfigDocument.ofValue(file.path, value);
+  const { servers, problems } = client.read(value, file);
+  const own = Object.entries(servers).filter(([id, entry]) => isToolcribEntry(id, entry));
+  const warnings = problems.map(({ path, message }) =>
+    document.report(path, { severity: "warning", code: "not_read", message }),
+  );
+  return { state: "read", document, entries: servers, own: own.map(([id]) => id), warnings };
+}
+
+function unreadableFile(file: ClientFile, message: string, place?: { line: number; column: number }): Diagnostic {
+  const { line, column } = place ?? { line: 0, column: 0 };
+  return { severity: "error", code: "syntax", file: file.path, line, column, path: "", message };
+}
+
+/** The servers of an opened file as specs, without Toolcrib's own. */
+export function readClientServers(
+  client: AgentClient,
+  file: ClientFile,
+  opened: Extract<OpenedClientFile, { state: "read" }>,
+  place: Pick<ClientEnvironment, "home" | "projectDir">,
+): DialectRead {
+  const baseDir = file.scope === "project" ? place.projectDir : dirname(file.path);
+  const reader = new EntryReader(opened.document, client.id, { baseDir, userHome: place.home });
+  reader.warnings.push(...opened.warnings);
+  const container = containerOf(client, file);
+  const variables = {
+    workspaceFolder: place.projectDir,
+    userHome: place.home,
+    input(id: string): string {
+      const name = variableForInput(id);
+      reader.warn(container, "input", `the input ${JSON.stringify(id)} is read from the environment variable ${name}`);
+      return `secret://env/${name}`;
+    },
+  };
+  const others = Object.entries(opened.entries).filter(([id]) => !opened.own.includes(id));
+  const servers = reader.readMap(container, Object.fromEntries(others), (raw) => expandVariables(raw, variables));
+  return reader.finish(servers);
+}
+
+/** Where the entries stand, as far as that is the same for all. */
+function containerOf(client: AgentClient, file: ClientFile): string[] {
+  return client
+    .pathOf("", file)
+    .slice(0, -1)
+    .filter((step) => typeof step === "string");
 }

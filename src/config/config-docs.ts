@@ -1,7 +1,7 @@
 /** Renders docs/config.md from the schema, so that the page cannot say anything else than the code. */
-import { configNode, entryNode, type SchemaNode } from "./json-schema.ts";
-import { variableFor } from "./limits-env.ts";
-import { allowedBy } from "./schema-words.ts";
+import { configNode, entryNode, type SchemaNode } from "./config-schema.ts";
+import { limitVariable } from "./read-config.ts";
+import { describeAllowed } from "./validate-config.ts";
 
 export function renderConfigDocs(): string {
   const config = configNode();
@@ -171,7 +171,7 @@ const CHECKS = `## What is warned about
 function table(node: SchemaNode | undefined): string {
   const rows = Object.entries(node?.properties ?? {}).map(
     ([key, child]) =>
-      `| \`${key}\` | ${cell(allowedBy(child))} | ${defaultOf(child)} | ${cell(child.description ?? "")} |`,
+      `| \`${key}\` | ${cell(describeAllowed(child))} | ${defaultOf(child)} | ${cell(child.description ?? "")} |`,
   );
   return ["| key | value | default | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
@@ -179,7 +179,7 @@ function table(node: SchemaNode | undefined): string {
 function limitsTable(node: SchemaNode | undefined): string {
   const rows = Object.entries(node?.properties ?? {}).map(
     ([key, child]) =>
-      `| \`${key}\` | \`${variableFor(key)}\` | ${defaultOf(child)} | ${cell(child.description ?? "")} |`,
+      `| \`${key}\` | \`${limitVariable(key)}\` | ${defaultOf(child)} | ${cell(child.description ?? "")} |`,
   );
   return ["| key | variable | default | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }

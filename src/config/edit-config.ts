@@ -1,19 +1,18 @@
 /** Changes the servers of a config file in place: comments, order and layout stay, other processes are respected. */
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { findNearest } from "../base/nearest.ts";
+import { appendItem, removeProperty, setProperty } from "../files/edit/json-edit.ts";
+import { withLock } from "../files/lock-file.ts";
+import { realTarget, writeAtomic } from "../files/write-atomic.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerEntryInput } from "../model/server-spec.ts";
-import { invalidConfig, renderDiagnostic } from "./diagnostics.ts";
-import { detectDialect } from "./dialects/detect.ts";
-import { Document } from "./document.ts";
-import { entryNode } from "./json-schema.ts";
-import { withLock } from "../files/lock-file.ts";
-import { nearest } from "./nearest.ts";
-import { serverProblems } from "./server-rules.ts";
-import { appendItem, removeProperty, setProperty } from "../files/edit/text-edit.ts";
-import { validate } from "./validate.ts";
-import { realTarget, writeAtomic } from "../files/write-atomic.ts";
+import { ConfigDocument, invalidConfigError, renderDiagnostic } from "./config-document.ts";
+import { serverProblems } from "./config-rules.ts";
+import { entryNode } from "./config-schema.ts";
+import { detectDialect } from "./dialects.ts";
+import { validateConfig } from "./validate-config.ts";
 
 export interface EditResult {
   /** Null if the file did not exist. */
@@ -42,7 +41,7 @@ export async function addServer(
   entry: ServerEntryInput,
   options: AddOptions = {},
 ): Promise<EditResult> {
-  return edit(file, options, adding(file, id, entry, options));
+  return edit(file, options, additionOf(file, id, entry, options));
 }
 
 /** The text of the file with the server in it; `before` is null where there is no file. Writes nothing. */
@@ -53,10 +52,15 @@ export function textWithServer(
   entry: ServerEntryInput,
   options: Pick<AddOptions, "replace"> = {},
 ): string {
-  return plan(file, before, adding(file, id, entry, options)).after;
+  return plan(file, before, additionOf(file, id, entry, options)).after;
 }
 
-function adding(file: string, id: string, entry: ServerEntryInput, { replace }: Pick<AddOptions, "replace">): Change {
+function additionOf(
+  file: string,
+  id: string,
+  entry: ServerEntryInput,
+  { replace }: Pick<AddOptions, "replace">,
+): Change {
   checkEntry(id, entry);
   return (text, servers) => {
     if (Object.hasOwn(servers, id) && replace !== true) {
@@ -69,15 +73,15 @@ function adding(file: string, id: string, entry: ServerEntryInput, { replace }: 
 }
 
 export async function removeServer(file: string, id: string, options: EditOptions = {}): Promise<EditResult> {
-  return edit(file, options, removing(file, id));
+  return edit(file, options, removalOf(file, id));
 }
 
 /** The text of the file without the server; `not_found` if it is not there. Writes nothing. */
 export function textWithoutServer(file: string, before: string | null, id: string): string {
-  return plan(file, before, removing(file, id)).after;
+  return plan(file, before, removalOf(file, id)).after;
 }
 
-function removing(file: string, id: string): Change {
+function removalOf(file: string, id: string): Change {
   return (text, servers) => {
     requireServer(file, id, servers);
     return removeProperty(text, ["mcpServers", id]);
@@ -100,7 +104,7 @@ export async function setEnabled(
 }
 
 /** Writes down that what an `ask` list holds back may be used from now on. `path` is where the list is, `entry` an exact one. */
-export async function allowAsked(file: string, path: readonly string[], entry: string): Promise<EditResult> {
+export async function addAskException(file: string, path: readonly string[], entry: string): Promise<EditResult> {
   return edit(file, {}, (text) => appendItem(text, path, `!${entry}`));
 }
 
@@ -163,8 +167,8 @@ async function readText(file: string): Promise<string | null> {
 
 /** The servers of a text that may be edited; refuses what does not parse and what another program's tools must edit. */
 function editableServers(file: string, text: string): JsonObject {
-  const document = Document.parse(file, text);
-  if (document.errors.length > 0) throw invalidConfig(document.errors);
+  const document = ConfigDocument.parse(file, text);
+  if (document.errors.length > 0) throw invalidConfigError(document.errors);
   const dialect = detectDialect(document.value, file);
   if (!isJsonObject(document.value) || (dialect !== "toolcrib" && dialect !== "claude")) {
     throw new ToolcribError(
@@ -183,7 +187,7 @@ function editableServers(file: string, text: string): JsonObject {
 function requireServer(file: string, id: string, servers: JsonObject): JsonObject {
   const entry = Object.hasOwn(servers, id) ? servers[id] : undefined;
   if (isJsonObject(entry)) return entry;
-  const meant = nearest(id, Object.keys(servers));
+  const meant = findNearest(id, Object.keys(servers));
   throw new ToolcribError("not_found", `${file} has no server ${JSON.stringify(id)}`, {
     hint:
       meant === undefined
@@ -198,8 +202,27 @@ function checkEntry(id: string, entry: ServerEntryInput): void {
   if (badId !== undefined) {
     throw new ToolcribError("invalid_arguments", `${JSON.stringify(id)} is no valid id; allowed is ${badId.message}`);
   }
-  const document = Document.ofValue("entry", entry);
-  const { output, problems, warnings } = validate(document, [], entry, ServerEntrySchema, entryNode());
+  const document = ConfigDocument.ofValue("entry", entry);
+  const { output, problems, warnings } = validateConfig(document, [], entry, ServerEntrySchema, entryNode());
   const wrong = [...problems, ...warnings, ...(output === undefined ? [] : serverProblems(document, [], output))];
   if (wrong.length > 0) throw new ToolcribError("invalid_arguments", wrong.map(renderDiagnostic).join("\n"));
+}
+
+const SERVER_CONTAINERS = [["mcpServers"], ["servers"], ["mcp", "servers"], ["mcp"]];
+
+/** The line at which a file names a server; undefined if that cannot be said. */
+export async function findServerLine(file: string, id: string): Promise<number | undefined> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  const document = ConfigDocument.parse(file, text);
+  for (const container of SERVER_CONTAINERS) {
+    const servers = container.reduce<unknown>(
+      (value, key) => (isJsonObject(value) ? value[key] : undefined),
+      document.value,
+    );
+    if (!isJsonObject(servers) || !Object.hasOwn(servers, id)) continue;
+    const place = { severity: "warning", code: "named", message: "", atKey: true } as const;
+    return document.report([...container, id], place).line || undefined;
+  }
+  return undefined;
 }

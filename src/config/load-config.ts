@@ -3,24 +3,30 @@ import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ConfigInput } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
-import { terminalLine } from "../model/visible-text.ts";
-import { Document } from "./document.ts";
+import { terminalLine } from "../base/visible-text.ts";
+import { ConfigDocument } from "./config-document.ts";
 import { configIn, findConfig, toolcribHome } from "./find-config.ts";
-import type { ReadText } from "./imports.ts";
-import { withProject } from "./project-config.ts";
-import { type LoadedConfig, type ProjectReading, readConfig, readConfigFile, type Searched } from "./read-config.ts";
-import { parseConfigText } from "./read-document.ts";
+import {
+  type LoadedConfig,
+  type ProjectReading,
+  readConfig,
+  readConfigFile,
+  type ReadText,
+  type Searched,
+} from "./read-config.ts";
+import { mergeProject } from "./project-config.ts";
+import { parseConfigText } from "./dialects.ts";
 import {
   isTrusted,
   readPlainFile,
   readTrust,
-  recordOf,
+  trustRecordOf,
   saveTrust,
-  strangersAt,
+  findForeignWriter,
   trustCommand,
   trustFile,
-  trustSubject,
-} from "./trust.ts";
+  trustSubjectOf,
+} from "./project-trust.ts";
 
 export type { LoadedConfig } from "./read-config.ts";
 
@@ -56,14 +62,14 @@ export const UNTRUSTED = "untrusted_config";
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { env, cwd, config, searched } = options;
   const home = options.home ?? toolcribHome(env);
-  if (config !== undefined) return readConfig(Document.ofValue("library", config), null, { ...options, home });
+  if (config !== undefined) return readConfig(ConfigDocument.ofValue("library", config), null, { ...options, home });
   const found = searched ?? findConfig({ config: options.file, env, cwd, home });
   if ("named" in found) return readConfigFile(found.named, { ...options, home });
   // The home's may have come since.
   const file = found.home ?? configIn(home) ?? null;
   const base =
     file === null
-      ? await readConfig(Document.ofValue("library", {}), null, { ...options, home })
+      ? await readConfig(ConfigDocument.ofValue("library", {}), null, { ...options, home })
       : await readConfigFile(file, { ...options, home });
   const searchedNow = { home: file, project: found.project };
   return { ...(await addProject(base, found.project, { ...options, home })), searched: searchedNow };
@@ -92,30 +98,30 @@ async function addProject(base: LoadedConfig, file: string | null, options: Proj
   if (base.config.cluster !== undefined) {
     return leftOut("a node of a cluster takes no project config; it was left out", "Name it with --config to use it.");
   }
-  const { reading, warning } = await trustedProject(file, options);
+  const { reading, warning } = await readTrustedProject(file, options);
   if (reading === undefined) return leftOut(warning?.message ?? "", warning?.hint ?? "");
   if (reading.failure !== undefined) throw reading.failure;
-  const added = withProject(warning === undefined ? base : leftOut(warning.message, warning.hint), reading);
+  const added = mergeProject(warning === undefined ? base : leftOut(warning.message, warning.hint), reading);
   return { ...added, watched: [...watched, ...reading.texts.keys()] };
 }
 
-interface Judged {
+interface TrustVerdict {
   /** The version to use. */
   readonly reading?: ProjectReading;
   readonly warning?: { readonly message: string; readonly hint: string };
 }
 
-async function trustedProject(file: string, options: ProjectOptions): Promise<Judged> {
+async function readTrustedProject(file: string, options: ProjectOptions): Promise<TrustVerdict> {
   const { home, onUntrusted, inUse } = options;
   const { table, problem } = await readTrust(home);
   const record = table.get(file);
-  const refused = (who: string): Judged => ({
+  const refused = (who: string): TrustVerdict => ({
     warning: {
       message: `this project config was left out: ${who}`,
       hint: `If that is meant to be so: ${trustCommand(file, true)}`,
     },
   });
-  const strangers = record?.shared === true ? undefined : await strangersAt(file);
+  const strangers = record?.shared === true ? undefined : await findForeignWriter(file);
   if (strangers !== undefined) return refused(strangers);
   const hint =
     problem === undefined
@@ -128,13 +134,13 @@ async function trustedProject(file: string, options: ProjectOptions): Promise<Ju
   const reading = await readProject(file, options);
   if (record?.shared !== true) {
     for (const path of reading.texts.keys()) {
-      const others = await strangersAt(path);
+      const others = await findForeignWriter(path);
       if (others !== undefined) return refused(others);
     }
   }
   if (isTrusted(record, reading)) return { reading };
   const answer = (await onUntrusted?.(reading, record === undefined ? "new" : "changed")) ?? "leave";
-  if (answer === "trust") await saveTrust(home, file, recordOf(reading, record?.shared === true));
+  if (answer === "trust") await saveTrust(home, file, trustRecordOf(reading, record?.shared === true));
   if (answer !== "leave") return { reading };
   const why = reading.failure === undefined ? "" : ` (${reading.failure.message.split("\n", 1)[0]})`;
   if (record === undefined) {
@@ -165,7 +171,7 @@ export async function readProject(
     texts.set(path, text);
     return text;
   };
-  let document = Document.ofValue(file, {});
+  let document = ConfigDocument.ofValue(file, {});
   let loaded: LoadedConfig | undefined;
   let failure: ToolcribError | undefined;
   try {
@@ -184,5 +190,5 @@ export async function readProject(
   // A text that does not parse is nothing but itself.
   const value = document.errors.length > 0 ? { unreadable: texts.get(file) } : document.value;
   const real = await realpath(file).catch(() => file);
-  return { file, texts, value, loaded, failure, ...trustSubject({ real, value, others }) };
+  return { file, texts, value, loaded, failure, ...trustSubjectOf({ real, value, others }) };
 }

@@ -7,18 +7,17 @@ import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { Config } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import { isPlainText, looksLikeCredential } from "../secrets/looks-like-secret.ts";
+import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
-import type { Diagnostic } from "./diagnostics.ts";
-import { withCage } from "./effective-cage.ts";
-import { mergeLayers, withoutSay } from "./imports.ts";
-import type { LoadedConfig, ProjectReading } from "./read-config.ts";
-import { GUARD_ORDER } from "./trust.ts";
+import type { Diagnostic } from "./config-document.ts";
+import { withSandbox } from "./sandbox-defaults.ts";
+import { type LoadedConfig, mergeLayers, type ProjectReading, withHubSandbox } from "./read-config.ts";
+import { GUARD_ORDER } from "./project-trust.ts";
 
 type Keys = Readonly<Record<string, true | readonly string[]>>;
 
 /** What is read of a project config; true for all of a key. */
-const USED: Keys = {
+const USED_KEYS: Keys = {
   $schema: true,
   mcpServers: true,
   import: true,
@@ -33,7 +32,7 @@ const USED: Keys = {
   sandbox: true,
 };
 
-export function withProject(base: LoadedConfig, reading: ProjectReading): LoadedConfig {
+export function mergeProject(base: LoadedConfig, reading: ProjectReading): LoadedConfig {
   const { file, value, loaded } = reading;
   if (loaded === undefined) return base;
   const warnings = [...base.warnings, ...loaded.warnings];
@@ -46,8 +45,8 @@ export function withProject(base: LoadedConfig, reading: ProjectReading): Loaded
     warn("", `not read from a project config: ${unused.join(", ")}; --config uses the file alone, with all its keys`);
   }
   const known = new Set([...Object.keys(base.config.roles), ...base.servers.flatMap(({ roles = [] }) => roles)]);
-  const brought = servers(base, reading, loaded, { known, warnings, warn });
-  const roles = rolesOf(loaded, brought, known, warn);
+  const brought = projectServers(base, reading, loaded, { known, warnings, warn });
+  const roles = projectRoles(loaded, brought, known, warn);
   const { allow, deny, ask } = loaded.config.tools;
   const at = (path: string): string => resolve(loaded.baseDir, path);
   const plugins = loaded.config.plugins.map(at);
@@ -59,10 +58,10 @@ export function withProject(base: LoadedConfig, reading: ProjectReading): Loaded
     limits: smallerLimits(base.config.limits, written["limits"]),
     guard: stricterGuard(base, written["guard"], warn),
     roles: { ...base.config.roles, ...Object.fromEntries(roles) },
-    secrets: { ...base.config.secrets, exec: { ...commands(base, loaded, warn), ...base.config.secrets.exec } },
+    secrets: { ...base.config.secrets, exec: { ...projectCommands(base, loaded, warn), ...base.config.secrets.exec } },
     agent: {
       ...base.config.agent,
-      model: base.config.agent.model ?? modelOf(loaded, warn),
+      model: base.config.agent.model ?? projectModel(loaded, warn),
       instructions: base.config.agent.instructions ?? loaded.config.agent.instructions,
     },
   };
@@ -78,7 +77,7 @@ export function withProject(base: LoadedConfig, reading: ProjectReading): Loaded
 
 function unusedKeys(written: JsonObject): string[] {
   return Object.entries(written).flatMap(([key, value]) => {
-    const used = Object.hasOwn(USED, key) ? USED[key] : undefined;
+    const used = Object.hasOwn(USED_KEYS, key) ? USED_KEYS[key] : undefined;
     if (used === true || (used === undefined && !isKnownKey(key))) return [];
     if (used === undefined) return [key];
     return isJsonObject(value)
@@ -96,7 +95,7 @@ function isKnownKey(key: string): boolean {
 
 type Warn = (path: string, message: string) => void;
 
-interface ServerRules {
+interface ProjectServerOptions {
   /** Roles that the home knows. */
   readonly known: ReadonlySet<string>;
   readonly warnings: Diagnostic[];
@@ -104,11 +103,11 @@ interface ServerRules {
 }
 
 /** Those that the project adds, marked as its own. */
-function servers(
+function projectServers(
   base: LoadedConfig,
   { file }: ProjectReading,
   loaded: LoadedConfig,
-  { known, warnings, warn }: ServerRules,
+  { known, warnings, warn }: ProjectServerOptions,
 ): ServerSpec[] {
   // A tag that a rule of the home names would be a word that a project says for itself.
   const hasTagRules = JSON.stringify([base.config.tools, base.config.roles, base.servers]).includes("tag:");
@@ -124,9 +123,9 @@ function servers(
     if (tags !== undefined && !keepsTags) warn(`${place}.tags`, "not used, because rules of your own config name tags");
     return [{ ...rest, trust: "untrusted", ...(keepsTags ? { tags } : {}), fromProject: true }];
   });
-  const caged = withoutSay({ file, servers: own }, base.config, warnings);
+  const caged = withHubSandbox({ file, servers: own }, base.config, warnings);
   const merged = mergeLayers([{ file: base.file ?? "library", servers: base.servers }, caged], warnings);
-  const added = merged.filter((spec) => spec.fromProject === true).map((spec) => withCage(spec, base));
+  const added = merged.filter((spec) => spec.fromProject === true).map((spec) => withSandbox(spec, base));
   const room = base.config.limits.servers - base.servers.length;
   if (added.length <= room) return added;
   const late = added.slice(Math.max(0, room)).map(({ id }) => id);
@@ -135,7 +134,7 @@ function servers(
 }
 
 /** Roles that the home does not know see what the project brings and nothing else. */
-function rolesOf(
+function projectRoles(
   { config }: LoadedConfig,
   brought: readonly ServerSpec[],
   known: ReadonlySet<string>,
@@ -193,7 +192,7 @@ function stricterGuard(base: LoadedConfig, written: unknown, warn: Warn): Config
 }
 
 /** A reference of the home's own must not begin to run a program of the project. */
-function commands(base: LoadedConfig, { config }: LoadedConfig, warn: Warn): Config["secrets"]["exec"] {
+function projectCommands(base: LoadedConfig, { config }: LoadedConfig, warn: Warn): Config["secrets"]["exec"] {
   const referring = JSON.stringify([base.config, base.servers]);
   return Object.fromEntries(
     Object.entries(config.secrets.exec).filter(([name]) => {
@@ -205,7 +204,7 @@ function commands(base: LoadedConfig, { config }: LoadedConfig, warn: Warn): Con
 }
 
 /** An endpoint would get all that is said, and what the home's tools return. */
-function modelOf({ config }: LoadedConfig, warn: Warn): string | undefined {
+function projectModel({ config }: LoadedConfig, warn: Warn): string | undefined {
   const { model } = config.agent;
   if (typeof model !== "object") return model;
   warn("agent.model", "a project cannot name an endpoint for the model; name one in your own config");
@@ -213,31 +212,31 @@ function modelOf({ config }: LoadedConfig, warn: Warn): string | undefined {
 }
 
 /** Of one command line, in characters; the rest is counted. */
-const MAX_SHOWN = 2000;
+const MAX_SHOWN_LENGTH = 2000;
 
 /** Everything that a project config would start and reach, for the person who is asked about it: one line each, nothing hidden. */
 export function describeProject({ loaded, failure }: ProjectReading): string[] {
-  if (loaded === undefined) return [`cannot be used: ${shown(failure?.message ?? "")}`];
+  if (loaded === undefined) return [`cannot be used: ${visibleLine(failure?.message ?? "")}`];
   const { config } = loaded;
   const exec = Object.entries(config.secrets.exec);
   const from = (spec: ServerSpec): string => (spec.origin.file === loaded.file ? "" : ` (from ${spec.origin.file})`);
   return [
-    ...loaded.servers.map((spec) => shown(`server ${spec.id}: ${startOf(spec)}${from(spec)}`)),
-    ...config.plugins.map((path) => shown(`plugin (runs inside Toolcrib): ${resolve(loaded.baseDir, path)}`)),
-    ...exec.map(([name, command]) => shown(`program for secrets, ${name}: ${commandLine(command)}`)),
-    ...config.skills.dirs.map((dir) => shown(`skills: ${resolve(loaded.baseDir, dir)}`)),
-    ...(config.agent.instructions === undefined ? [] : [shown(`for the agent: ${config.agent.instructions}`)]),
+    ...loaded.servers.map((spec) => visibleLine(`server ${spec.id}: ${describeStart(spec)}${from(spec)}`)),
+    ...config.plugins.map((path) => visibleLine(`plugin (runs inside Toolcrib): ${resolve(loaded.baseDir, path)}`)),
+    ...exec.map(([name, command]) => visibleLine(`program for secrets, ${name}: ${commandLine(command)}`)),
+    ...config.skills.dirs.map((dir) => visibleLine(`skills: ${resolve(loaded.baseDir, dir)}`)),
+    ...(config.agent.instructions === undefined ? [] : [visibleLine(`for the agent: ${config.agent.instructions}`)]),
   ];
 }
 
-function startOf(spec: ServerSpec): string {
+function describeStart(spec: ServerSpec): string {
   const { command, args = [], url, env = {}, headers = {}, auth = {}, cwd, sandbox, allowHttp, enabled } = spec;
   const target = url ?? (command === undefined ? `image ${JSON.stringify(sandbox)}` : commandLine([command, ...args]));
   const texts = Object.entries(auth).flatMap(([key, value]) =>
     typeof value === "string" ? [[`auth.${key}`, value] as const] : [],
   );
   const values = [...Object.entries(env), ...Object.entries(headers), ...texts].map(([name, value]) => {
-    const isSecret = (looksLikeCredential(name) || name === "auth.key") && isPlainText(value);
+    const isSecret = (isCredentialName(name) || name === "auth.key") && isPlainText(value);
     return `${name}=${isSecret ? MASK : quoted(value)}`;
   });
   return [
@@ -258,9 +257,9 @@ function quoted(word: string): string {
   return /^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word);
 }
 
-function shown(text: string): string {
+function visibleLine(text: string): string {
   const whole = showHidden(text.replaceAll(/\s+/g, " "));
-  return whole.length > MAX_SHOWN
-    ? `${whole.slice(0, MAX_SHOWN)} … and ${whole.length - MAX_SHOWN} more characters`
+  return whole.length > MAX_SHOWN_LENGTH
+    ? `${whole.slice(0, MAX_SHOWN_LENGTH)} … and ${whole.length - MAX_SHOWN_LENGTH} more characters`
     : whole;
 }

@@ -1,31 +1,31 @@
 /** Reads one config of any dialect, with its imports, into a LoadedConfig, or says everything that is wrong with it. */
 import { readFile } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
-import { ConfigSchema, type Config, type ConfigInput } from "../model/config.ts";
+import { basename, dirname, join, resolve } from "node:path";
+import { findNearest } from "../base/nearest.ts";
+import { CLIENT_IDS, type ClientId } from "../clients/agent-client.ts";
+import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
-import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
-import type { ToolRules } from "../model/tool-rules.ts";
-import { agentWarnings, sessionsProblems } from "./agent-rules.ts";
-import { cageWarnings, defaultCageProblems } from "./cage-rules.ts";
-import { clusterProblems, clusterWarnings } from "./cluster-rules.ts";
-import type { ConfigPath } from "./config-path.ts";
-import { asWarning, invalidConfig, type Diagnostic } from "./diagnostics.ts";
-import { detectDialect, isClientFile, readDialect } from "./dialects/detect.ts";
-import { Document } from "./document.ts";
-import { withCage, withSkillFolder } from "./effective-cage.ts";
-import { userHome } from "./find-config.ts";
-import { httpWarnings } from "./http-rules.ts";
-import { mergeLayers, readImports, type ReadText, withoutSay } from "./imports.ts";
-import { unknownKey } from "./inspect.ts";
-import { configNode } from "./json-schema.ts";
-import { limitsFromEnv } from "./limits-env.ts";
-import { parseConfigText } from "./read-document.ts";
-import { roleServers } from "./role-servers.ts";
-import { serverProblems, serverWarnings } from "./server-rules.ts";
-import { storeWarnings } from "./store-rules.ts";
-import type { TrustSubject } from "./trust.ts";
-import { validate } from "./validate.ts";
+import type { ServerEntry, ServerSpec, ToolRules } from "../model/server-spec.ts";
+import { asWarning, ConfigDocument, type ConfigPath, type Diagnostic, invalidConfigError } from "./config-document.ts";
+import {
+  agentWarnings,
+  clusterProblems,
+  clusterWarnings,
+  defaultSandboxProblems,
+  httpWarnings,
+  sandboxWarnings,
+  serverProblems,
+  serverWarnings,
+  sessionsProblems,
+  storeWarnings,
+} from "./config-rules.ts";
+import { configNode } from "./config-schema.ts";
+import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
+import { expandTilde, userHome } from "./find-config.ts";
+import type { TrustSubject } from "./project-trust.ts";
+import { withImportedSandbox, withSandbox, withSkillFolder } from "./sandbox-defaults.ts";
+import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
 
 export interface LoadedConfig {
   /** Defaults filled in. `mcpServers` holds the servers of the file itself; `servers` holds all. */
@@ -67,7 +67,7 @@ export interface ProjectReading extends TrustSubject {
 }
 
 /** What a hub knows of the project config that was added to its own. */
-export interface ProjectLayer {
+interface ProjectLayer {
   readonly file: string;
   /** One more level of rules, which can only narrow. */
   readonly rules: ToolRules;
@@ -76,7 +76,7 @@ export interface ProjectLayer {
   readonly reading: ProjectReading;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** A config given in code. */
   readonly config?: ConfigInput | undefined;
   readonly env: NodeJS.ProcessEnv;
@@ -100,7 +100,11 @@ export async function readConfigFile(file: string, options: ReadOptions): Promis
   return readConfig(parseConfigText(file, text), file, options);
 }
 
-export async function readConfig(document: Document, file: string | null, options: ReadOptions): Promise<LoadedConfig> {
+export async function readConfig(
+  document: ConfigDocument,
+  file: string | null,
+  options: ReadOptions,
+): Promise<LoadedConfig> {
   const { env, cwd, home, isProject = false } = options;
   const baseDir = file === null ? resolve(cwd) : dirname(file);
   const primary = readOwnLayer(document, baseDir, userHome(env));
@@ -122,14 +126,14 @@ export async function readConfig(document: Document, file: string | null, option
   warnings.push(...imports.warnings);
 
   const own = primary.servers.map((spec) => withSkillFolder(spec, home));
-  const imported = imports.layers.map((layer) => (layer.own ? layer : withoutSay(layer, config, warnings)));
+  const imported = imports.layers.map((layer) => (layer.own ? layer : withHubSandbox(layer, config, warnings)));
   const merged = mergeLayers([{ file: document.file, servers: own }, ...imported], warnings);
-  const servers = merged.map((spec) => withCage(spec, { config, baseDir }));
+  const servers = merged.map((spec) => withSandbox(spec, { config, baseDir }));
   if (servers.length > config.limits.servers) {
     const message = `found ${servers.length} servers in all; allowed are ${config.limits.servers}`;
     problems.push(document.report(["limits", "servers"], { severity: "error", code: "too_many_servers", message }));
   }
-  if (problems.length > 0) throw invalidConfig(problems);
+  if (problems.length > 0) throw invalidConfigError(problems);
   const files = [...(file === null ? [] : [file]), ...imports.files];
   return { config, file, baseDir, servers, warnings, files, inCode: options.config !== undefined };
 }
@@ -142,7 +146,7 @@ interface OwnLayer {
 }
 
 /** The file itself. In one of our own a bad entry is an error; in another program's the entry is left out, as there. */
-function readOwnLayer(document: Document, baseDir: string, user: string): OwnLayer {
+function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): OwnLayer {
   // After a syntax error the rest of the text means nothing reliable.
   if (document.errors.length > 0) return { config: defaults(), servers: [], problems: [], warnings: [] };
   const value = document.value === undefined ? {} : document.value;
@@ -156,20 +160,20 @@ function readOwnLayer(document: Document, baseDir: string, user: string): OwnLay
   const bad = read.problems.map((problem) =>
     asWarning({ ...problem, message: `${problem.message}; this server is left out` }),
   );
-  const servers = [...read.servers, ...roleServers(read.roleServers)];
+  const servers = [...read.servers, ...serversOfRoles(read.roleServers)];
   if (servers.length === 0)
     return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
   return { config, servers, problems: [], warnings: [...strangers, ...read.warnings, ...bad] };
 }
 
-function readToolcribFile(document: Document, value: unknown, baseDir: string): OwnLayer {
-  const { output, problems, warnings } = validate(document, [], value, ConfigSchema, configNode());
+function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: string): OwnLayer {
+  const { output, problems, warnings } = validateConfig(document, [], value, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
     problems: [
       ...problems,
       ...sessionsProblems(document, output.sessions),
-      ...defaultCageProblems(document, output),
+      ...defaultSandboxProblems(document, output),
       ...clusterProblems(document, output),
     ],
     warnings: [
@@ -177,8 +181,8 @@ function readToolcribFile(document: Document, value: unknown, baseDir: string): 
       ...httpWarnings(document, output.http),
       ...storeWarnings(document, output),
       ...agentWarnings(document, output.agent),
-      ...cageWarnings(document, ["sandbox"], output.sandbox),
-      ...cageWarnings(document, ["skills", "sandbox"], output.skills.sandbox),
+      ...sandboxWarnings(document, ["sandbox"], output.sandbox),
+      ...sandboxWarnings(document, ["skills", "sandbox"], output.skills.sandbox),
       ...clusterWarnings(document, output),
     ],
   };
@@ -193,11 +197,11 @@ function readToolcribFile(document: Document, value: unknown, baseDir: string): 
     role,
     specsAt(["roles", role, "mcpServers"], mcpServers),
   ]);
-  return { config: output, servers: [...shared, ...roleServers(Object.fromEntries(ofRoles))], ...found };
+  return { config: output, servers: [...shared, ...serversOfRoles(Object.fromEntries(ofRoles))], ...found };
 }
 
 /** Other keys of a client's own file are that client's; elsewhere they are likely a mistyped key of ours. */
-function unknownTopKeys(document: Document, value: unknown): Diagnostic[] {
+function unknownTopKeys(document: ConfigDocument, value: unknown): Diagnostic[] {
   if (!isJsonObject(value) || isClientFile(basename(document.file))) return [];
   const known = Object.keys(ConfigSchema.shape);
   return Object.keys(value)
@@ -211,4 +215,250 @@ function defaults(): Config {
 
 function entryOf({ id: _id, origin: _origin, baseDir: _baseDir, ...entry }: ServerSpec): ServerEntry {
   return entry;
+}
+
+/** Other files that bring servers: the `import` list, and the home's etc/mcp-servers.json. */
+
+/** The servers of one file. */
+interface ServerLayer {
+  readonly file: string;
+  readonly servers: readonly ServerSpec[];
+  /** Toolcrib's own, not another program's or a project's. */
+  readonly own?: boolean;
+}
+
+interface ImportOptions {
+  readonly document: ConfigDocument;
+  /** The importing file. */
+  readonly file: string | null;
+  readonly baseDir: string;
+  /** null for a config given in code: it names all it wants. */
+  readonly home: string | null;
+  readonly list: readonly string[];
+  readonly userHome: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Reads what a list names, apart from files that are the user's own at another program. */
+  readonly read: ReadText;
+}
+
+/** Rejects with an error that has a `code`, as Node's own does. */
+export type ReadText = (file: string) => Promise<string>;
+
+interface Imports {
+  /** In the order in which they win. */
+  readonly layers: ServerLayer[];
+  readonly warnings: Diagnostic[];
+  /** All that were looked for, there or not. */
+  readonly files: string[];
+}
+
+/** A file that is missing or broken is a warning: it belongs to another program and must not stop this one. */
+async function readImports(options: ImportOptions): Promise<Imports> {
+  const { document, baseDir, home, list, userHome } = options;
+  const imports: Imports = { layers: [], warnings: [], files: [] };
+  const seen = new Set(options.file === null ? [] : [options.file]);
+  for (const [index, item] of list.entries()) {
+    const path = ["import", index];
+    if (isClientId(item)) {
+      const reason = await importClient(item, options, seen, imports);
+      if (reason !== undefined) {
+        const message = `${reason}; nothing is imported from it`;
+        imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
+      }
+      continue;
+    }
+    const file = resolve(baseDir, expandTilde(item, userHome));
+    if (seen.has(file)) continue;
+    seen.add(file);
+    imports.files.push(file);
+    const reason = await importFile(file, options, imports);
+    if (reason !== undefined) {
+      const message = `the file ${file} ${reason}; nothing is imported from it`;
+      imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
+    }
+  }
+  const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
+  if (etc === null || seen.has(etc)) return imports;
+  imports.files.push(etc);
+  const reason = await importFile(etc, options, imports, true);
+  if (reason !== undefined && reason !== MISSING) {
+    const message = `the file ${reason}; it is skipped`;
+    imports.warnings.push({
+      severity: "warning",
+      code: "missing_import",
+      file: etc,
+      line: 0,
+      column: 0,
+      path: "",
+      message,
+    });
+  }
+  return imports;
+}
+
+function isClientId(item: string): item is ClientId {
+  return CLIENT_IDS.some((id) => id === item);
+}
+
+/** Why there is nothing to read, if so. */
+async function importClient(
+  id: ClientId,
+  { baseDir, env, read }: ImportOptions,
+  seen: Set<string>,
+  imports: Imports,
+): Promise<string | undefined> {
+  // Loaded when a config names a client: readers of YAML and TOML are large.
+  const [{ clientById }, { isInstalled, serversOfClient, thisPlace }] = await Promise.all([
+    import("../clients/clients.ts"),
+    import("./client-servers.ts"),
+  ]);
+  const client = clientById(id);
+  if (client === undefined) return `there is no client ${id}`;
+  const place = thisPlace(env, baseDir);
+  const { layers, warnings, broken, files } = await serversOfClient(client, place, { readProject: read });
+  imports.layers.push(...layers.filter(({ file }) => !seen.has(file)));
+  imports.warnings.push(...warnings, ...broken.map((problem) => asSkipped(problem, "the file is skipped")));
+  imports.files.push(...files.filter((file) => !seen.has(file)));
+  for (const file of files) seen.add(file);
+  return isInstalled(client, place) || layers.length > 0 ? undefined : `${client.name} is not installed here`;
+}
+
+const MISSING = "does not exist";
+
+/** Why the file cannot be read, if it cannot. */
+async function importFile(
+  file: string,
+  { userHome, read: readText }: Pick<ImportOptions, "userHome" | "read">,
+  imports: Imports,
+  own = false,
+): Promise<string | undefined> {
+  let text: string;
+  try {
+    text = await readText(file);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    return code === "ENOENT" ? MISSING : `cannot be read (${code})`;
+  }
+  const document = parseConfigText(file, text);
+  imports.warnings.push(...document.warnings);
+  if (document.errors.length > 0) {
+    imports.warnings.push(...document.errors.map((error) => asSkipped(error, "the file is skipped")));
+    return undefined;
+  }
+  const value = document.value === undefined ? {} : document.value;
+  const read = readDialect(value, { file, document, userHome });
+  imports.layers.push({ file, servers: [...read.servers, ...serversOfRoles(read.roleServers)], own });
+  imports.warnings.push(
+    ...read.warnings,
+    ...read.problems.map((problem) => asSkipped(problem, "this server is skipped")),
+  );
+  return undefined;
+}
+
+function asSkipped(problem: Diagnostic, what: string): Diagnostic {
+  return asWarning({ ...problem, message: `${problem.message}; ${what}` });
+}
+
+/** The layer with the cages that this config gives it. An image that is then nowhere to be run is left out. */
+export function withHubSandbox({ file, servers }: ServerLayer, config: Config, warnings: Diagnostic[]): ServerLayer {
+  const specs = servers.flatMap((given) => {
+    const { spec, ignored } = withImportedSandbox(given, { config });
+    if (!ignored) return [spec];
+    const isLost = spec.command === undefined && spec.url === undefined;
+    const message = `sandbox of an imported server is not used, because this config has one for all${
+      isLost ? "; without it this server cannot be started and is left out" : ""
+    }`;
+    const path = `${given.id}.sandbox`;
+    warnings.push({ severity: "warning", code: "not_read", file, line: 0, column: 0, path, message });
+    return isLost ? [] : [spec];
+  });
+  return { file, servers: specs };
+}
+
+/** Earlier layers win. */
+export function mergeLayers(layers: readonly ServerLayer[], warnings: Diagnostic[]): ServerSpec[] {
+  const byId = new Map<string, ServerSpec>();
+  for (const { file, servers } of layers) {
+    for (const spec of servers) {
+      const earlier = byId.get(spec.id);
+      if (earlier === undefined) {
+        byId.set(spec.id, spec);
+        continue;
+      }
+      const message = `the server ${JSON.stringify(spec.id)} is also in ${earlier.origin.file}, which counts`;
+      warnings.push(
+        asWarning({ severity: "warning", code: "duplicate_id", file, line: 0, column: 0, path: spec.id, message }),
+      );
+    }
+  }
+  return [...byId.values()];
+}
+
+/**
+ * Servers that belong to one role, as servers of their own: `github` of the role `reviewer` is `github@reviewer`, seen by
+ * that role only, and in its eyes in the place of the hub's `github`.
+ */
+function serversOfRoles(byRole: Readonly<Record<string, readonly ServerSpec[]>>): ServerSpec[] {
+  return Object.entries(byRole).flatMap(([role, specs]) =>
+    specs.map((spec) => ({
+      ...spec,
+      id: `${spec.id}@${role}`,
+      name: spec.name ?? spec.id,
+      roles: [role],
+      replaces: spec.id,
+    })),
+  );
+}
+
+/** `TOOLCRIB_LIMITS_<KEY>`: limits set by the environment, over the file. */
+
+const PREFIX = "TOOLCRIB_LIMITS_";
+
+interface LimitsFromEnv {
+  readonly limits: Partial<Limits>;
+  readonly problems: readonly Diagnostic[];
+  readonly warnings: readonly Diagnostic[];
+}
+
+/** `TOOLCRIB_LIMITS_CALLS_PER_MINUTE` and `TOOLCRIB_LIMITS_CALLSPERMINUTE` both work; an empty value counts as unset. */
+export function limitsFromEnv(env: NodeJS.ProcessEnv): LimitsFromEnv {
+  const known = configNode().properties?.["limits"]?.properties ?? {};
+  const keyOf = new Map(Object.keys(known).map((key) => [key.toLowerCase(), key]));
+  const limits: Record<string, number> = {};
+  const problems: Diagnostic[] = [];
+  const warnings: Diagnostic[] = [];
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith(PREFIX) || text === undefined || text.trim() === "") continue;
+    const key = keyOf.get(name.slice(PREFIX.length).replaceAll("_", "").toLowerCase());
+    const node = key === undefined ? undefined : known[key];
+    if (key === undefined || node === undefined) {
+      const names = Object.keys(known).map(limitVariable);
+      const meant = findNearest(name, names) ?? names.join(", ");
+      warnings.push(
+        environmentDiagnostic(name, "warning", "unknown_key", "unknown limit is ignored", `did you mean ${meant}?`),
+      );
+    } else if (!/^\d{1,15}$/.test(text.trim()) || Number(text) === 0) {
+      const found = text.length > 40 ? "a text" : JSON.stringify(text);
+      problems.push(
+        environmentDiagnostic(name, "error", "wrong_value", `found ${found}; allowed is ${describeAllowed(node)}`),
+      );
+    } else limits[key] = Number(text);
+  }
+  return { limits, problems, warnings };
+}
+
+/** `callsPerMinute` as `TOOLCRIB_LIMITS_CALLS_PER_MINUTE`. */
+export function limitVariable(key: string): string {
+  return PREFIX + key.replace(/[A-Z]/g, "_$&").toUpperCase();
+}
+
+function environmentDiagnostic(
+  name: string,
+  severity: Diagnostic["severity"],
+  code: string,
+  message: string,
+  hint?: string,
+): Diagnostic {
+  const diagnostic = { severity, code, file: "environment", line: 0, column: 0, path: name, message };
+  return hint === undefined ? diagnostic : { ...diagnostic, hint };
 }

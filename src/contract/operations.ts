@@ -4,9 +4,18 @@
  */
 import { z } from "zod";
 import type { Scope } from "../model/caller.ts";
+import { ERROR_TABLE, type ErrorCode } from "../model/errors.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
-import { ANSWERS, ApprovalSchema, AuditEntrySchema, AuditVerdictSchema, OverviewSchema } from "./activity.ts";
-import { SessionDetailSchema, SessionInfoSchema, SessionNoticeSchema } from "./activity.ts";
+import {
+  ANSWERS,
+  ApprovalSchema,
+  AuditEntrySchema,
+  AuditVerdictSchema,
+  OverviewSchema,
+  SessionDetailSchema,
+  SessionInfoSchema,
+  SessionNoticeSchema,
+} from "./activity-schemas.ts";
 import {
   PinKindSchema,
   PinNameSchema,
@@ -15,9 +24,9 @@ import {
   ResourceInfoSchema,
   ResultSchema,
   ToolInfoSchema,
-} from "./catalog.ts";
-import { SERVER_STATES, ServerConfigSchema, ServerDetailSchema, ServerInfoSchema } from "./server.ts";
-import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings.ts";
+} from "./catalog-schemas.ts";
+import { SERVER_STATES, ServerConfigSchema, ServerDetailSchema, ServerInfoSchema } from "./server-schemas.ts";
+import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
 import {
   ImportedSkillSchema,
   ScannedSkillSchema,
@@ -25,7 +34,7 @@ import {
   SkillFailureSchema,
   SkillInfoSchema,
   SkillPlaceSchema,
-} from "./skill.ts";
+} from "./skill-schemas.ts";
 
 export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
   readonly scope: Scope;
@@ -392,3 +401,22 @@ export type InputOf<Name extends OperationName> = z.input<(typeof OPERATIONS)[Na
 /** As a handler gets it. */
 export type CheckedInput<Name extends OperationName> = z.output<(typeof OPERATIONS)[Name]["input"]>;
 export type OutputOf<Name extends OperationName> = z.output<(typeof OPERATIONS)[Name]["output"]>;
+
+/** The one form of errors, at every operation. */
+
+// The table's keys are its codes, and there is at least one.
+const CODES = Object.keys(ERROR_TABLE) as [ErrorCode, ...ErrorCode[]];
+
+export const ErrorAnswerSchema = z
+  .object({
+    error: z.object({
+      code: z.enum(CODES),
+      message: z.string().describe("What is wrong, and where."),
+      hint: z.string().optional().describe("What to do about it."),
+      details: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe("For programs. Of `invalid_arguments`: `issues`, with the path and message of each."),
+    }),
+  })
+  .meta({ id: "Error" });

@@ -56,3 +56,15 @@ export const REST_ROUTES = [
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
 ] as const satisfies readonly RestRoute[];
+
+/** Addresses of the page's views. The hub answers each with the same document; what is below them as well. */
+export const PAGE_PATHS = [
+  "/",
+  "/servers",
+  "/tools",
+  "/skills",
+  "/approvals",
+  "/sessions",
+  "/audit",
+  "/settings",
+] as const;

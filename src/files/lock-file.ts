@@ -8,7 +8,6 @@ import { lstat, open, readdir, readFile, readlink, rm, symlink } from "node:fs/p
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
-import { isAlive } from "./is-alive.ts";
 
 interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
@@ -30,7 +29,7 @@ export async function withLock<T>(file: string, task: () => Promise<T>, options:
   const token = randomUUID();
   const deadline = performance.now() + waitMs;
   while (!(await tryCreate(path, token))) {
-    if (await isLeftBehind(path, staleMs)) await removeLeftBehind(path, staleMs);
+    if (await isStale(path, staleMs)) await removeStale(path, staleMs);
     else if (performance.now() > deadline) {
       throw new ToolcribError("conflict", `${file} is being changed by another process`, {
         hint: `Try again. If no other process works on it, remove ${path}.`,
@@ -50,7 +49,7 @@ export async function removeDeadLocks(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name);
     const holder = name.endsWith(".lock") ? await readHolder(path) : undefined;
-    if (holder?.host === hostname() && !isAlive(holder.pid)) await removeLeftBehind(path, Infinity);
+    if (holder?.host === hostname() && !isProcessAlive(holder.pid)) await removeStale(path, Infinity);
   }
 }
 
@@ -94,9 +93,9 @@ async function readHolder(path: string): Promise<Holder | undefined> {
   }
 }
 
-async function isLeftBehind(path: string, staleMs: number): Promise<boolean> {
+async function isStale(path: string, staleMs: number): Promise<boolean> {
   const holder = await readHolder(path);
-  if (holder !== undefined && holder.host === hostname()) return !isAlive(holder.pid);
+  if (holder !== undefined && holder.host === hostname()) return !isProcessAlive(holder.pid);
   try {
     return Date.now() - (await lstat(path)).mtimeMs > staleMs;
   } catch {
@@ -108,16 +107,28 @@ async function isLeftBehind(path: string, staleMs: number): Promise<boolean> {
  * Two processes may find the same lock left behind; were each to remove it, the slower one would remove the lock that
  * the faster one has taken by then. So removing is itself under a lock, and looks again.
  */
-async function removeLeftBehind(path: string, staleMs: number): Promise<void> {
+async function removeStale(path: string, staleMs: number): Promise<void> {
   const claim = `${path}.claim`;
   if (!(await tryCreate(claim, ""))) {
-    if (await isLeftBehind(claim, staleMs)) await rm(claim, { force: true });
+    if (await isStale(claim, staleMs)) await rm(claim, { force: true });
     else await new Promise((resolve) => setTimeout(resolve, 5));
     return;
   }
   try {
-    if (await isLeftBehind(path, staleMs)) await rm(path, { force: true });
+    if (await isStale(path, staleMs)) await rm(path, { force: true });
   } finally {
     await rm(claim, { force: true });
+  }
+}
+
+/** Whether a process with this id exists, also one that belongs to somebody else. */
+export function isProcessAlive(pid: number): boolean {
+  // These would ask for groups of processes, our own among them.
+  if (pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

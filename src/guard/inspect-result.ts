@@ -3,15 +3,13 @@ import type { GuardRules } from "../model/config.ts";
 import { formatBytes } from "../model/content.ts";
 import { type Finding, isAtLeast } from "../model/finding.ts";
 import type { Result } from "../model/protocol.ts";
-import { mapTexts, type ResultTexts, rewritten, textsOf } from "./result-texts.ts";
 import { resultBytes } from "./result-size.ts";
+import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-texts.ts";
 import { scanTexts, scanTextsInTurns, type TextFindings, type YieldNow } from "./scan-texts.ts";
-import { kindsOf, marked } from "./untrusted-mark.ts";
-import { redact } from "./wrap/redact.ts";
-import { wrapUntrusted } from "./wrap/wrap.ts";
+import { findingKinds, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
 /** What the guard says of a result. */
-export type Inspection =
+type Inspection =
   | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
   | {
       readonly verdict: "changed";
@@ -27,14 +25,14 @@ export type Inspection =
       readonly findings: readonly Finding[];
     };
 
-export interface InspectionOptions {
+interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
   readonly resultBytes: number;
   /** Where it came from; absent for a trusted source, of which only the size is looked at. */
-  readonly untrusted?: Untrusted | undefined;
+  readonly untrusted?: UntrustedOrigin | undefined;
 }
 
-export interface Untrusted {
+export interface UntrustedOrigin {
   readonly server: string;
   readonly tool: string;
   /** Names the boundary of this result where it is wrapped; nobody outside can know it beforehand. */
@@ -44,9 +42,9 @@ export interface Untrusted {
 }
 
 /** What is told of one result. The worst come first. */
-const MOST_FINDINGS = 200;
+const MAX_FINDINGS = 200;
 /** Each text gets a boundary of its own, which is longer than many a text. */
-const MOST_WRAPPED = 5_000;
+const MAX_WRAPPED_TEXTS = 5_000;
 const NO_FINDINGS: TextFindings = new Map();
 
 /** Fails closed: a detector that throws rejects the result. Others get their turn while it is read. */
@@ -62,20 +60,20 @@ export async function inspectResult(
     if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
     const texts = textsOf(result);
     const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanTextsInTurns(texts.texts, yieldNow);
-    return judged({ result, bytes, texts, found }, untrusted);
+    return applyGuardRules({ result, bytes, texts, found }, untrusted);
   } catch (error) {
-    return notInspectable(error);
+    return inspectionFailed(error);
   }
 }
 
 /** The same for what is known to be short, such as an error. */
-export function inspectShortResult(result: Result, untrusted: Untrusted): Inspection {
+export function inspectShortResult(result: Result, untrusted: UntrustedOrigin): Inspection {
   try {
     const texts = textsOf(result);
     const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : scanTexts(texts.texts);
-    return judged({ result, bytes: 0, texts, found }, untrusted);
+    return applyGuardRules({ result, bytes: 0, texts, found }, untrusted);
   } catch (error) {
-    return notInspectable(error);
+    return inspectionFailed(error);
   }
 }
 
@@ -86,30 +84,30 @@ interface Scanned {
   readonly found: TextFindings;
 }
 
-function judged({ result, bytes, texts, found }: Scanned, source: Untrusted): Inspection {
+function applyGuardRules({ result, bytes, texts, found }: Scanned, source: UntrustedOrigin): Inspection {
   const findings = worstOf(found);
   const serious = findings.filter(isSerious);
   if (serious.length > 0 && source.onSuspicious === "block") return blocked(source, serious);
 
   const replacements = source.onSuspicious === "redact" ? redactions(found) : new Map<string, string>();
   const isToChange = replacements.size > 0 || texts.hasForgedMeta;
-  const clean = isToChange ? rewritten(result, (text) => replacements.get(text) ?? text) : result;
+  const clean = isToChange ? rewriteTexts(result, (text) => replacements.get(text) ?? text) : result;
   let count = 0;
   const wrap = (text: string): string => {
     count += 1;
-    if (text === "" || count > MOST_WRAPPED) return text;
+    if (text === "" || count > MAX_WRAPPED_TEXTS) return text;
     return wrapUntrusted(text, { id: source.boundary, server: source.server, tool: source.tool, findings: serious });
   };
   const wrapped = source.wrap ? mapTexts(clean, wrap) : clean;
-  if (count > MOST_WRAPPED) return tooManyTexts();
+  if (count > MAX_WRAPPED_TEXTS) return tooManyTexts();
   const mark = {
     server: source.server,
     tool: source.tool,
     wrapped: source.wrap,
     ...(source.wrap ? { boundary: source.boundary } : {}),
-    findings: kindsOf(serious),
+    findings: findingKinds(serious),
   };
-  return { verdict: "changed", bytes, findings, result: marked(wrapped, mark) };
+  return { verdict: "changed", bytes, findings, result: withUntrustedMark(wrapped, mark) };
 }
 
 function isSerious({ severity }: Finding): boolean {
@@ -118,10 +116,10 @@ function isSerious({ severity }: Finding): boolean {
 
 function worstOf(found: TextFindings): Finding[] {
   const findings = [...found.values()].flat();
-  if (findings.length <= MOST_FINDINGS) return findings;
+  if (findings.length <= MAX_FINDINGS) return findings;
   const serious = findings.filter(isSerious);
   const others = findings.filter((finding) => !isSerious(finding));
-  return [...serious, ...others].slice(0, MOST_FINDINGS);
+  return [...serious, ...others].slice(0, MAX_FINDINGS);
 }
 
 function redactions(found: TextFindings): Map<string, string> {
@@ -133,7 +131,7 @@ function redactions(found: TextFindings): Map<string, string> {
   return replacements;
 }
 
-function notInspectable(error: unknown): Inspection {
+function inspectionFailed(error: unknown): Inspection {
   return {
     verdict: "rejected",
     code: "blocked",
@@ -157,13 +155,13 @@ function tooManyTexts(): Inspection {
   return {
     verdict: "rejected",
     code: "too_large",
-    message: `The result has more than ${MOST_WRAPPED} texts, too many to mark each as untrusted.`,
+    message: `The result has more than ${MAX_WRAPPED_TEXTS} texts, too many to mark each as untrusted.`,
     hint: "Ask the tool for less.",
     findings: [],
   };
 }
 
-function blocked({ server, tool }: Untrusted, findings: readonly Finding[]): Inspection {
+function blocked({ server, tool }: UntrustedOrigin, findings: readonly Finding[]): Inspection {
   const codes = [...new Set(findings.map(({ code }) => code))].join(", ");
   return {
     verdict: "rejected",
@@ -172,4 +170,39 @@ function blocked({ server, tool }: Untrusted, findings: readonly Finding[]): Ins
     hint: "guard.onSuspicious is block. Look at the audit, and set it to warn or redact to see such results.",
     findings,
   };
+}
+
+/** Each span becomes `[removed: code]`; spans that overlap become one, with all their codes. */
+export function redact(text: string, findings: readonly Finding[]): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const { start, end, codes } of joinSpans(findings, text.length)) {
+    parts.push(text.slice(from, start), `[removed: ${[...codes].join(", ")}]`);
+    from = end;
+  }
+  parts.push(text.slice(from));
+  return parts.join("");
+}
+
+interface Removal {
+  readonly start: number;
+  end: number;
+  readonly codes: Set<string>;
+}
+
+function joinSpans(findings: readonly Finding[], length: number): Removal[] {
+  const removals: Removal[] = [];
+  for (const finding of findings.toSorted((a, b) => a.start - b.start)) {
+    const start = Math.max(0, finding.start);
+    const end = Math.min(length, finding.end);
+    if (end <= start) continue;
+    const last = removals.at(-1);
+    if (last !== undefined && start < last.end) {
+      last.end = Math.max(last.end, end);
+      last.codes.add(finding.code);
+    } else {
+      removals.push({ start, end, codes: new Set([finding.code]) });
+    }
+  }
+  return removals;
 }

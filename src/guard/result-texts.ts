@@ -1,12 +1,12 @@
 /** The texts of a result, wherever its kind keeps them, and the result with texts replaced. */
+import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
 import { characterSet, runEnd } from "./detect/runs.ts";
-import { textBlobs, withTextBlob } from "./text-blobs.ts";
-import { hasOwnKeys, withoutOwnKeys } from "./untrusted-mark.ts";
+import { hasReservedKeys, withoutReservedKeys } from "./wrap-untrusted.ts";
 
 /** Given a text, its replacement; the same text leaves it as it is. */
-export type TextChange = (text: string) => string;
+type TextChange = (text: string) => string;
 
 export interface ResultTexts {
   /** Every string and every key that could say anything, each once. */
@@ -16,7 +16,7 @@ export interface ResultTexts {
 }
 
 /** Too short for a phrase, and no character that could hide or forge anything: most keys, types and ids. */
-const SAYS_NOTHING = /^[\w.:-]{0,20}$/;
+const HARMLESS = /^[\w.:-]{0,20}$/;
 const BASE64 = characterSet("A-Za-z0-9+/=\\r\\n");
 /** Lines of base64 are long; words on lines of their own are not. */
 const SHORT_LINE = /(?:^|\n)[^\n]{0,59}\n/;
@@ -26,7 +26,7 @@ export function textsOf(result: Result): ResultTexts {
   const texts = new Set<string>();
   let hasForgedMeta = false;
   const add = (text: string): void => {
-    if (!SAYS_NOTHING.test(text)) texts.add(text);
+    if (!HARMLESS.test(text)) texts.add(text);
   };
   // A stack of its own: nesting that JSON.parse survives would overflow a recursive walk.
   const pending: unknown[] = [result];
@@ -41,7 +41,7 @@ export function textsOf(result: Result): ResultTexts {
       for (const [key, member] of Object.entries(value)) {
         add(key);
         if (isBinary(key, member)) continue;
-        if (key === "_meta" && isJsonObject(member) && hasOwnKeys(member)) hasForgedMeta = true;
+        if (key === "_meta" && isJsonObject(member) && hasReservedKeys(member)) hasForgedMeta = true;
         pending.push(member);
       }
     }
@@ -56,19 +56,19 @@ function isBinary(key: string, value: unknown): boolean {
 }
 
 /** The result with every string and key changed, and without the keys of `_meta` that only we write. */
-export function rewritten(value: Result, change: TextChange): Result {
+export function rewriteTexts(value: Result, change: TextChange): Result {
   // An object becomes an object.
-  return rewrittenValue(value, change) as Result;
+  return rewriteValue(value, change) as Result;
 }
 
-function rewrittenValue(value: unknown, change: TextChange): unknown {
+function rewriteValue(value: unknown, change: TextChange): unknown {
   if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((element) => rewrittenValue(element, change));
+  if (Array.isArray(value)) return value.map((element) => rewriteValue(element, change));
   if (!isJsonObject(value)) return value;
   const members = new Map<string, unknown>();
   for (const [key, member] of Object.entries(withTextsChanged(value, change))) {
-    const own = key === "_meta" && isJsonObject(member) ? withoutOwnKeys(member) : member;
-    members.set(freeKey(members, change(key)), isBinary(key, own) ? own : rewrittenValue(own, change));
+    const own = key === "_meta" && isJsonObject(member) ? withoutReservedKeys(member) : member;
+    members.set(freeKey(members, change(key)), isBinary(key, own) ? own : rewriteValue(own, change));
   }
   return Object.fromEntries(members);
 }
@@ -138,4 +138,59 @@ function mapText(holder: JsonObject, change: TextChange): JsonObject {
 
 function withMember(holder: JsonObject, key: string, value: unknown): JsonObject {
   return holder[key] === value ? holder : { ...holder, [key]: value };
+}
+
+/** Text that a result carries in base64: whoever reads the resource reads it as text, so it is looked at as text. */
+
+const TEXT_TYPE =
+  /^\s*(?:text\/|(?:application|image|model)\/(?:[\w.-]+\+)?(?:json|xml|yaml)\b|application\/(?:x-)?(?:javascript|ecmascript|typescript|ndjson|jsonl|yaml|toml|sh|sql|httpd-php)\b|application\/(?:xhtml|graphql|rtf|ld|x-www-form-urlencoded))/i;
+const MEDIA_TYPE = /^\s*(?:image|audio|video|font)\//i;
+const CHARSET = /;\s*charset\s*=\s*"?([\w.:-]+)"?/i;
+/** Enough to see that an image is one. */
+const SNIFF_LENGTH = 4096;
+
+/** Keys that hold base64. */
+const BASE64_KEYS = ["blob", "data"] as const;
+
+/** The texts in the base64 of one object, by their keys. What is broken, or no text, is left out. */
+function textBlobs(holder: JsonObject): [key: string, text: string][] {
+  return BASE64_KEYS.flatMap((key) => {
+    const base64 = holder[key];
+    const text = typeof base64 === "string" ? decoded(base64, holder["mimeType"], key) : undefined;
+    return text === undefined || text === "" ? [] : [[key, text] as [string, string]];
+  });
+}
+
+/** The object with this text in place of the one that it held. */
+function withTextBlob(holder: JsonObject, key: string, text: string): JsonObject {
+  const { mimeType } = holder;
+  const type = typeof mimeType === "string" ? { mimeType: mimeType.replace(CHARSET, ";charset=utf-8") } : {};
+  return { ...holder, ...type, [key]: Buffer.from(text).toString("base64") };
+}
+
+function decoded(base64: string, mimeType: unknown, key: (typeof BASE64_KEYS)[number]): string | undefined {
+  if (typeof mimeType === "string" && TEXT_TYPE.test(mimeType)) {
+    return decodedAs(CHARSET.exec(mimeType)?.[1], Buffer.from(base64, "base64"));
+  }
+  // `data` is also what programs call anything, and media are shown as what they are said to be.
+  if (typeof mimeType === "string" ? MEDIA_TYPE.test(mimeType) : key === "data") return undefined;
+  // Whatever else it is said to be: bytes that are text can be read as text.
+  const bytes = isText(Buffer.from(base64.slice(0, SNIFF_LENGTH), "base64"), true)
+    ? Buffer.from(base64, "base64")
+    : undefined;
+  return bytes !== undefined && isText(bytes, false) ? bytes.toString("utf8") : undefined;
+}
+
+function isText(bytes: Buffer, isCut: boolean): boolean {
+  if (bytes.includes(0)) return false;
+  // A character may have been cut in its middle.
+  return isUtf8(bytes) || (isCut && [1, 2, 3].some((cut) => isUtf8(bytes.subarray(0, -cut))));
+}
+
+function decodedAs(charset: string | undefined, bytes: Buffer): string {
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return bytes.toString("utf8");
+  }
 }

@@ -9,19 +9,19 @@ export type YieldNow = () => Promise<void>;
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
 
 /** So many texts are read one by one in any case. */
-const FEW = 32;
+const MAX_UNBATCHED_TEXTS = 32;
 /** Longer ones are read by themselves. */
-const SHORT = 2_000;
-const BATCH = 32 * 1024;
+const MAX_BATCHED_LENGTH = 2_000;
+const BATCH_LENGTH = 32 * 1024;
 const SEPARATOR = "\n\n";
 /** So many texts of batches are read again by themselves. */
-const MOST_SECOND_READINGS = 2_000;
+const MAX_SECOND_READINGS = 2_000;
 /** Units of text between two turns of others. */
 const UNITS_PER_TURN = 32 * 1024;
 
 /** For texts that are known to be few or short. */
 export function scanTexts(texts: Iterable<string>): TextFindings {
-  const readings = plan([...texts]);
+  const readings = planReadings([...texts]);
   let next = readings.next();
   while (next.done !== true) next = readings.next(detect(next.value));
   return next.value;
@@ -30,8 +30,8 @@ export function scanTexts(texts: Iterable<string>): TextFindings {
 export async function scanTextsInTurns(texts: Iterable<string>, yieldNow: YieldNow): Promise<TextFindings> {
   const all = [...texts];
   // Most results are a few lines: no plan would have them read otherwise, nor in more than one turn.
-  if (all.length <= FEW && lengthOf(all) <= UNITS_PER_TURN) return scanEach(all);
-  const readings = plan(all);
+  if (all.length <= MAX_UNBATCHED_TEXTS && lengthOf(all) <= UNITS_PER_TURN) return scanEach(all);
+  const readings = planReadings(all);
   let units = 0;
   let next = readings.next();
   while (next.done !== true) {
@@ -66,18 +66,18 @@ function scanEach(texts: readonly string[]): TextFindings {
  * says which of them to look at: what stands around a phrase makes it better or worse, and texts of different fields
  * are not around each other.
  */
-function* plan(texts: readonly string[]): Generator<string, TextFindings, readonly Finding[]> {
+function* planReadings(texts: readonly string[]): Generator<string, TextFindings, readonly Finding[]> {
   const found = new Map<string, readonly Finding[]>();
   const short: string[] = [];
   for (const text of texts) {
-    if (texts.length > FEW && text.length <= SHORT) {
+    if (texts.length > MAX_UNBATCHED_TEXTS && text.length <= MAX_BATCHED_LENGTH) {
       short.push(text);
       continue;
     }
     const findings = yield text;
     if (findings.length > 0) found.set(text, findings);
   }
-  let secondReadings = MOST_SECOND_READINGS;
+  let secondReadings = MAX_SECOND_READINGS;
   for (const batch of batches(short)) {
     // Quotation marks and fences would make what follows them a quotation.
     const findings = yield batch.join(SEPARATOR).replaceAll(/["'`~]/g, " ");
@@ -94,7 +94,7 @@ function* batches(texts: readonly string[]): Generator<string[]> {
   let batch: string[] = [];
   let length = 0;
   for (const text of texts) {
-    if (length > BATCH) {
+    if (length > BATCH_LENGTH) {
       yield batch;
       batch = [];
       length = 0;

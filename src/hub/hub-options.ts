@@ -1,9 +1,9 @@
-import type { AskCallback } from "../model/ask.ts";
-import type { Clock } from "../model/clock.ts";
-import type { ElicitationCallback, SamplingCallback } from "../model/session.ts";
+import type { Clock } from "../base/clock.ts";
+import type { AskCallback } from "../model/decision.ts";
+import type { ClientSide, ElicitationCallback, SamplingCallback } from "../model/source.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { Store } from "../store/store.ts";
-import type { ToolRegistry } from "../tools/registry.ts";
+import type { ToolRegistry } from "../tools/tool-registry.ts";
 
 export interface HubOptions {
   /** Instead of `$TOOLCRIB_HOME`, which is `~/.toolcrib` by default. */
@@ -50,3 +50,14 @@ export interface HubOptions {
   /** Learns the hub's secrets, for a program that masks its own output too. */
   readonly redactor?: Redactor;
 }
+
+/**
+ * Who answers a server that asks while no call is under way; undefined for the hub's own callbacks.
+ * @param user Whose connection it is, where each user has one.
+ * @param session The same, where each session has one.
+ */
+export type IdleClient = (
+  server: string,
+  user: string | undefined,
+  session: string | undefined,
+) => ClientSide | undefined;

@@ -2,70 +2,71 @@
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import type { ServerDetail } from "../contract/server.ts";
-import type { AskAnswer, AskRequest } from "../model/ask.ts";
+import type { ServerDetail } from "../contract/server-schemas.ts";
+import type { AskAnswer, AskRequest } from "../model/decision.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
-import { Emitter } from "../model/emitter.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { Emitter } from "../base/emitter.ts";
+import { type Outcome, ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Outcome } from "../model/outcome.ts";
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../model/protocol.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
 import type { Secrets } from "../secrets/secrets.ts";
-import type { OwnHost } from "../sessions/own/own-host.ts";
-import type { SessionServers } from "../sessions/own/own-parts.ts";
+import type { SessionHost, SessionServers } from "../sessions/session-parts.ts";
 import type { Session, SessionOptions } from "../sessions/session.ts";
 import type { Store } from "../store/store.ts";
-import type { ToolRegistry } from "../tools/registry.ts";
-import type { Activity } from "./activity/activity.ts";
-import type { Answerer } from "./approvals.ts";
+import type { ToolRegistry } from "../tools/tool-registry.ts";
+import type { HubActivity } from "./activity/hub-activity.ts";
+import type { Answerer } from "./call/approvals.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
-import { runCall } from "./call.ts";
-import type { CallOptions } from "./call-path.ts";
-import type { ConfigSource } from "./config-source.ts";
-import type { HubEvents } from "./events.ts";
-import type { FollowedResources } from "./followed-resources.ts";
-import type { Hooks } from "./hooks.ts";
-import type { IdleClient } from "./idle-client.ts";
-import { locate, notFound } from "./locate.ts";
-import { OpenSessions } from "./open-session.ts";
+import { runCall } from "./call/call-pipeline.ts";
+import type {
+  CallOptions,
+  CallRequest,
+  CompleteRequest,
+  PromptRequest,
+  ReadRequest,
+  ToolsOptions,
+} from "./call/call-context.ts";
+import type { ConfigSource } from "./reload/config-source.ts";
+import type { HubEvents } from "./hub-events.ts";
+import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
+import type { Hooks } from "./call/hooks.ts";
+import type { IdleClient } from "./hub-options.ts";
+import { locate, notFoundError } from "./call/locate.ts";
+import { OpenSessions } from "./create/hub-sessions.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
-import type { Present, Reloader } from "./reload.ts";
-import type { ReloadReport } from "./reload-report.ts";
-import { type ServerInstructions, serverInstructions } from "./server-instructions.ts";
-import { pathFor } from "./session-path.ts";
-import type { HubServers } from "./servers/hub-servers.ts";
-import type { ChangeOptions } from "./servers/server-changes.ts";
+import type { CurrentWiring, Reloader } from "./reload/reloader.ts";
+import type { ReloadReport } from "./reload/reload-report.ts";
+import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
+import { callPathFor, type HubParts, type Wiring } from "./create/wiring.ts";
+import type { ChangeOptions, ServerRegistry } from "./servers/server-registry.ts";
 import type { TestedServer } from "./servers/test-server.ts";
-import { hubTools } from "./hub-tools.ts";
+import { toolsForAgent } from "./view/agent-tools.ts";
 import { HubSkills } from "./skills/hub-skills.ts";
-import type { LiveSkills } from "./skills/live-skills.ts";
+import type { UserSkills } from "./skills/user-skills.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
-import type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./requests.ts";
-import type { View } from "./view.ts";
-import { watchConfig } from "./watch-config.ts";
-import type { LastingParts, Wiring } from "./wiring.ts";
+import { watchHubConfig } from "./reload/watch-config.ts";
 
-export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./requests.ts";
+export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 
 /** What `createHub` has made. */
-export interface HubOwn {
-  readonly parts: LastingParts;
-  readonly activity: Activity;
+export interface HubDeps {
+  readonly parts: HubParts;
+  readonly activity: HubActivity;
   readonly audit: HubAudit;
   readonly store: Store | undefined;
   readonly secrets: Secrets;
-  readonly servers: HubServers;
-  readonly present: Present;
+  readonly servers: ServerRegistry;
+  readonly present: CurrentWiring;
   readonly reloader: Reloader;
   readonly session: Session;
   /** For what sessions bring. */
-  readonly host: OwnHost;
-  readonly followed: FollowedResources;
-  readonly liveSkills: LiveSkills;
+  readonly host: SessionHost;
+  readonly followed: SubscriptionRenewal;
+  readonly liveSkills: UserSkills;
   readonly imports: SkillImports;
   readonly pins: HubPins;
   readonly events: Emitter<HubEvents>;
@@ -84,18 +85,18 @@ export class Hub {
   readonly skills: HubSkills;
   readonly pins: HubPins;
   /** Sessions, approvals and the last calls, for whoever runs it. */
-  readonly activity: Activity;
+  readonly activity: HubActivity;
   readonly audit: HubAudit;
   /** Where it keeps what outlives it; undefined if nowhere. */
   readonly store: Store | undefined;
   readonly sealed: Secrets["sealed"];
-  readonly #own: HubOwn;
-  readonly #parts: LastingParts;
+  readonly #own: HubDeps;
+  readonly #parts: HubParts;
   readonly #sessions: OpenSessions;
   readonly #following = new Set<() => void>();
   #closed: Promise<void> | undefined;
 
-  constructor(own: HubOwn) {
+  constructor(own: HubDeps) {
     this.#own = own;
     this.#parts = own.parts;
     this.#sessions = new OpenSessions({ parts: own.parts, events: own.events, host: own.host });
@@ -216,7 +217,7 @@ export class Hub {
 
   /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */
   tools(options: ToolsOptions = {}): Tool[] {
-    return hubTools(options, {
+    return toolsForAgent(options, {
       own: this.session,
       parts: this.#parts,
       wiring: this.#wiring,
@@ -241,7 +242,7 @@ export class Hub {
   missing(session: Session, toolName: string): ToolcribError {
     const use: Use = { kind: "tool", name: toolName, arguments: {} };
     const { absent, visibleNames } = this.#wiring.path;
-    return absent.explain(session, use) ?? notFound(use, visibleNames(session, "tool"));
+    return absent.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
   }
 
   /** Calls that wait for a yes here; `activity` has those of all nodes of a cluster. */
@@ -329,7 +330,7 @@ export class Hub {
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
   watch(): () => void {
-    const stop = watchConfig({ ...this.#own, config: () => this.config, clock: this.#parts.clock });
+    const stop = watchHubConfig({ ...this.#own, config: () => this.config, clock: this.#parts.clock });
     this.#following.add(stop);
     return () => {
       this.#following.delete(stop);
@@ -388,6 +389,6 @@ export class Hub {
   }
 
   #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-    return runCall(pathFor(this.#wiring, session), session, use, options);
+    return runCall(callPathFor(this.#wiring, session), session, use, options);
   }
 }

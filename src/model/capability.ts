@@ -26,3 +26,21 @@ export type PromptCapability = CapabilityBase<"prompt", PromptDefinition>;
 
 /** One tool, resource, resource template or prompt. */
 export type Capability = ToolCapability | ResourceCapability | TemplateCapability | PromptCapability;
+
+/** Source ids of tools that run in this process: the hub's own, and those that a session brings. */
+export const LOCAL_SOURCE = "local";
+
+/** No id of a server has a colon. */
+const SESSION_PREFIX = `${LOCAL_SOURCE}:`;
+
+export function sessionLocalSource(session: string): string {
+  return `${SESSION_PREFIX}${session}`;
+}
+
+export function isSessionLocalSource(source: string): boolean {
+  return source.startsWith(SESSION_PREFIX);
+}
+
+export function isLocalSource(source: string): boolean {
+  return source === LOCAL_SOURCE || isSessionLocalSource(source);
+}

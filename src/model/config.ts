@@ -1,17 +1,259 @@
-/** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
+/** The config's `agent` and `sessions`. */
 import { z } from "zod";
-import { AgentSchema, SessionsSchema } from "./agent-config.ts";
-import { HttpSchema } from "./http-config.ts";
-import { ClusterSchema } from "./cluster-config.ts";
-import { ContainersSchema, SandboxSchema } from "./sandbox.ts";
-import { ServerEntrySchema, ServerIdSchema } from "./server-spec.ts";
-import { ToolRulesSchema } from "./tool-rules.ts";
+import { SCOPES } from "./caller.ts";
+import { ContainersSchema, SandboxSchema, ServerEntrySchema, ServerIdSchema, ToolRulesSchema } from "./server-spec.ts";
+
+const AgentCount = z.int().positive();
+const AgentPatterns = z.array(z.string().min(1));
+
+/** How an endpoint that is not its provider's own is reached. */
+const EndpointSchema = z.strictObject({
+  model: z.string().min(1).describe("What the endpoint calls the model."),
+  provider: z
+    .enum(["openai-compatible", "openai", "anthropic", "google"])
+    .default("openai-compatible")
+    .describe("The protocol that it speaks: `openai-compatible` is that of Ollama, vLLM, llama.cpp and LM Studio."),
+  baseUrl: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Its address, such as `http://localhost:11434/v1`; the provider's own if absent. `/v1` may be left out where there is no other path.",
+    ),
+  apiKey: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Its key, by reference; the provider's usual variable if absent. It is not sent over plain http to another machine.",
+    ),
+  headers: z.record(z.string(), z.string()).optional().describe("Further HTTP headers. Values may hold references."),
+  images: z.boolean().optional().describe("Whether the model sees images; known by its name if absent."),
+});
+
+const ModelSettingSchema = z.union([
+  z.string().regex(/^[^/\s]+\/\S+$/, "`<provider>/<model>`, such as `anthropic/claude-sonnet-4-5`"),
+  EndpointSchema,
+]);
+
+/** `"anthropic/…"`, `"openai/…"`, `"google/…"`, `"ollama/…"`, `"lmstudio/…"`, `"llamacpp/…"`, `"vllm/…"`, or an endpoint. */
+export type ModelSetting = z.input<typeof ModelSettingSchema>;
+export type ModelEndpoint = z.output<typeof EndpointSchema>;
+
+const AgentSchema = z.strictObject({
+  model: ModelSettingSchema.optional().describe(
+    "The model: `anthropic/…`, `openai/…`, `google/…`, `ollama/…`, `lmstudio/…`, `llamacpp/…`, `vllm/…`, or an endpoint of your own.",
+  ),
+  models: z
+    .array(ModelSettingSchema)
+    .prefault([])
+    .describe("Others that a user may choose instead, in ACP clients and in `toolcrib run -i`."),
+  instructions: z.string().optional().describe("Put before everything else in the system prompt."),
+  maxTools: AgentCount.default(50).describe(
+    "Tools that the model is told of at once; those that fit the prompt best, and search tools that reach the rest.",
+  ),
+  include: AgentPatterns.optional().describe("Patterns of tools that the agent uses; all that it may if absent."),
+  exclude: AgentPatterns.optional().describe("Patterns of tools that the agent does not use."),
+  maxSteps: AgentCount.default(50).describe("Answers of the model in one run."),
+  maxTokens: AgentCount.optional().describe("Tokens of one run, input and output together; no limit if absent."),
+  maxOutputTokens: AgentCount.optional().describe("Tokens of one answer of the model; its own limit if absent."),
+  retries: z
+    .int()
+    .min(0)
+    .default(3)
+    .describe("How often a model that is busy, or whose answer broke off, is asked again."),
+  resultBytes: AgentCount.default(32 * 1024).describe(
+    "Of a longer text of a tool the model gets beginning and end, and a resource to read the whole.",
+  ),
+  skillsBudget: AgentCount.default(8000).describe("Characters of the system prompt that the list of skills may take."),
+  sampling: z
+    .enum(["deny", "ask", "allow"])
+    .default("deny")
+    .describe("Whether servers may use the model (MCP sampling)."),
+  samplingTokens: AgentCount.default(4096).describe("Tokens of one answer for a server."),
+});
+
+export type AgentConfig = z.output<typeof AgentSchema>;
+
+const SessionsSchema = z.strictObject({
+  wait: z.int().min(0).default(5000).describe("Milliseconds that opening a session waits for the servers it brings."),
+  allowHosts: z
+    .array(z.string().min(1))
+    .prefault([])
+    .describe(
+      "Hosts and addresses that a session's servers may be at although they are private: names, `*.example.internal`, addresses, or networks such as `10.1.0.0/16`. A server on Toolcrib's own machine is named with its port: `127.0.0.1:8080`. Plain http is allowed to names and private addresses that stand here.",
+    ),
+  allowReferences: z
+    .array(
+      z
+        .string()
+        .regex(/^(?:\$\{[^{}]+\}|secret:\/\/[^\s"'{}]+)$/i, "one reference such as `secret://env/NAME` or `${NAME}`"),
+    )
+    .prefault([])
+    .describe(
+      "References that servers of clients on stdio, and of tokens with the scope `admin`, may hold, each exactly as the client writes it. What a client brings is literal otherwise: a server with any other reference is left out.",
+    ),
+});
+
+export type SessionsConfig = z.output<typeof SessionsSchema>;
+
+/** The `http` key: where the HTTP doors listen, who may enter, and what a request may cost. */
+
+const HttpCount = z.int().positive();
+const Milliseconds = z.int().positive();
+const Text = z.string().min(1);
+
+const Origin = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@*]+$/, "an origin such as https://app.example.com");
+
+const TokenSchema = z.strictObject({
+  token: Text.describe("The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text."),
+  user: Text.optional().describe('Who is behind it; servers with `isolation: "user"` need it.'),
+  role: Text.optional().describe("The role that it is bound to; it can choose no other. It may choose any if absent."),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .min(1)
+    .prefault(["read", "call"])
+    .describe(
+      "What it may do: `read` lists, resources and prompts; `call` tools as well; `approve` answers for calls of others that wait for approval, and nothing else; `admin` everything.",
+    ),
+});
+
+const ScopeName = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "a scope without spaces");
+const ScopeRule = z.union([ScopeName, z.literal(true)]);
+
+const OAuthScopesSchema = z.strictObject({
+  read: ScopeRule.default("read").describe("Scope of the token that gives `read`; true if every valid token has it."),
+  call: ScopeRule.default("call").describe("Scope of the token that gives `call`, and `read` with it; true as above."),
+  approve: ScopeName.optional().describe("Scope of the token that gives `approve`; no token has it if absent."),
+  admin: ScopeName.optional().describe("Scope of the token that gives `admin`; no token has it if absent."),
+});
+
+const ResourceServerSchema = z.strictObject({
+  issuer: Text.describe(
+    "Address of the authorization server, exactly as it stands in its tokens; https unless loopback.",
+  ),
+  audience: Text.optional().describe(
+    "What has to stand in `aud` of a token; the address of this hub, with or without the path of the door, if absent.",
+  ),
+  jwksUri: Text.optional().describe("Address of its keys; from its metadata (OAuth or OpenID Connect) if absent."),
+  scopes: OAuthScopesSchema.prefault({}).describe("Which scopes of a token (`scope` or `scp`) give which of ours."),
+  userClaim: Text.default("sub").describe("Claim that names the user."),
+  roleClaim: Text.optional().describe("Claim that names the role; a token without it is then refused."),
+});
+
+const HttpAuthSchema = z.strictObject({
+  tokens: z.array(TokenSchema).min(1).optional().describe("Bearer tokens that are known beforehand."),
+  oauth: ResourceServerSchema.optional().describe("Takes access tokens (JWT) of an OAuth authorization server."),
+});
+
+const HttpLimitsSchema = z.strictObject({
+  bodyBytes: HttpCount.default(16 * 1024 * 1024).describe("Size of a request's body."),
+  headerBytes: z
+    .int()
+    .min(1024)
+    .default(16 * 1024)
+    .describe("Size of a request's headers, all together."),
+  requestsPerMinute: HttpCount.optional().describe(
+    "Requests per minute of one caller, or of one address where the caller is not known; 60 times `limits.callsPerMinute` if absent.",
+  ),
+  sessions: HttpCount.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
+  sessionsPerToken: HttpCount.optional().describe(
+    "Open sessions of one token, and as many event streams and WebSockets. A fifth of `sessions` (of `streams`) if absent; all of them where only one token without `admin` can come in, or no `auth` is set.",
+  ),
+  sessionsPerUser: HttpCount.optional().describe("The same for one user, whatever tokens they have."),
+  streams: HttpCount.default(5000).describe("Open event streams. Callers with `admin` get ten more."),
+  connections: HttpCount.default(10_000).describe("Open connections."),
+  sessionIdleMs: Milliseconds.default(1_800_000).describe("Milliseconds after which an unused session ends."),
+  requestTimeoutMs: Milliseconds.default(30_000).describe(
+    "Milliseconds in which a request has to arrive; a client that takes nothing of its answer for as long is cut off.",
+  ),
+  shutdownMs: Milliseconds.default(10_000).describe("Milliseconds that calls under way get when the hub is stopped."),
+});
+
+export const HttpSchema = z.strictObject({
+  host: Text.default("127.0.0.1").describe("Address to listen at. Any other than loopback needs `auth`."),
+  port: z.int().min(0).max(65_535).default(4700).describe("Port to listen at; 0 takes any that is free."),
+  publicUrl: z
+    .string()
+    .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/, "an http or https address without query")
+    .optional()
+    .describe("Address under which clients reach it, behind a reverse proxy."),
+  allowedHosts: z
+    .array(z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)$/, "a host name without port"))
+    .prefault([])
+    .describe("Further host names that clients may use."),
+  cors: z
+    .array(Origin)
+    .prefault([])
+    .describe(
+      "Origins whose web pages may use it besides its own page, each in full: `http://localhost:6274` is the MCP Inspector's. There is no `*`.",
+    ),
+  allowedOrigins: z.array(Origin).prefault([]).describe("The earlier name of `cors`; both are read."),
+  auth: HttpAuthSchema.optional().describe(
+    "Who may enter. Without it everybody on this machine may, except as `admin`.",
+  ),
+  limits: HttpLimitsSchema.prefault({}).describe("What clients may use up."),
+});
+
+export type HttpConfig = z.output<typeof HttpSchema>;
+export type TokenSettings = z.output<typeof TokenSchema>;
+export type ResourceServerSettings = z.output<typeof ResourceServerSchema>;
+
+/** Several hubs as one, as the config says it. */
+
+const Address = z
+  .string()
+  .regex(/^(?:nats|tls|ws|wss):\/\/.|\$\{|secret:\/\//, "the address of a NATS server, such as nats://127.0.0.1:4222");
+
+const ClusterObjectSchema = z.strictObject({
+  url: z
+    .union([Address, z.array(Address).min(1)])
+    .describe("Where NATS is; credentials in it by reference. Several for a NATS cluster."),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,32}$/, "up to 32 letters, digits, _ or -")
+    .default("toolcrib")
+    .describe("Hubs of one name are one cluster; others on the same NATS are no concern of theirs."),
+  node: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,63}$/, "up to 63 letters, digits, _, . or -")
+    .optional()
+    .describe("Name of this node for people; the name of the machine if absent."),
+  credentials: z.string().min(1).optional().describe("A NATS credentials file, its text or a reference to it."),
+  leaseMs: z
+    .int()
+    .min(1000)
+    .max(60_000)
+    .default(4000)
+    .describe("Milliseconds after which a node that says nothing counts as gone. The same on all nodes."),
+  copies: z
+    .int()
+    .min(1)
+    .max(5)
+    .optional()
+    .describe("On how many NATS servers JetStream keeps what nodes share; 1 if absent. The same on all nodes."),
+});
+
+const ClusterSchema = z.union([z.null(), Address, ClusterObjectSchema]);
+
+export type ClusterConfig = z.output<typeof ClusterObjectSchema>;
+type ClusterEntry = z.output<typeof ClusterSchema>;
+
+/** The object that an entry stands for; undefined where there is no cluster. */
+export function clusterOf(entry: ClusterEntry | undefined): ClusterConfig | undefined {
+  if (entry === null || entry === undefined) return undefined;
+  return typeof entry === "string" ? ClusterObjectSchema.parse({ url: entry }) : entry;
+}
+
+/** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
 
 export const DEFAULT_NAMING = "{server}__{tool}";
 
 const Count = z.int().positive();
 
-export const LimitsSchema = z.strictObject({
+const LimitsSchema = z.strictObject({
   callsPerMinute: Count.default(100).describe("Calls per minute, for each server and for each session."),
   concurrency: Count.default(16).describe("Calls under way at once, for each server."),
   servers: Count.default(50).describe("Servers in all."),

@@ -16,15 +16,16 @@ export function describeBlock(block: ContentBlock): string {
     case "resource":
       if (isJsonObject(block.resource)) {
         if (typeof block.resource.text === "string") return block.resource.text;
-        if (typeof block.resource.uri === "string") return `[resource: ${plain(block.resource.uri, LONGEST_ADDRESS)}]`;
+        if (typeof block.resource.uri === "string")
+          return `[resource: ${plainWord(block.resource.uri, MAX_ADDRESS_LENGTH)}]`;
       }
       return "[content: resource]";
     case "resource_link":
       return typeof block.uri === "string"
-        ? `[resource: ${plain(block.uri, LONGEST_ADDRESS)}]`
+        ? `[resource: ${plainWord(block.uri, MAX_ADDRESS_LENGTH)}]`
         : "[content: resource_link]";
     default:
-      return `[content: ${typeof block.type === "string" ? plain(block.type) : "unknown"}]`;
+      return `[content: ${typeof block.type === "string" ? plainWord(block.type) : "unknown"}]`;
   }
 }
 
@@ -32,7 +33,7 @@ export function describeBlock(block: ContentBlock): string {
 export function resultText(result: CallToolResult): string {
   const text = blocksOf(result).map(describeBlock).join("\n");
   if (text !== "") return text;
-  return structuredText(result, 2) ?? nothing(result);
+  return structuredText(result, 2) ?? emptyResultText(result);
 }
 
 /**
@@ -44,7 +45,7 @@ export function modelContent(result: CallToolResult): ContentBlock[] {
     .map((block) => (isWholeImage(block) || isText(block) ? block : textBlock(describeBlock(block))))
     .filter((block) => block.type !== "text" || block.text !== "");
   if (blocks.length > 0) return blocks;
-  return [textBlock(structuredText(result) ?? nothing(result))];
+  return [textBlock(structuredText(result) ?? emptyResultText(result))];
 }
 
 /**
@@ -72,7 +73,7 @@ export function formatBytes(bytes: number): string {
 }
 
 function describeMedia(block: ContentBlock): string {
-  const mimeType = typeof block.mimeType === "string" ? plain(block.mimeType) : "unknown";
+  const mimeType = typeof block.mimeType === "string" ? plainWord(block.mimeType) : "unknown";
   const size = typeof block.data === "string" ? `, ${formatBytes(decodedBytes(block.data))}` : "";
   return `[${block.type}: ${mimeType}${size}]`;
 }
@@ -85,12 +86,12 @@ function decodedBytes(base64: string): number {
   return Math.floor((length * 3) / 4);
 }
 
-const LONGEST_WORD = 200;
+const MAX_WORD_LENGTH = 200;
 /** An address that is cut cannot be read any more, and honest ones can be long. */
-const LONGEST_ADDRESS = 1024;
+const MAX_ADDRESS_LENGTH = 1024;
 
 /** A server's word inside our brackets: no line breaks, terminal codes or hidden characters, and not endless. */
-function plain(word: string, longest: number = LONGEST_WORD): string {
+function plainWord(word: string, longest: number = MAX_WORD_LENGTH): string {
   const clean = word.slice(0, longest * 2).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "");
   return clean.length > longest || word.length > longest * 2 ? `${clean.slice(0, longest).toWellFormed()}…` : clean;
 }
@@ -129,12 +130,12 @@ function structuredText(result: CallToolResult, indent?: number): string | undef
 const EMPTY_RESULT = "(empty result)";
 const EMPTY_ERROR = "(error without details)";
 
-function nothing(result: CallToolResult): string {
+function emptyResultText(result: CallToolResult): string {
   return result.isError === true ? EMPTY_ERROR : EMPTY_RESULT;
 }
 
 /** Whether a text says that there was nothing: words of ours, not of a server. */
-export function saysNothing(text: string): boolean {
+export function isEmptyResultText(text: string): boolean {
   return text === EMPTY_RESULT || text === EMPTY_ERROR;
 }
 

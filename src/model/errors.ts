@@ -1,3 +1,6 @@
+import { isJsonObject } from "./json.ts";
+import type { Result } from "./protocol.ts";
+
 /** The one table of error codes: what each means at every door. */
 export const ERROR_TABLE = {
   not_found: { http: 404, rpc: -32602, exit: 1, meaning: "No such tool, resource, prompt, server or file." },
@@ -62,3 +65,31 @@ export function asToolcribError(thrown: unknown): ToolcribError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new ToolcribError("internal", message, { cause: thrown });
 }
+
+/** An error in one text, for those who can do something about it and for models. */
+
+export function errorText({ code, message, hint }: ErrorObject): string {
+  return hint === undefined ? `${code}: ${message}` : `${code}: ${message} ${hint}`;
+}
+
+/**
+ * Without what only people are to do: a model that is told how a refusal could be lifted may try to lift it, and one that is
+ * told of commands may try to run them.
+ */
+export function errorTextForModel(error: ErrorObject): string {
+  const { code, message, hint, details } = error;
+  if (code !== "denied" && code !== "blocked") {
+    return hint !== undefined && COMMAND_MENTION.test(hint) ? `${code}: ${message}` : errorText(error);
+  }
+  const rule = details?.["rule"];
+  const where = isJsonObject(rule) ? rule["where"] : undefined;
+  return `${code}: ${typeof where === "string" && where !== "" ? message.replaceAll(where, "the rules") : message}`;
+}
+
+const COMMAND_MENTION = /\btoolcrib [a-z]/;
+
+/** How every Call ends: exactly one of these, never an exception across the hub's edge. */
+export type Outcome<R extends Result = Result> =
+  | { readonly ok: true; readonly callId: string; readonly result: R }
+  /** `result` is there when the tool itself answered with `isError` (code `tool_error`). */
+  | { readonly ok: false; readonly callId: string; readonly error: ErrorObject; readonly result?: R };

@@ -1,8 +1,25 @@
-export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
-
 /** `unknown` values, because what servers send is passed on as it came and is only narrowed where it is read. */
 export type JsonObject = { [key: string]: unknown };
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * JSON text that is the same for equal values: keys sorted by code unit, no spaces, `undefined` left out.
+ * Recursive: the caller bounds the depth. A value that JSON cannot carry (bigint) throws.
+ */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if ("toJSON" in value && typeof value.toJSON === "function") return canonicalJson(JSON.parse(JSON.stringify(value)));
+  // Written for speed: it runs over every definition of every server.
+  let text = "";
+  for (const key of Object.keys(value).toSorted()) {
+    // A non-null object that is no array: any key of it may be read.
+    const member = (value as JsonObject)[key];
+    if (member === undefined || typeof member === "function" || typeof member === "symbol") continue;
+    text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${canonicalJson(member)}`;
+  }
+  return `{${text}}`;
 }

@@ -1,7 +1,117 @@
-/** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
 import { z } from "zod";
-import { SandboxSchema, SystemText } from "./sandbox.ts";
-import { ToolRulesSchema } from "./tool-rules.ts";
+
+/**
+ * A glob on names, a class (`readOnly`, `writes`, `destructive`, `openWorld`), `tag:<name>`, or exactly one name after `=`
+ * (`=tool:<name>`, `=resource:<uri>`, `=prompt:<name>`); `!` in front takes out again.
+ */
+const Patterns = z.array(z.string().min(1));
+
+export const ToolRulesSchema = z.strictObject({
+  allow: Patterns.optional().describe("Patterns of tools that may be used; all if absent."),
+  deny: Patterns.optional().describe("Patterns of what may not be used; beats ask and allow."),
+  ask: Patterns.optional().describe("Patterns of what needs approval by a person; beats allow."),
+});
+
+export type ToolRules = z.output<typeof ToolRulesSchema>;
+
+/** Rules that a session brings along. Not part of the config. */
+export interface SessionRules extends ToolRules {
+  /**
+   * Only what these sources offer, whatever its kind; `local` is the in-process tools. An id also stands for the server that
+   * a role has in its place.
+   */
+  readonly servers?: readonly string[] | undefined;
+  /** Only what servers with at least one of these tags offer. In-process tools have no tags. */
+  readonly tags?: readonly string[] | undefined;
+  /** Whether patterns of this set also match what servers themselves call their tools. */
+  readonly ownNames?: boolean | undefined;
+  /** Patterns of what `allow` says nothing about. They match public names only, so no server can give itself one of them. */
+  readonly exempt?: readonly string[] | undefined;
+  /** Further sets of rules, each of which has to let something through as well. */
+  readonly also?: readonly SessionRules[] | undefined;
+}
+
+/** The cage that a server's program runs in, as the config says it. */
+
+const Size = z
+  .union([z.int().positive(), z.string().regex(/^[1-9]\d{0,9}(?:[kmgt]i?b?)?$/i, 'such as "512m" or "2g"')])
+  .describe('Bytes, or a text such as "512m".');
+
+/** What goes to the system as it is: a NUL would end it there, and what follows would be read as something else. */
+const SystemText = z.string().regex(/^[^\0]*$/, "a text without NUL characters");
+
+const Paths = z.array(SystemText.min(1));
+
+/** A timer for longer than that would ring at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export const SANDBOX_KINDS = ["none", "bubblewrap", "container"] as const;
+
+const SandboxKindSchema = z.enum(SANDBOX_KINDS);
+
+const SandboxOptionsSchema = z.strictObject({
+  kind: SandboxKindSchema.optional().describe("`container` if `image` is given, else `bubblewrap`, if absent."),
+  read: Paths.optional().describe("Paths that the program may read besides the system; relative to the config file."),
+  write: Paths.optional().describe("Paths that it may change; relative to the config file."),
+  network: z.enum(["none", "host"]).default("none").describe("`host`: the network as this machine has it."),
+  memory: Size.optional().describe("The most memory that it may have."),
+  cpus: z.number().positive().optional().describe("How many processors it may keep busy."),
+  pids: z.int().positive().optional().describe("How many processes and threads it may have."),
+  timeout: z
+    .int()
+    .positive()
+    .max(MAX_TIMER_MS)
+    .optional()
+    .describe("Milliseconds that one run of it may last; then it is ended."),
+  image: SystemText.min(1).optional().describe("Image of a container; made on the spot for an npm package if absent."),
+  port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe("Of a container that serves MCP over HTTP: the port in it, which is published on loopback only."),
+  path: z
+    .string()
+    .regex(/^\//, "a path that begins with /")
+    .optional()
+    .describe("Path of the MCP endpoint at `port`; `/mcp` if absent."),
+});
+
+export const SandboxSchema = z.union([SandboxKindSchema, SandboxOptionsSchema]);
+
+export type SandboxKind = z.output<typeof SandboxKindSchema>;
+export type SandboxEntry = z.output<typeof SandboxSchema>;
+/** An entry that says more than its kind. */
+export type SandboxOptions = z.output<typeof SandboxOptionsSchema>;
+
+/** The kind that an entry means, whether it is a word or an object. */
+export function sandboxKindOf(entry: SandboxEntry): SandboxKind {
+  if (typeof entry === "string") return entry;
+  return entry.kind ?? (entry.image === undefined ? "bubblewrap" : "container");
+}
+
+/** The image that an entry names, where it means a container. */
+export function sandboxImageOf(entry: SandboxEntry | undefined): string | undefined {
+  if (entry === undefined || typeof entry === "string" || sandboxKindOf(entry) !== "container") return undefined;
+  return entry.image;
+}
+
+/** How containers are run. */
+export const ContainersSchema = z.strictObject({
+  program: z.string().min(1).optional().describe("`podman`, `docker` or a path; whichever is found first if absent."),
+  flags: z.array(z.string()).optional().describe("More flags for every `run`, such as `--runtime`."),
+  base: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Image with Node that images for npm packages are made from; `docker.io/library/node:24-slim` if absent.",
+    ),
+});
+
+export type ContainersConfig = z.output<typeof ContainersSchema>;
+
+/** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
 
 const Milliseconds = z.int().positive();
 
@@ -162,7 +272,7 @@ export interface SpecOrigin {
 export const SESSION_ORIGIN: SpecOrigin = Object.freeze({ file: "session", dialect: "acp" });
 
 /** What people and models know a server by: the id of one that a session brought is the hub's own affair. */
-export function calledName({ id, name, origin }: Pick<ServerSpec, "id" | "name" | "origin">): string {
+export function serverDisplayName({ id, name, origin }: Pick<ServerSpec, "id" | "name" | "origin">): string {
   return origin.file === SESSION_ORIGIN.file ? (name ?? id) : id;
 }
 

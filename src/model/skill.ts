@@ -1,6 +1,6 @@
 /** Skills: folders with a SKILL.md, whatever dialect it was written in. */
 import type { JsonObject } from "./json.ts";
-import type { CageEntry } from "./sandbox.ts";
+import type { SandboxOptions } from "./server-spec.ts";
 
 export type SkillDialect = "agent-skills" | "claude-code" | "openclaw";
 
@@ -87,7 +87,7 @@ export interface ServerTemplate {
 
 /** An image of a skill, and what the operator allows servers of skills. */
 export interface ContainerTemplate extends Partial<
-  Pick<CageEntry, "network" | "memory" | "cpus" | "pids" | "timeout">
+  Pick<SandboxOptions, "network" | "memory" | "cpus" | "pids" | "timeout">
 > {
   readonly image: string;
   readonly port?: number;

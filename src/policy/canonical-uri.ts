@@ -43,7 +43,7 @@ function spellingsOfOwn(uri: string): readonly string[] | undefined {
       for (const spelling of [...canonicalForms(reading, paths), ...looserForms(reading, paths)]) {
         if (spelling.includes("\0") || spellings.size > MAX_SPELLINGS) return undefined;
         spellings.add(spelling);
-        const decoded = trim(decodedAgain(spelling));
+        const decoded = trimUri(decodedAgain(spelling));
         if (decoded === spelling || seen.has(decoded)) continue;
         seen.add(decoded);
         next.push(decoded);
@@ -103,7 +103,7 @@ interface Parts {
 
 /** The text as it is, as WHATWG's parser sees it, and a bare path as the file that it is to some servers. */
 function readingsOf(text: string): Parts[] {
-  const trimmed = trim(text);
+  const trimmed = trimUri(text);
   const read = [trimmed];
   const href = URL.parse(trimmed)?.href;
   if (href !== undefined && href !== trimmed) read.push(href);
@@ -112,7 +112,7 @@ function readingsOf(text: string): Parts[] {
 }
 
 /** What WHATWG's parser leaves out, and other blanks at both ends. */
-function trim(text: string): string {
+function trimUri(text: string): string {
   const inner = text.replace(/[\t\n\r]+/g, "").trim();
   let start = 0;
   let end = inner.length;
@@ -124,11 +124,11 @@ function trim(text: string): string {
 function partsOf(text: string): Parts {
   const [prefix = ""] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text) ?? [];
   const scheme = prefix.slice(0, -1).toLowerCase();
-  const [beforeFragment, fragment] = cut(text.slice(prefix.length), "#");
-  const [beforeQuery, query] = cut(beforeFragment, "?");
+  const [beforeFragment, fragment] = splitAt(text.slice(prefix.length), "#");
+  const [beforeQuery, query] = splitAt(beforeFragment, "?");
   const rest = beforeQuery.replaceAll("\\", "/");
   if (scheme !== "" && rest.startsWith("//")) {
-    const [authority, path] = cut(rest.slice(2), "/");
+    const [authority, path] = splitAt(rest.slice(2), "/");
     return { scheme, authority: canonicalAuthority(scheme, authority), path, query, fragment };
   }
   // No authority and an empty one lead to the same path.
@@ -138,7 +138,7 @@ function partsOf(text: string): Parts {
 }
 
 /** Both halves, the second with the mark. */
-function cut(text: string, mark: string): [string, string] {
+function splitAt(text: string, mark: string): [string, string] {
   const at = text.indexOf(mark);
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at)];
 }
@@ -236,25 +236,26 @@ function withoutTrailing(text: string, mark: string): string {
 }
 
 /** These stay encoded, so that decoding once makes neither a query, a fragment, another encoding nor a wildcard of a name. */
-const KEPT: Readonly<Record<string, string>> = { "%": "%25", "?": "%3F", "#": "%23", "*": "%2A" };
+const KEPT_ENCODED: Readonly<Record<string, string>> = { "%": "%25", "?": "%3F", "#": "%23", "*": "%2A" };
 
 function decode(text: string): string {
   if (!/[%*]/.test(text)) return text;
   return text.replace(/(?:%[0-9a-f]{2})+|[%*]/gi, (run) =>
-    run.length === 1 ? (KEPT[run] ?? run) : decodeRun(Buffer.from(run.replaceAll("%", ""), "hex")),
+    run.length === 1 ? (KEPT_ENCODED[run] ?? run) : decodeRun(Buffer.from(run.replaceAll("%", ""), "hex")),
   );
 }
 
 /** Bytes that are not UTF-8 stay encoded. */
 function decodeRun(bytes: Buffer): string {
-  if (isUtf8(bytes)) return bytes.toString("utf8").replace(/[%?#*]/g, (character) => KEPT[character] ?? character);
+  if (isUtf8(bytes))
+    return bytes.toString("utf8").replace(/[%?#*]/g, (character) => KEPT_ENCODED[character] ?? character);
   let text = "";
   for (let at = 0; at < bytes.length;) {
     const lead = bytes[at] ?? 0;
     const character = bytes.subarray(at, at + (lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4));
     const isWhole = isUtf8(character);
     const decoded = isWhole ? character.toString("utf8") : `%${lead.toString(16).toUpperCase()}`;
-    text += KEPT[decoded] ?? decoded;
+    text += KEPT_ENCODED[decoded] ?? decoded;
     at += isWhole ? character.length : 1;
   }
   return text;

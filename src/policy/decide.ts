@@ -2,11 +2,9 @@
 import type { Capability } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
-import type { SessionRules, ToolRules } from "../model/tool-rules.ts";
+import type { SessionRules, ToolRules } from "../model/server-spec.ts";
 import { spellingsOf } from "./canonical-uri.ts";
-import type { Matchable } from "./pattern.ts";
-import { PatternList } from "./pattern-list.ts";
-import { RuleList } from "./rule-list.ts";
+import { type Matchable, PatternList } from "./pattern.ts";
 
 export interface ServerPolicy {
   readonly rules?: ToolRules | undefined;
@@ -32,7 +30,7 @@ export interface RolePolicy {
   readonly where: string;
 }
 
-export interface PolicyOptions {
+interface PolicyOptions {
   readonly hub: ToolRules;
   /** Where the hub's rules are written, for a person. */
   readonly where: string;
@@ -44,7 +42,7 @@ export interface PolicyOptions {
 }
 
 /** What somebody wants to see or use. */
-export interface Subject {
+export interface PolicySubject {
   readonly kind: Capability["kind"];
   /** Public name, or public URI of a resource or template. */
   readonly publicName: string;
@@ -70,15 +68,15 @@ export interface Subject {
    * There if the session itself brought it: the rules of its own entry, as those of a server. Lists of servers and tags say
    * which part of the hub is meant, and so nothing about this.
    */
-  readonly brought?: BroughtPolicy | undefined;
+  readonly brought?: SessionEntryPolicy | undefined;
 }
 
-export interface BroughtPolicy {
+export interface SessionEntryPolicy {
   readonly rules?: ToolRules | undefined;
   readonly where: string;
 }
 
-export interface Who {
+export interface PolicyActor {
   readonly role?: string | undefined;
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
@@ -87,7 +85,7 @@ export interface Who {
 }
 
 /** One level's say, for `policy explain`. */
-export interface Step {
+export interface PolicyStep {
   readonly level: Rule["level"];
   readonly where: string;
   readonly verdict: Decision["verdict"] | "silent";
@@ -96,7 +94,7 @@ export interface Step {
 
 export interface Explanation {
   readonly decision: Decision;
-  readonly steps: readonly Step[];
+  readonly steps: readonly PolicyStep[];
 }
 
 const THIS_SESSION = "this session";
@@ -146,12 +144,12 @@ export class Policy {
     return this.#knownRoles.has(name);
   }
 
-  decide(subject: Subject, who: Who): Decision {
+  decide(subject: PolicySubject, who: PolicyActor): Decision {
     return this.explain(subject, who).decision;
   }
 
   /** The decision, with what each level said on the way. */
-  explain(subject: Subject, who: Who): Explanation {
+  explain(subject: PolicySubject, who: PolicyActor): Explanation {
     const steps = this.#steps(subject, who);
     const deny = steps.find((step) => step.verdict === "deny");
     if (deny?.rule) return { decision: { verdict: "deny", rule: deny.rule }, steps };
@@ -161,7 +159,7 @@ export class Policy {
     return { decision: { verdict: "allow", rule: grant }, steps };
   }
 
-  #steps(subject: Subject, who: Who): Step[] {
+  #steps(subject: PolicySubject, who: PolicyActor): PolicyStep[] {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
     const { kind, read, annotations, tags = server?.policy.tags, ownNames = [subject.publicName] } = subject;
@@ -173,35 +171,36 @@ export class Policy {
     const isTool = subject.kind === "tool";
 
     const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];
-    steps.push(levelStep("hub", this.#where, this.#hub, byPublicName, isTool));
+    steps.push(decideLevel("hub", this.#where, this.#hub, byPublicName, isTool));
     const project = this.#project;
-    if (project !== undefined) steps.push(levelStep("project", project.where, project.rules, byPublicName, isTool));
-    if (server !== undefined) steps.push(levelStep("server", server.policy.where, server.rules, byEitherName, isTool));
+    if (project !== undefined) steps.push(decideLevel("project", project.where, project.rules, byPublicName, isTool));
+    if (server !== undefined)
+      steps.push(decideLevel("server", server.policy.where, server.rules, byEitherName, isTool));
     const replaced = server?.policy.replaced;
     if (replaced !== undefined)
-      steps.push(levelStep("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
+      steps.push(decideLevel("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
     const { brought } = subject;
     if (brought?.rules !== undefined) {
       const compiled = this.#compiled({ rules: brought.rules, where: brought.where });
-      steps.push(levelStep("server", brought.where, compiled, byEitherName, isTool));
+      steps.push(decideLevel("server", brought.where, compiled, byEitherName, isTool));
     }
-    if (role !== undefined) steps.push(levelStep("role", role.policy.where, role.rules, byPublicName, isTool));
-    for (const rules of setsOf(who.rules)) {
+    if (role !== undefined) steps.push(decideLevel("role", role.policy.where, role.rules, byPublicName, isTool));
+    for (const rules of ruleSets(who.rules)) {
       const byName = rules.ownNames === true ? byEitherName : byPublicName;
       const compiled = this.#compileSession(rules);
       const hasAllow = isTool && compiled.exempt?.match(byPublicName) === undefined;
-      steps.push(levelStep("session", THIS_SESSION, compiled.rules, byName, hasAllow));
+      steps.push(decideLevel("session", THIS_SESSION, compiled.rules, byName, hasAllow));
     }
     return steps;
   }
 
   /** What is refused whatever the rules say. */
   *#admission(
-    subject: Subject,
-    who: Who,
+    subject: PolicySubject,
+    who: PolicyActor,
     server: ServerPolicy | undefined,
     role: RolePolicy | undefined,
-  ): Generator<Step> {
+  ): Generator<PolicyStep> {
     if (subject.ownerOnly === true && !who.owner) {
       const where = "the tool's own definition";
       yield denial({ level: "tool", list: "ownerOnly", pattern: subject.publicName, where });
@@ -228,7 +227,7 @@ export class Policy {
     } else if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
       yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
     }
-    for (const rules of setsOf(who.rules)) yield* partDenials(subject, rules, server);
+    for (const rules of ruleSets(who.rules)) yield* scopeDenials(subject, rules, server);
   }
 
   #compiled({ rules, where }: { readonly rules: ToolRules; readonly where: string }): RuleList {
@@ -260,19 +259,19 @@ function rememberedSpellings(): typeof spellingsOf {
   };
 }
 
-const NO_SETS: readonly SessionRules[] = [];
+const NO_RULE_SETS: readonly SessionRules[] = [];
 
-function setsOf(rules: SessionRules | undefined): readonly SessionRules[] {
-  if (rules === undefined) return NO_SETS;
+function ruleSets(rules: SessionRules | undefined): readonly SessionRules[] {
+  if (rules === undefined) return NO_RULE_SETS;
   return rules.also === undefined ? [rules] : [rules, ...rules.also];
 }
 
 /** What lies outside the part of the hub that the session asked for. */
-function* partDenials(
-  { server: id, tags: given }: Subject,
+function* scopeDenials(
+  { server: id, tags: given }: PolicySubject,
   { servers, tags }: SessionRules,
   server: ServerPolicy | undefined,
-): Generator<Step> {
+): Generator<PolicyStep> {
   if (servers !== undefined) {
     const isMeant =
       servers.includes(id ?? "local") || (server?.replaces !== undefined && servers.includes(server.replaces));
@@ -287,7 +286,13 @@ function* partDenials(
 }
 
 /** @param hasAllow Whether the list of what is allowed says anything about it. */
-function levelStep(level: Rule["level"], where: string, rules: RuleList, subject: Matchable, hasAllow: boolean): Step {
+function decideLevel(
+  level: Rule["level"],
+  where: string,
+  rules: RuleList,
+  subject: Matchable,
+  hasAllow: boolean,
+): PolicyStep {
   const deny = rules.denying(subject) ?? (hasAllow ? rules.notAllowing(subject) : undefined);
   if (deny !== undefined) return denial(deny);
   const ask = rules.asking(subject);
@@ -296,6 +301,51 @@ function levelStep(level: Rule["level"], where: string, rules: RuleList, subject
   return { level, where, verdict: grant === undefined ? "silent" : "allow", rule: grant ?? null };
 }
 
-function denial(rule: Rule): Step {
+function denial(rule: Rule): PolicyStep {
   return { level: rule.level, where: rule.where, verdict: "deny", rule };
+}
+
+/** The rules of one level. */
+class RuleList {
+  readonly #level: Rule["level"];
+  readonly #where: string;
+  readonly #lists: { readonly allow: PatternList | null; readonly deny: PatternList; readonly ask: PatternList };
+  readonly #allowText: string;
+
+  constructor(level: Rule["level"], { allow, deny = [], ask = [] }: ToolRules, where: string) {
+    this.#level = level;
+    this.#where = where;
+    this.#lists = {
+      allow: allow === undefined ? null : new PatternList(allow),
+      deny: new PatternList(deny),
+      ask: new PatternList(ask),
+    };
+    this.#allowText = (allow ?? []).join(", ");
+  }
+
+  denying(subject: Matchable): Rule | undefined {
+    return this.#rule("deny", this.#lists.deny.match(subject));
+  }
+
+  asking(subject: Matchable): Rule | undefined {
+    return this.#rule("ask", this.#lists.ask.match(subject));
+  }
+
+  allowing(subject: Matchable): Rule | undefined {
+    return this.#rule("allow", this.#lists.allow?.match(subject));
+  }
+
+  /**
+   * The allow list as one rule, if there is a list and nothing of it matches. An empty list allows nothing.
+   * What an `ask` entry names is allowed once somebody says yes, so it need not stand in `allow` as well.
+   */
+  notAllowing(subject: Matchable): Rule | undefined {
+    const { allow, ask } = this.#lists;
+    if (allow === null || allow.match(subject) !== undefined || ask.match(subject) !== undefined) return undefined;
+    return this.#rule("allow", this.#allowText);
+  }
+
+  #rule(list: "allow" | "deny" | "ask", pattern: string | undefined): Rule | undefined {
+    return pattern === undefined ? undefined : { level: this.#level, list, pattern, where: this.#where };
+  }
 }

@@ -19,7 +19,7 @@ export interface Matchable {
   readonly spellings?: typeof spellingsOf | undefined;
 }
 
-export interface Pattern {
+interface Pattern {
   /** Whether it names the subject. Of a resource any spelling of its URI will do, and one that cannot be told counts. */
   names(subject: Matchable): boolean;
   /** Whether it names the subject beyond doubt: of a resource the URI as written and every spelling of it. */
@@ -44,7 +44,7 @@ const CLASSES: Readonly<Record<string, (annotations: ToolAnnotations | undefined
 const EXACT = /^=(?:(tool|resource|prompt):)?(.*)$/s;
 
 /** By what is done with it, the kind of thing that it is. */
-const KINDS: Readonly<Record<string, string>> = {
+const KIND_OF_USE: Readonly<Record<string, string>> = {
   tool: "tool",
   prompt: "prompt",
   resource: "resource",
@@ -54,12 +54,12 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** The entry that means this one thing; undefined where what is done says not what it is done with. */
 export function exactPattern(use: string, name: string): string | undefined {
-  const kind = Object.hasOwn(KINDS, use) ? KINDS[use] : undefined;
+  const kind = Object.hasOwn(KIND_OF_USE, use) ? KIND_OF_USE[use] : undefined;
   return kind === undefined ? undefined : `=${kind}:${name}`;
 }
 
 /** One exact name. As an exception it lets nothing pass that merely has it as an alias, or in another spelling. */
-function exactly([, kind, name = ""]: RegExpExecArray): Pattern {
+function exactNamePattern([, kind, name = ""]: RegExpExecArray): Pattern {
   const isOfKind = ({ kind: given = "tool" }: Matchable): boolean =>
     kind === undefined || kind === (given === "template" ? "resource" : given);
   const meant = couldNameUri(name) ? new Set(spellingsOf(name) ?? [name]) : undefined;
@@ -77,17 +77,18 @@ function exactly([, kind, name = ""]: RegExpExecArray): Pattern {
 
 export function compilePattern(text: string): Pattern {
   const exact = EXACT.exec(text);
-  if (exact !== null) return exactly(exact);
+  if (exact !== null) return exactNamePattern(exact);
   const byClass = Object.hasOwn(CLASSES, text) ? CLASSES[text] : undefined;
   // Resources and prompts have no such hints, and a rule about tools must not hide them all.
-  if (byClass !== undefined) return plain(({ kind = "tool", annotations }) => kind === "tool" && byClass(annotations));
+  if (byClass !== undefined)
+    return simplePattern(({ kind = "tool", annotations }) => kind === "tool" && byClass(annotations));
   if (text.startsWith("tag:")) {
     const tag = compileGlob(text.slice("tag:".length));
-    return plain(({ tags }) => tags?.some(tag) === true);
+    return simplePattern(({ tags }) => tags?.some(tag) === true);
   }
   const asWritten = compileGlob(text);
   const byName = ({ names }: Matchable): boolean => names.some(asWritten);
-  if (!couldNameUri(text)) return plain(byName);
+  if (!couldNameUri(text)) return simplePattern(byName);
   const globs = [asWritten, ...canonicalPatterns(text).map(compileGlob)];
   const matches = (spelling: string): boolean => globs.some((glob) => glob(spelling));
   return {
@@ -105,10 +106,75 @@ export function compilePattern(text: string): Pattern {
   };
 }
 
-function plain(matches: (subject: Matchable) => boolean): Pattern {
+function simplePattern(matches: (subject: Matchable) => boolean): Pattern {
   return { names: matches, namesSurely: matches };
 }
 
 function hasUris({ kind }: Matchable): boolean {
   return kind === "resource" || kind === "template";
+}
+
+/**
+ * A list of patterns, compiled once. An entry that begins with `!` takes out what the others matched. In doubt about what a
+ * URI means an entry applies and an exception does not.
+ */
+export class PatternList {
+  readonly #entries: readonly { readonly text: string; readonly pattern: Pattern }[];
+  readonly #exceptions: readonly Pattern[];
+
+  constructor(patterns: readonly string[]) {
+    this.#entries = patterns
+      .filter((text) => !text.startsWith("!"))
+      .map((text) => ({ text, pattern: compilePattern(text) }));
+    this.#exceptions = patterns.filter((text) => text.startsWith("!")).map((text) => compilePattern(text.slice(1)));
+  }
+
+  /** The first entry that matches, unless an exception does too. */
+  match(subject: Matchable): string | undefined {
+    const found = this.#entries.find((entry) => entry.pattern.names(subject))?.text;
+    return found === undefined || this.excepts(subject) ? undefined : found;
+  }
+
+  excepts(subject: Matchable): boolean {
+    return this.#exceptions.some((pattern) => pattern.namesSurely(subject));
+  }
+}
+
+/** Which tools bring in content from anywhere, can destroy, or can send data out. */
+
+interface ClassRules {
+  readonly openWorld?: readonly string[] | undefined;
+  readonly destructive?: readonly string[] | undefined;
+  readonly sendsOut?: readonly string[] | undefined;
+}
+
+type ToolClass = "openWorld" | "destructive" | "sendsOut";
+
+const CLAIMED = {
+  openWorld: compilePattern("openWorld"),
+  destructive: compilePattern("destructive"),
+  // A tool of the open world can carry data out in what it asks for, even when it only reads.
+  sendsOut: compilePattern("openWorld"),
+} as const;
+
+/** What a tool claims of itself, corrected by the config: listed patterns add, exceptions take out. */
+export class ToolClasses {
+  readonly #lists: Readonly<Record<ToolClass, PatternList>>;
+
+  constructor({ openWorld = [], destructive = [], sendsOut = [] }: ClassRules) {
+    this.#lists = {
+      openWorld: new PatternList(openWorld),
+      destructive: new PatternList(destructive),
+      sendsOut: new PatternList(sendsOut),
+    };
+  }
+
+  has(subject: Matchable, name: ToolClass): boolean {
+    const list = this.#lists[name];
+    if (list.match(subject) !== undefined) return true;
+    // What a resource or a prompt brings in was written by anybody, too.
+    const claimed =
+      subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name].names(subject) : name === "openWorld";
+    return claimed && !list.excepts(subject);
+  }
 }

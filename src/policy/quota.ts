@@ -4,12 +4,12 @@
  */
 import type { Caller } from "../model/caller.ts";
 import { ToolcribError } from "../model/errors.ts";
-import type { HttpConfig } from "../model/http-config.ts";
+import type { HttpConfig } from "../model/config.ts";
 
 /** On top of the places for everyone, for callers with `admin`: whoever has to look after a full hub gets in. */
-const OPERATOR_PLACES = 10;
+const RESERVED_FOR_OPERATORS = 10;
 /** Of all places, what one caller may hold where there are several. */
-const SHARE = 5;
+const SHARE_DIVISOR = 5;
 
 export interface CallerQuota {
   /** All callers together. */
@@ -33,7 +33,7 @@ export function quotaOf(http: HttpConfig, total: number): CallerQuota {
   const { sessionsPerToken, sessionsPerUser } = http.limits;
   const guests = http.auth?.tokens?.filter(({ scopes }) => !scopes.includes("admin")).length ?? 0;
   const isShared = http.auth?.oauth !== undefined || guests > 1;
-  const share = isShared ? Math.max(1, Math.floor(total / SHARE)) : total;
+  const share = isShared ? Math.max(1, Math.floor(total / SHARE_DIVISOR)) : total;
   return { total, perToken: sessionsPerToken ?? share, perUser: sessionsPerUser ?? share };
 }
 
@@ -59,7 +59,7 @@ export class Quota {
   reachedFor(caller: Caller): QuotaReached | undefined {
     const { total, perToken = total, perUser = total } = this.#limits;
     if (caller.scopes.has("admin")) {
-      const limit = total + OPERATOR_PLACES;
+      const limit = total + RESERVED_FOR_OPERATORS;
       return this.#size >= limit ? { of: "hub", limit } : undefined;
     }
     const [token, user] = keysOf(caller);

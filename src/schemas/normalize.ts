@@ -1,16 +1,11 @@
 /** Tool schemas in the form that a model provider takes. */
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { withArrayItems } from "./array-items.ts";
-import { canonical } from "./copy.ts";
-import { geminiSchema } from "./gemini.ts";
-import { type Dialect, inlineReferences, PLAIN } from "./inline.ts";
-import { Notes } from "./notes.ts";
-import { openAiStrictSchema } from "./openai-strict.ts";
-import { isRegexForOpenAi } from "./patterns.ts";
-import { renameProperties, renamesForClaude, restoreNames } from "./property-names.ts";
-import { plainRoot } from "./root.ts";
-import { withoutStrictNulls } from "./strict-arguments.ts";
+import { flattenObject } from "./combine.ts";
+import { geminiSchema } from "./gemini-schema.ts";
+import { type Dialect, inlineReferences, isRegexForOpenAi, PLAIN_DIALECT } from "./inline.ts";
+import { openAiStrictSchema, withArrayItems, withoutStrictNulls } from "./openai-schema.ts";
+import { canonical, schemaMap, SchemaNotes, stringList } from "./schema-keywords.ts";
 
 export const PROVIDERS = ["anthropic", "openai", "openai-strict", "gemini", "bedrock", "raw"] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -43,8 +38,8 @@ export interface NormalizedSchema {
 export function normalizeSchema(schema: JsonObject, provider: Provider): NormalizedSchema {
   if (provider === "raw") return { schema, notes: [], restore: (args) => args };
   if (!isJsonObject(schema)) throw new ToolcribError("invalid_arguments", "The schema is not an object.");
-  const notes = new Notes();
-  const dialect = provider === "openai" || provider === "openai-strict" ? OPENAI : PLAIN;
+  const notes = new SchemaNotes();
+  const dialect = provider === "openai" || provider === "openai-strict" ? OPENAI : PLAIN_DIALECT;
   const inlined = inlineReferences(schema, notes, dialect);
   const plain = plainRoot(inlined, notes);
   switch (provider) {
@@ -61,12 +56,12 @@ export function normalizeSchema(schema: JsonObject, provider: Provider): Normali
       };
     }
     case "openai-strict": {
-      const strict = settled(openAiStrictSchema(plain, notes), openAiStrictSchema, dialect);
+      const strict = convertUntilStable(openAiStrictSchema(plain, notes), openAiStrictSchema, dialect);
       return { schema: strict, notes: notes.list(), restore: (args) => withoutStrictNulls(args, inlined) };
     }
     case "gemini":
       return {
-        schema: settled(geminiSchema(plain, notes), geminiSchema, dialect),
+        schema: convertUntilStable(geminiSchema(plain, notes), geminiSchema, dialect),
         notes: notes.list(),
         restore: (args) => args,
       };
@@ -74,18 +69,103 @@ export function normalizeSchema(schema: JsonObject, provider: Provider): Normali
 }
 
 /** Repeats until nothing changes: a dropped keyword can make branches equal, which then become one. */
-function settled(
+function convertUntilStable(
   schema: JsonObject,
-  convert: (schema: JsonObject, notes: Notes) => JsonObject,
+  convert: (schema: JsonObject, notes: SchemaNotes) => JsonObject,
   dialect: Dialect,
 ): JsonObject {
   let current = schema;
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const ignored = new Notes();
+    const ignored = new SchemaNotes();
     // From the start, because Gemini's `nullable` is understood there.
     const next = convert(plainRoot(inlineReferences(current, ignored, dialect), ignored), ignored);
     if (canonical(next) === canonical(current)) return current;
     current = next;
   }
   return current;
+}
+
+/** Providers refuse these at the root, with the whole request. */
+const FORBIDDEN = ["enum", "const", "not"] as const;
+
+/** An inlined schema with a root that every provider takes: a plain object with properties and without unions. */
+function plainRoot(schema: JsonObject, notes: SchemaNotes): JsonObject {
+  const flat = flattenObject(schema, notes, "");
+  if (flat === undefined) {
+    throw new ToolcribError(
+      "invalid_arguments",
+      "The schema allows no object, and the arguments of a tool are always one.",
+      {
+        details: { type: schema["type"] },
+      },
+    );
+  }
+  const { type: _, properties, ...rest } = flat;
+  for (const keyword of FORBIDDEN) {
+    if (!(keyword in rest)) continue;
+    delete rest[keyword];
+    notes.add(`${keyword} is dropped at the root`, "");
+  }
+  return { type: "object", properties: properties ?? {}, ...rest };
+}
+
+/**
+ * Claude refuses the whole request for one root property whose name it does not take, such as `filter[id]` or `$top`.
+ * Such properties get another name, and the way back is kept for the arguments that the model sends.
+ */
+
+const MAX_LENGTH = 64;
+const CLAUDE_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+/** From the tool's own name to the one that the model sees; only names that differ. */
+type Renamed = ReadonlyMap<string, string>;
+
+export function renamesForClaude(schema: JsonObject): Renamed {
+  const names = Object.keys(schemaMap(schema["properties"]));
+  const taken = new Set(names.filter((name) => CLAUDE_NAME.test(name)));
+  const renamed = new Map<string, string>();
+  const next = new Map<string, number>();
+  for (const name of names) {
+    if (taken.has(name)) continue;
+    const plain = name.replaceAll(/[^a-zA-Z0-9_.-]/g, "_").slice(0, MAX_LENGTH) || "_";
+    const candidate = taken.has(plain) ? numbered(plain, taken, next) : plain;
+    taken.add(candidate);
+    renamed.set(name, candidate);
+  }
+  return renamed;
+}
+
+/** Thousands of names may become the same one, so the first number that may be free is kept in `next`. */
+function numbered(plain: string, taken: ReadonlySet<string>, next: Map<string, number>): string {
+  for (let digits = 1; ; digits += 1) {
+    const start = `${plain.slice(0, MAX_LENGTH - 1 - digits)}_`;
+    const key = `${digits} ${start}`;
+    let count = next.get(key) ?? Math.max(2, 10 ** (digits - 1));
+    while (count < 10 ** digits && taken.has(`${start}${count}`)) count += 1;
+    next.set(key, count);
+    if (count < 10 ** digits) return `${start}${count}`;
+  }
+}
+
+/** Nested properties may be called anything, so only the root is touched. */
+function renameProperties(schema: JsonObject, renamed: Renamed, notes: SchemaNotes): JsonObject {
+  if (renamed.size === 0) return schema;
+  const newName = (name: string): string => renamed.get(name) ?? name;
+  const newKeys = (map: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(map).map(([name, value]) => [newName(name), value]));
+  for (const [name, other] of renamed)
+    notes.add(`the property ${JSON.stringify(name)} is shown as ${other}`, "/properties");
+  const copy: JsonObject = { ...schema, properties: newKeys(schemaMap(schema["properties"])) };
+  if (schema["required"] !== undefined) copy["required"] = stringList(schema["required"]).map(newName);
+  if (isJsonObject(schema["dependentSchemas"])) copy["dependentSchemas"] = newKeys(schema["dependentSchemas"]);
+  if (isJsonObject(schema["dependentRequired"])) {
+    const lists = Object.entries(newKeys(schema["dependentRequired"]));
+    copy["dependentRequired"] = Object.fromEntries(lists.map(([name, list]) => [name, stringList(list).map(newName)]));
+  }
+  return copy;
+}
+
+function restoreNames(args: JsonObject, renamed: Renamed): JsonObject {
+  const back = new Map([...renamed].map(([name, other]) => [other, name]));
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [back.get(name) ?? name, value]));
 }

@@ -1,6 +1,9 @@
 /** What a secret provider is: one place that secrets are kept in, behind one function. */
-import type { Clock } from "../model/clock.ts";
-import type { SecretReference } from "./references.ts";
+import { execFile } from "node:child_process";
+import type { Clock } from "../base/clock.ts";
+import { isLoopback } from "../base/loopback.ts";
+import { isJsonObject } from "../model/json.ts";
+import type { SecretReference } from "./secret-references.ts";
 
 export interface SecretProvider {
   readonly name: string;
@@ -46,4 +49,162 @@ export class SecretFailure extends Error {
     this.hint = options.hint;
     this.passing = options.passing ?? false;
   }
+}
+
+/** How the text that a provider hands over becomes a value. */
+
+/** The largest secret. Keys and certificates are far below it, and a wrong path to a big file is noticed. */
+export const MAX_SECRET_BYTES = 64 * 1024;
+
+/** Files and commands end their output with a line break that is not part of the secret. */
+export function withoutFinalNewline(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === "\n" || text[end - 1] === "\r")) end--;
+  return text.slice(0, end);
+}
+
+/** Bytes that are no UTF-8 would reach a server as something else than they are. */
+export function decodeSecret(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new SecretFailure("is not UTF-8 text", { cause });
+  }
+}
+
+/** One field of a secret that has several; without a name the only one. */
+export function fieldOf(fields: Readonly<Record<string, unknown>>, name: string | undefined): string {
+  const names = Object.keys(fields);
+  const key = name ?? (names.length === 1 ? names[0] : undefined);
+  if (key === undefined) throw new SecretFailure(`has ${names.length} fields and none was chosen`, fieldHint(names));
+  if (!Object.hasOwn(fields, key)) throw new SecretFailure(`has no field ${JSON.stringify(key)}`, fieldHint(names));
+  const value = fields[key];
+  if (value === null || value === undefined) throw new SecretFailure("is empty");
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** A key of a secret that is a JSON object, as AWS keeps several values in one. */
+export function jsonField(text: string, name: string): string {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text, which is the secret.
+  }
+  if (!isJsonObject(parsed))
+    throw new SecretFailure(`has no keys: it is no JSON object`, { hint: `Leave out #${name}.` });
+  return fieldOf(parsed, name);
+}
+
+/** Names of fields are no secrets; they are what somebody who mistyped one needs. */
+function fieldHint(names: readonly string[]): { hint: string } {
+  const shown = names.slice(0, 20).join(", ") || "none";
+  return { hint: `Its fields: ${shown}. Choose one with #field.` };
+}
+
+/** Runs a program that prints a secret. Never a shell; bounded in output; ended when the signal aborts. */
+
+interface CommandOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+  readonly cwd?: string;
+  /** Given on stdin, which is empty otherwise: our own may be a protocol's. */
+  readonly input?: string;
+}
+
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  /** The first line of stderr, for a message. */
+  readonly complaint: string;
+}
+
+const MAX_COMPLAINT_LENGTH = 200;
+
+/**
+ * Resolves with undefined where there is no such program. It gets the whole environment: it is the user's own way to
+ * the secret and needs its credentials from there.
+ */
+export function runCommand(
+  program: string,
+  args: readonly string[],
+  { env, signal, cwd, input }: CommandOptions,
+): Promise<CommandResult | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      env,
+      encoding: "utf8",
+      maxBuffer: 2 * MAX_SECRET_BYTES,
+      windowsHide: true,
+      cwd,
+    } as const;
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      signal.removeEventListener("abort", stop);
+      if (error === null) return resolve({ exitCode: 0, stdout, complaint: "" });
+      if (signal.aborted)
+        return reject(new SecretFailure(`${program} was ended`, { passing: true, cause: signal.reason }));
+      if (error.code === "ENOENT") return resolve(undefined);
+      if (String(error.code) === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
+        return reject(new SecretFailure(`is larger than ${MAX_SECRET_BYTES / 1024} KiB`));
+      }
+      if (typeof error.code !== "number") {
+        const how =
+          error.signal === undefined || error.signal === null ? String(error.code) : `killed by ${error.signal}`;
+        return reject(new SecretFailure(`${program} did not run: ${how}`));
+      }
+      resolve({ exitCode: error.code, stdout: "", complaint: firstLine(stderr) });
+    });
+    const stop = (): void => {
+      child.kill("SIGKILL");
+      // What the program started itself may hold the pipes open; it is not waited for.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    };
+    // A program that reads nothing closes its end early.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input ?? "");
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+function firstLine(text: string): string {
+  const line = text.split(/[\r\n]+/).find((each) => each.trim() !== "") ?? "";
+  // oxlint-disable-next-line no-control-regex
+  return line
+    .replace(/[\u0000-\u001f\u007f]/g, " ")
+    .trim()
+    .slice(0, MAX_COMPLAINT_LENGTH);
+}
+
+/** An address that credentials may be sent to: https, or this machine. The message holds no more of it than the host. */
+export function checkAddress(text: string, what: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    throw new SecretFailure(`cannot be asked for: ${what} is no http or https address`);
+  }
+  if (url.protocol === "https:" || isLoopback(url.hostname)) return url;
+  throw new SecretFailure(`cannot be asked for: ${what} is plain http, to ${url.host}`, {
+    hint: "Use https. Plain http is allowed on loopback only.",
+  });
+}
+
+/** Packages that are installed only by those who use them. */
+
+/** The module, or undefined where the package is not installed; any other fault of loading it is thrown. */
+export async function loadOptional<Module>(name: string, load: () => Promise<Module>): Promise<Module | undefined> {
+  try {
+    return await load();
+  } catch (error) {
+    if (isMissing(error, name)) return undefined;
+    throw error;
+  }
+}
+
+/** A package that is there and lacks one of its own parts is broken, not missing. */
+function isMissing(error: unknown, name: string): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  return (
+    (error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND") && error.message.includes(`'${name}'`)
+  );
 }

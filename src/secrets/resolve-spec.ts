@@ -4,10 +4,9 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerAuth, ServerSpec } from "../model/server-spec.ts";
-import { isPlainText, looksLikeCredential } from "./looks-like-secret.ts";
-import { secretParts } from "./secret-parts.ts";
+import { isCredentialName, isPlainText } from "./credential-names.ts";
+import { secretParts } from "./redactor.ts";
 import type { Secrets } from "./secrets.ts";
-import { type SpecString, specStrings } from "./spec-strings.ts";
 
 export interface ResolvedSpec {
   readonly command?: string;
@@ -24,7 +23,7 @@ export interface ResolvedSpec {
   readonly warnings: readonly string[];
 }
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Ends the look-ups with the connection. */
   readonly signal?: AbortSignal;
   /** Whose connection it is, for `secret://user/…`. */
@@ -32,7 +31,7 @@ export interface ResolveOptions {
 }
 
 /** Variables that everybody uses in paths and that hold no secret; masking them would make every message unreadable. */
-const HARMLESS = new Set([
+const HARMLESS_VARIABLES = new Set([
   "APPDATA",
   "HOME",
   "HOMEDRIVE",
@@ -99,7 +98,7 @@ export async function resolveSpec(
       throw settled.reason;
     }
   }
-  if (failures.length > 0) throw joined(spec.id, failures);
+  if (failures.length > 0) throw joinErrors(spec.id, failures);
   return assemble(spec, values, secrets, [...warnings]);
 }
 
@@ -110,12 +109,12 @@ function marksOf(secrets: Secrets): WeakMap<ServerSpec, number> {
 }
 
 function isWorthMasking({ role }: SpecString, variable: string, value: string): boolean {
-  if (looksLikeCredential(variable) || role === "credential") return true;
-  return role === "text" && !HARMLESS.has(variable) && !isPlace(value);
+  if (isCredentialName(variable) || role === "credential") return true;
+  return role === "text" && !HARMLESS_VARIABLES.has(variable) && !isExistingPath(value);
 }
 
 /** A folder or file of this machine: masking it would blot out every path below it and protect nothing. */
-function isPlace(value: string): boolean {
+function isExistingPath(value: string): boolean {
   return isAbsolute(value) && existsSync(value);
 }
 
@@ -182,7 +181,7 @@ function setHeader(headers: Record<string, string>, name: string, value: string)
 function credentialArguments(args: readonly string[]): string[] {
   return args.flatMap((arg, index) => {
     const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(arg) ?? [];
-    if (option === undefined || !looksLikeCredential(option)) return [];
+    if (option === undefined || !isCredentialName(option)) return [];
     const given = value ?? args[index + 1] ?? "";
     return given.startsWith("-") || !isPlainText(given) ? [] : [given];
   });
@@ -204,7 +203,7 @@ export function absolutePath(path: string, baseDir: string, env: NodeJS.ProcessE
 }
 
 /** One message for all. Another attempt makes sense only if each of them may pass. */
-function joined(id: string, failures: readonly { where: string; error: ToolcribError }[]): ToolcribError {
+function joinErrors(id: string, failures: readonly { where: string; error: ToolcribError }[]): ToolcribError {
   const cancelled = failures.find(({ error }) => error.code === "cancelled");
   if (cancelled !== undefined) return cancelled.error;
   const first = (failures.find(({ error }) => error.code === "invalid_config") ?? failures[0])?.error;
@@ -214,4 +213,39 @@ function joined(id: string, failures: readonly { where: string; error: ToolcribE
     details: { references: failures.map(({ error }) => error.details?.["reference"]), sent: false },
     cause: first,
   });
+}
+
+/** The strings of a server that may hold references, and what each is. */
+
+interface SpecString {
+  /** As a person would point at it: `env.TOKEN`, `args[2]`. */
+  readonly where: string;
+  readonly text: string;
+  /**
+   * `place`: a program or a folder, where a variable is no secret unless its name says so. `credential`: secret as a
+   * whole, whatever stands in it.
+   */
+  readonly role: "place" | "text" | "credential";
+}
+
+export function specStrings(spec: ServerSpec): SpecString[] {
+  const strings: SpecString[] = [];
+  const add = (where: string, text: string | undefined, role: SpecString["role"]): void => {
+    if (text !== undefined) strings.push({ where, text, role });
+  };
+  add("command", spec.command, "place");
+  for (const [index, arg] of (spec.args ?? []).entries()) add(`args[${index}]`, arg, "text");
+  add("cwd", spec.cwd, "place");
+  add("url", spec.url, "text");
+  for (const map of ["env", "headers"] as const) {
+    for (const [key, text] of Object.entries(spec[map] ?? {})) {
+      add(`${map}.${key}`, text, isCredentialName(key) ? "credential" : "text");
+    }
+  }
+  for (const [key, value] of Object.entries(spec.auth ?? {})) {
+    if (typeof value !== "string" || key === "type" || key === "header") continue;
+    const isSecret = isCredentialName(key) || key === "key";
+    add(`auth.${key}`, value, isSecret ? "credential" : "text");
+  }
+  return strings;
 }

@@ -5,21 +5,24 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { systemClock, type Clock } from "../model/clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
-import { Flight } from "./flight.ts";
-import { looksLikeCredential } from "./looks-like-secret.ts";
-import { SecretFailure, type ProviderContext, type SecretProvider } from "./provider.ts";
-import { allProviders } from "./providers/all.ts";
+import { isCredentialName } from "./credential-names.ts";
+import { type ProviderContext, SecretFailure, type SecretProvider } from "./provider.ts";
+import { awsProvider } from "./providers/aws.ts";
+import { gcpProvider } from "./providers/gcp.ts";
+import { keychainProvider } from "./providers/keychain.ts";
+import { envProvider, execProvider, fileProvider, storeProvider, userProvider } from "./providers/local.ts";
+import { vaultProvider } from "./providers/vault.ts";
 import { Redactor } from "./redactor.ts";
-import type { SealedSecrets } from "./sealed/sealed-secrets.ts";
+import type { SealedSecrets } from "./sealed-secrets.ts";
 import {
   parseReferences,
   type Part,
   type Reference,
   type SecretReference,
   type VariableReference,
-} from "./references.ts";
+} from "./secret-references.ts";
 
 export interface SecretsOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -66,7 +69,7 @@ export class Secrets {
   readonly #sealed: () => SealedSecrets | undefined;
   readonly #providers: ReadonlyMap<string, SecretProvider>;
   /** Under way, and those done whose value is kept. */
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights = new Map<string, SecretLookup>();
   #started = 0;
 
   constructor(options: SecretsOptions) {
@@ -131,10 +134,10 @@ export class Secrets {
     // Like a shell: `:-` counts an empty variable as unset, plain `${VAR}` does not.
     if (reference.fallback !== undefined && (value === undefined || value === "")) return undefined;
     if (value !== undefined) {
-      if (looksLikeCredential(reference.name)) this.redactor.addCredential(value);
+      if (isCredentialName(reference.name)) this.redactor.addCredential(value);
       return value;
     }
-    throw failed(
+    throw lookupError(
       reference,
       new SecretFailure("is not set", { hint: `Set ${reference.name} in the environment that Toolcrib runs in.` }),
     );
@@ -142,7 +145,7 @@ export class Secrets {
 
   async #secret(secret: SecretReference, options: LookUpOptions): Promise<string> {
     const provider = this.#providers.get(secret.provider);
-    if (provider === undefined) throw failed(secret, new SecretFailure("names a provider that is not here"));
+    if (provider === undefined) throw lookupError(secret, new SecretFailure("names a provider that is not here"));
     try {
       const value = await this.#flight(provider, secret, options).join(options.signal);
       // An earlier one may have been forgotten by the redactor's owner; adding it again costs nothing.
@@ -150,11 +153,11 @@ export class Secrets {
       return value;
     } catch (error) {
       if (error instanceof ToolcribError) throw error;
-      throw failed(secret, this.#masked(error));
+      throw lookupError(secret, this.#masked(error));
     }
   }
 
-  #flight(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): Flight {
+  #flight(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): SecretLookup {
     if (!provider.cached) return this.#start(provider, secret, options);
     // A command runs in the folder of its config, so the same words may mean another secret elsewhere.
     const key = JSON.stringify([provider.name, secret.path, secret.field ?? null, options.baseDir ?? null]);
@@ -170,7 +173,7 @@ export class Secrets {
     return flight;
   }
 
-  #start(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): Flight {
+  #start(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): SecretLookup {
     const context: Omit<ProviderContext, "signal"> = {
       env: this.env,
       clock: this.#clock,
@@ -181,7 +184,7 @@ export class Secrets {
       conceal: (value) => this.redactor.addCredential(value),
       warn: options.warn ?? (() => {}),
     };
-    return new Flight(++this.#started, this.#clock, (signal) => provider.resolve(secret, { ...context, signal }));
+    return new SecretLookup(++this.#started, this.#clock, (signal) => provider.resolve(secret, { ...context, signal }));
   }
 
   /** What a provider says may quote a program or a server. */
@@ -200,7 +203,7 @@ export class Secrets {
 }
 
 /** `server_unavailable` where waiting may help, so that the connection tries again; `invalid_config` where it does not. */
-function failed(reference: Reference, failure: SecretFailure): ToolcribError {
+function lookupError(reference: Reference, failure: SecretFailure): ToolcribError {
   return new ToolcribError(
     failure.passing ? "server_unavailable" : "invalid_config",
     `${reference.text} ${failure.message}`,
@@ -218,4 +221,88 @@ function fallbackOf(part: Part): string {
 
 function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0]?.slice(0, 200) ?? "";
+}
+
+/** One look-up under way that several connections may wait for; ended when the last of them gives up. */
+
+/** How long a provider may take. */
+const MAX_LOOKUP_MS = 10_000;
+
+export class SecretLookup {
+  /** Counts all look-ups of a Secrets, so that an older value can be told from a newer one. */
+  readonly number: number;
+  readonly value: Promise<string>;
+  readonly #controller = new AbortController();
+  #waiting = 0;
+  #settled = false;
+
+  constructor(number: number, clock: Clock, run: (signal: AbortSignal) => Promise<string>) {
+    this.number = number;
+    const { signal } = this.#controller;
+    this.value = new Promise<string>((resolve, reject) => {
+      // Not left to the provider: one that ignores the signal must not hold up a connection.
+      const stop = clock.after(MAX_LOOKUP_MS, () => {
+        reject(new SecretFailure(`was not given within ${MAX_LOOKUP_MS / 1000} s`, { passing: true }));
+        this.#controller.abort();
+      });
+      signal.addEventListener("abort", () => reject(new SecretFailure("was given up", { passing: true })), {
+        once: true,
+      });
+      const settle = (): void => {
+        this.#settled = true;
+        stop();
+      };
+      // Waits a turn, so that a provider that throws at once fails like the others.
+      void Promise.resolve()
+        .then(() => run(signal))
+        .then(resolve, reject)
+        .finally(settle);
+    });
+    // Those who wait hear of a failure; where nobody waits any more it is nobody's.
+    this.value.catch(() => {});
+  }
+
+  /** No longer worth joining. */
+  get abandoned(): boolean {
+    return this.#controller.signal.aborted;
+  }
+
+  join(signal: AbortSignal | undefined): Promise<string> {
+    if (signal?.aborted === true) return Promise.reject(cancelledError());
+    this.#waiting++;
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting--;
+        if (this.#waiting === 0 && !this.#settled) this.#controller.abort();
+        reject(cancelledError());
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.value.then(resolve, reject).finally(() => signal?.removeEventListener("abort", leave));
+    });
+  }
+}
+
+function cancelledError(): ToolcribError {
+  return new ToolcribError("cancelled", "Looking up a secret was cancelled.");
+}
+
+export function allProviders(sealed: () => SealedSecrets | undefined): SecretProvider[] {
+  return [
+    envProvider,
+    fileProvider,
+    vaultProvider(),
+    awsProvider(),
+    gcpProvider(),
+    keychainProvider(),
+    execProvider,
+    userProvider,
+    storeProvider(sealed),
+  ];
+}
+
+/** Looks nothing up: for those who must not read this machine's environment by naming it. `$${` stands for `${`, as everywhere. */
+export class LiteralSecrets extends Secrets {
+  override resolve(text: string): Promise<Resolved> {
+    return Promise.resolve({ value: text.replaceAll("$${", "${"), looked: [] });
+  }
 }

@@ -3,8 +3,8 @@ import type { JsonObject } from "../model/json.ts";
 import type { ReadResourceResult } from "../model/protocol.ts";
 
 const PREFIX = "toolcrib://results/";
-const MOST_OF_SESSION = 64 * 1024 * 1024;
-const MOST = 256 * 1024 * 1024;
+const MAX_SESSION_BYTES = 64 * 1024 * 1024;
+const MAX_PROCESS_BYTES = 256 * 1024 * 1024;
 
 export interface KeptAs {
   /** Of the text; plain by default. */
@@ -20,7 +20,7 @@ interface Kept extends KeptAs {
 }
 
 /** The room that the kept results of several sessions share. Oldest texts make room for new ones. */
-export class ResultRoom {
+export class ResultBudget {
   readonly #maxBytes: number;
   readonly #kept = new Set<Kept>();
   #bytes = 0;
@@ -48,16 +48,16 @@ export class ResultRoom {
 }
 
 /** Memory is the process's, whichever hub a session belongs to. */
-const processRoom = new ResultRoom(MOST);
+const processBudget = new ResultBudget(MAX_PROCESS_BYTES);
 
 export class KeptResults {
-  readonly #room: ResultRoom;
+  readonly #room: ResultBudget;
   readonly #nameOf: (id: string) => string;
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
 
   /** @param nameOf What a result is called in its URI. */
-  constructor(room: ResultRoom = processRoom, nameOf: (id: string) => string = (id) => id) {
+  constructor(room: ResultBudget = processBudget, nameOf: (id: string) => string = (id) => id) {
     this.#room = room;
     this.#nameOf = nameOf;
   }
@@ -70,7 +70,7 @@ export class KeptResults {
     this.#kept.set(uri, kept);
     this.#bytes += kept.bytes;
     for (const oldest of this.#kept.keys()) {
-      if (this.#bytes <= MOST_OF_SESSION || oldest === uri) break;
+      if (this.#bytes <= MAX_SESSION_BYTES || oldest === uri) break;
       this.#forget(oldest);
     }
     this.#room.add(kept);

@@ -1,21 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
-import type { AskCallback } from "../model/ask.ts";
-import { Emitter } from "../model/emitter.ts";
+import { Emitter } from "../base/emitter.ts";
+import { ChurnSet } from "../base/maps.ts";
+import type { AskCallback } from "../model/decision.ts";
 import type { Root } from "../model/protocol.ts";
-import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/session.ts";
-import type { SessionRules } from "../model/tool-rules.ts";
+import type { SessionRules } from "../model/server-spec.ts";
+import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
-import { TurnoverSet } from "../model/turnover.ts";
-import { rootOf } from "../upstream/offered-roots.ts";
+import { rootFor } from "../upstream/server-requests.ts";
 import { KeptResults } from "./kept-results.ts";
-import { allOf } from "./narrowing.ts";
-import { BroughtParts } from "./own/brought-parts.ts";
-import { NO_PARTS } from "./own/no-parts.ts";
-import type { OwnHost, OwnLimits } from "./own/own-host.ts";
-import type { OwnEvents, OwnParts, SessionServers } from "./own/own-parts.ts";
-import { ResourceLinks } from "./resource-links.ts";
+import { MountedParts } from "./mounted-parts.ts";
+import {
+  NO_PARTS,
+  type SessionHost,
+  type SessionPartEvents,
+  type SessionPartLimits,
+  type SessionParts,
+  type SessionServers,
+} from "./session-parts.ts";
 
 export interface SessionOptions {
   /**
@@ -62,7 +65,7 @@ export interface SessionOptions {
   /** In-process tools that only this session has. */
   readonly tools?: readonly Tool[];
   /** Narrows how many servers and tools it may bring. */
-  readonly limits?: OwnLimits;
+  readonly limits?: SessionPartLimits;
   /** Whether programs that its servers name are started; true for owners if absent. */
   readonly mayRunCommands?: boolean;
   /**
@@ -79,7 +82,7 @@ export interface Taint {
   readonly at: number;
 }
 
-const LIBRARY = "library";
+const LIBRARY_DOOR = "library";
 
 /** One client's scope. */
 export class Session implements SessionContext {
@@ -106,26 +109,26 @@ export class Session implements SessionContext {
   /** What was answered with "session": the list that asked, and the very definition that was shown. */
   readonly granted = new Set<string>();
   /** The calls under way; they end with it. */
-  readonly running = new TurnoverSet<AbortController>();
+  readonly running = new ChurnSet<AbortController>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
-  readonly ownEvents = new Emitter<OwnEvents>();
+  readonly ownEvents = new Emitter<SessionPartEvents>();
   /** Tells other hubs of a cluster. */
   onTainted: ((taint: Taint) => void) | undefined;
   #taint: Taint | null = null;
   #telling: Promise<void> | undefined;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
-  readonly #host: OwnHost | undefined;
-  readonly #limits: OwnLimits;
+  readonly #host: SessionHost | undefined;
+  readonly #limits: SessionPartLimits;
   readonly #rules = new Map<string, SessionRules>();
   #allRules: SessionRules | undefined;
-  #parts: BroughtParts | undefined;
+  #parts: MountedParts | undefined;
   #over: Promise<void> = Promise.resolve();
 
   /** @param host The hub's part in what the session brings; without it, it can bring nothing. */
-  constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}, host?: OwnHost) {
+  constructor(options: SessionOptions = {}, onClose: (session: Session) => void = () => {}, host?: SessionHost) {
     const {
-      door = LIBRARY,
+      door = LIBRARY_DOOR,
       owner = options.user === undefined,
       workspaceDir,
       decidesForAll = owner,
@@ -151,8 +154,8 @@ export class Session implements SessionContext {
     // Only what was given becomes a property: callers tell absent from undefined.
     Object.assign(this, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
     if (workspaceDir !== undefined) this.workspaceDir = resolve(workspaceDir);
-    this.roots = this.workspaceDir === undefined ? [] : [rootOf(this.workspaceDir)];
-    this.client = clientOf(this.id, this.roots, options);
+    this.roots = this.workspaceDir === undefined ? [] : [rootFor(this.workspaceDir)];
+    this.client = clientSide(this.id, this.roots, options);
     this.#onClose = onClose;
     // One listener for each call under way, however many there are.
     setMaxListeners(0, this.#closed.signal);
@@ -170,13 +173,13 @@ export class Session implements SessionContext {
   narrow(slot: string, rules: SessionRules | undefined): void {
     if (rules === undefined) this.#rules.delete(slot);
     else this.#rules.set(slot, rules);
-    this.#allRules = allOf([...this.#rules.values()]);
+    this.#allRules = combineRules([...this.#rules.values()]);
   }
 
   /** What it brings along and nobody else sees. */
-  get own(): OwnParts {
+  get own(): SessionParts {
     if (this.#host === undefined || (this.closed && this.#parts === undefined)) return NO_PARTS;
-    this.#parts ??= new BroughtParts(this.#host, {
+    this.#parts ??= new MountedParts(this.#host, {
       context: this,
       closing: this.closing,
       mayRunCommands: this.mayRunCommands,
@@ -188,13 +191,13 @@ export class Session implements SessionContext {
   }
 
   /** The same as the hub sees it; undefined while nobody has asked for it. */
-  get brought(): BroughtParts | undefined {
+  get brought(): MountedParts | undefined {
     return this.#parts;
   }
 
   /** Whether its caller is the program that the hub is part of. */
   get inProcess(): boolean {
-    return this.door === LIBRARY;
+    return this.door === LIBRARY_DOOR;
   }
 
   get closed(): boolean {
@@ -253,7 +256,7 @@ export class Session implements SessionContext {
 }
 
 /** Only what can be answered is declared, so that servers can choose another way. */
-function clientOf(key: string, roots: readonly Root[], options: SessionOptions): ClientSide {
+function clientSide(key: string, roots: readonly Root[], options: SessionOptions): ClientSide {
   const { onSample, onElicit, rootsOnRequest = false } = options;
   return {
     key,
@@ -267,4 +270,57 @@ function clientOf(key: string, roots: readonly Root[], options: SessionOptions):
     ...(onSample ? { sample: onSample } : {}),
     ...(onElicit ? { elicit: onElicit } : {}),
   };
+}
+
+/** Several sets of rules that hold for one session together. */
+
+/** What a list of sets makes, by its sets in turn. */
+interface CombinedRules {
+  rules?: SessionRules;
+  readonly next: WeakMap<SessionRules, CombinedRules>;
+}
+
+/** Views and decisions are remembered by the object, so the same sets make the same object. */
+const combinedRules: CombinedRules = { next: new WeakMap() };
+
+/** Undefined for no sets, and the set itself where there is only one. */
+function combineRules(sets: readonly SessionRules[]): SessionRules | undefined {
+  const [one, ...also] = sets;
+  if (one === undefined || also.length === 0) return one;
+  let step = combinedRules;
+  for (const set of sets) {
+    let next = step.next.get(set);
+    if (next === undefined) step.next.set(set, (next = { next: new WeakMap() }));
+    step = next;
+  }
+  return (step.rules ??= Object.freeze({ ...one, also: Object.freeze(also) }));
+}
+
+/** Which source gave a session the link to a resource that no source lists: whoever gave it can read it. */
+const MAX_LINKS = 1000;
+const MAX_URI_LENGTH = 4096;
+
+export class ResourceLinks {
+  /** From public URI to source, the latest last. */
+  readonly #sources = new Map<string, string>();
+
+  get size(): number {
+    return this.#sources.size;
+  }
+
+  /** The oldest makes room. What is too long to be an address is not remembered. */
+  add(uri: string, source: string): void {
+    if (uri.length > MAX_URI_LENGTH) return;
+    this.#sources.delete(uri);
+    this.#sources.set(uri, source);
+    if (this.#sources.size <= MAX_LINKS) return;
+    for (const oldest of this.#sources.keys()) {
+      this.#sources.delete(oldest);
+      return;
+    }
+  }
+
+  sourceOf(uri: string): string | undefined {
+    return this.#sources.get(uri);
+  }
 }

@@ -1,20 +1,12 @@
 /** The store over an engine. */
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../model/clock.ts";
-import type { Engine } from "./engine.ts";
-import { Followers } from "./followers.ts";
-import { Ledger } from "./ledger.ts";
-import { storedApprovals } from "./parts/approvals.ts";
+import type { Clock } from "../base/clock.ts";
+import type { DatabaseEngine } from "./database.ts";
+import { ChangeFeed, Outbox } from "./outbox.ts";
+import { storedApprovals, storedConversations, storedSessions } from "./parts/activity-tables.ts";
 import { storedAudit } from "./parts/audit.ts";
-import { storedConversations } from "./parts/conversations.ts";
-import { storedLimits } from "./parts/limits.ts";
-import { storedPins } from "./parts/pins.ts";
-import { sealedValues } from "./parts/sealed-values.ts";
-import { storedServers } from "./parts/servers.ts";
-import { storedSessions } from "./parts/sessions.ts";
-import { storedSettings } from "./parts/settings.ts";
-import { storedSkillFiles } from "./parts/skill-files.ts";
-import { storedSkills } from "./parts/skills.ts";
+import { sealedValues, storedLimits, storedSettings } from "./parts/setting-tables.ts";
+import { storedPins, storedServers, storedSkillFiles, storedSkills } from "./parts/catalog-tables.ts";
 import type { Store } from "./store.ts";
 
 /** For those who wait until a program has ended. */
@@ -26,12 +18,12 @@ interface DatabaseStoreOptions {
 }
 
 /** The engine's tables must be of the current version. */
-export async function databaseStore(engine: Engine, { clock, warn }: DatabaseStoreOptions): Promise<Store> {
+export async function databaseStore(engine: DatabaseEngine, { clock, warn }: DatabaseStoreOptions): Promise<Store> {
   const { db, kind, place } = engine;
   const id = randomUUID();
-  const ledger = new Ledger(engine, id, clock);
+  const ledger = new Outbox(engine, id, clock);
   const { value: seen } = await db.selectFrom("counter").select("value").executeTakeFirstOrThrow();
-  const followers = new Followers({ db, self: id, seen, watch: (look) => engine.watch(look), warn });
+  const followers = new ChangeFeed({ db, self: id, seen, watch: (look) => engine.watch(look), warn });
   let closing: Promise<void> | undefined;
   let ending: NodeJS.Timeout | undefined;
   const endSoon = (): void => {

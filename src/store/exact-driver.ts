@@ -6,9 +6,8 @@ import {
   type QueryResult,
   type TransactionSettings,
 } from "kysely";
-import { fromStored, toStored } from "./exact-text.ts";
 
-export interface ExactDriverOptions {
+interface ExactDriverOptions {
   /** Any failure of the database as the error that callers get. */
   readonly translate: (error: unknown) => Error;
   /** Runs a step that begins something new; may run it again. */
@@ -139,4 +138,22 @@ function restoreTexts(row: unknown): void {
     const value = values[key];
     if (typeof value === "string" && value.startsWith("\u0001")) values[key] = fromStored(value);
   }
+}
+
+/**
+ * Text that a database cannot hold as it is: PostgreSQL refuses U+0000, and lone surrogates have no UTF-8. Servers name
+ * their tools as they like, so such text is written as JSON behind a marker, and read back exactly.
+ */
+const MARKER = "\u0001";
+
+function toStored(text: string): string {
+  return !text.includes("\0") && !text.startsWith(MARKER) && text.isWellFormed()
+    ? text
+    : MARKER + JSON.stringify(text).replaceAll("\0", "\\u0000");
+}
+
+function fromStored(text: string): string {
+  if (!text.startsWith(MARKER)) return text;
+  // Only `toStored` writes the marker.
+  return JSON.parse(text.slice(MARKER.length)) as string;
 }

@@ -1,7 +1,7 @@
 /** The one way to a Store. The databases' packages are loaded here, when a store is opened, and nowhere before. */
 import { join } from "node:path";
-import { type Clock, systemClock } from "../model/clock.ts";
-import type { Engine } from "./engine.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import type { DatabaseEngine } from "./database.ts";
 import type { Store } from "./store.ts";
 
 export interface OpenStoreOptions {
@@ -30,7 +30,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store | unde
   const engine = await openEngine(home, url, clock, warn);
   try {
     const [{ migrate, versionOf }, { databaseStore }] = await Promise.all([
-      import("./migrate.ts"),
+      import("./migrations.ts"),
       import("./database-store.ts"),
     ]);
     if (!create && (await versionOf(engine, engine.db)) === undefined) {
@@ -50,12 +50,12 @@ async function openEngine(
   url: string | undefined,
   clock: Clock,
   warn: (message: string) => void,
-): Promise<Engine> {
+): Promise<DatabaseEngine> {
   if (url === undefined) {
-    const { sqliteEngine } = await import("./sqlite/sqlite-engine.ts");
+    const { sqliteEngine } = await import("./sqlite-engine.ts");
     return sqliteEngine(databaseFile(home), { clock, warn });
   }
-  const { postgresEngine } = await import("./postgres/postgres-engine.ts");
+  const { postgresEngine } = await import("./postgres-engine.ts");
   return postgresEngine(url, { clock, warn });
 }
 

@@ -1,7 +1,8 @@
 /** Where a page ended: the sort keys of its last entry, in a form that nobody should look into. */
 import { ToolcribError } from "../model/errors.ts";
+import type { Page } from "./store.ts";
 
-export type CursorKeys = readonly (string | number)[];
+type CursorKeys = readonly (string | number)[];
 
 export function makeCursor(keys: CursorKeys): string {
   return Buffer.from(JSON.stringify(keys)).toString("base64url");
@@ -31,4 +32,30 @@ function parse(cursor: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Pages of what is listed by a time, the newest first, and by id where the times are the same. */
+
+/** Time and id of the last entry of the page before. */
+export function readTimeCursor(cursor: string): readonly [time: string, id: string] {
+  return readCursor(cursor, ["", ""] as const satisfies [string, string]);
+}
+
+interface PageParts<Row, Entry> {
+  readonly limit: number;
+  /** As databases give it. */
+  readonly total: string | number | bigint;
+  readonly fromRow: (row: Row) => Entry;
+  readonly timeOf: (entry: Entry) => string;
+}
+
+/** @param rows One more than the limit, if there are more. */
+export function pageOf<Row, Entry extends { readonly id: string }>(
+  rows: readonly Row[],
+  { limit, total, fromRow, timeOf }: PageParts<Row, Entry>,
+): Page<Entry> {
+  const entries = rows.slice(0, limit).map(fromRow);
+  const last = rows.length > limit ? entries.at(-1) : undefined;
+  const nextCursor = last === undefined ? {} : { nextCursor: makeCursor([timeOf(last), last.id]) };
+  return { entries, total: Number(total), ...nextCursor };
 }

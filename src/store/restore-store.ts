@@ -1,20 +1,18 @@
 /** A copy that `Store.backup` made, checked, and put in the place of what a PostgreSQL database holds. */
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
-import { systemClock } from "../model/clock.ts";
-import { copyTables } from "./copy-tables.ts";
-import type { Engine } from "./engine.ts";
-import { migrate, versionOf } from "./migrate.ts";
-import { postgresEngine } from "./postgres/postgres-engine.ts";
-import { checkFile } from "./sqlite/open-file.ts";
-import { sqliteEngine } from "./sqlite/sqlite-engine.ts";
-import { COPIED_TABLES } from "./tables.ts";
+import { systemClock } from "../base/clock.ts";
+import { COPIED_TABLES, copyTables, type DatabaseEngine } from "./database.ts";
+import { migrate, versionOf } from "./migrations.ts";
+import { postgresEngine } from "./postgres-engine.ts";
+import { checkFile } from "./sqlite-open.ts";
+import { sqliteEngine } from "./sqlite-engine.ts";
 
 /** Rejects for a copy that is damaged, of a newer version, or none of ours. The file is not changed. */
 export const checkCopy: (file: string) => Promise<void> = checkFile;
 
 /** Of the database file of a home. */
-export { usersOf } from "./sqlite/in-use.ts";
+export { findDatabaseUsers as usersOf } from "./sqlite-file.ts";
 
 /** How many lines of an audit file a copy has. */
 export function copiedLines(copy: string, file: string): number {
@@ -74,7 +72,7 @@ export async function restoreInto(url: string, copy: string): Promise<void> {
  * Revisions go on from the higher of both, with a gap: hubs on other machines that follow this database find it, and look at
  * everything again. Stamps change for the same reason.
  */
-async function replace(source: Engine, target: Engine): Promise<void> {
+async function replace(source: DatabaseEngine, target: DatabaseEngine): Promise<void> {
   await target.db.transaction().execute(async (to) => {
     const before = await to.selectFrom("counter").select("value").forUpdate().executeTakeFirstOrThrow();
     await source.db.transaction().execute((from) => copyTables(source.readTable, from, to));

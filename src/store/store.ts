@@ -1,4 +1,5 @@
 /** What the hub keeps: one interface, SQLite or PostgreSQL behind it. Every write is on disk when its promise resolves. */
+import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 
 /** A server that was added while a hub ran. */
@@ -26,7 +27,7 @@ export interface StoredServers {
 }
 
 /** An imported skill; the manifest is the registry's own. */
-export interface StoredSkill {
+interface StoredSkill {
   readonly id: string;
   readonly manifest: JsonObject;
 }
@@ -203,7 +204,7 @@ export interface StoredAudit {
 }
 
 /** Encrypted with AES-256-GCM; the store never sees the text. */
-export interface SealedValue {
+interface SealedValue {
   readonly name: string;
   /** All base64. */
   readonly nonce: string;
@@ -286,7 +287,7 @@ export interface StoredLimits {
   prune(before: number): Promise<void>;
 }
 
-export interface WantedTokens {
+interface WantedTokens {
   readonly key: string;
   /** A number of the present span, the same for every process whose clock agrees. */
   readonly span: number;
@@ -295,7 +296,7 @@ export interface WantedTokens {
   readonly want: number;
 }
 
-export interface GivenTokens {
+interface GivenTokens {
   readonly given: number;
   /** The first span in which anything was taken. */
   readonly oldest: number;
@@ -342,4 +343,26 @@ export interface Store {
   /** It will be closed soon: from a few seconds on, a database that does not answer is waited for no longer. */
   endSoon?(): void;
   close(): Promise<void>;
+}
+
+/** What everything that keeps conversations says when a message cannot be added. */
+
+export function conversationNotFoundError(id: string): ToolcribError {
+  return new ToolcribError("not_found", `The conversation ${id} is not there, or no longer.`, {
+    hint: "It was removed. Begin a new one.",
+    details: { conversation: id },
+  });
+}
+
+export function conversationConflictError(id: string, known: number, found: number): ToolcribError {
+  return new ToolcribError(
+    "conflict",
+    `The conversation ${id} was continued elsewhere: it has ${found} messages, and ${known} are known here.`,
+    { hint: "Open it again to go on with what was said there.", details: { conversation: id, known, found } },
+  );
+}
+
+/** What everything that keeps conversations makes of further facts: undefined takes one out. */
+export function mergeFacts(before: Readonly<JsonObject>, more: Readonly<JsonObject>): JsonObject {
+  return Object.fromEntries(Object.entries({ ...before, ...more }).filter(([, value]) => value !== undefined));
 }

@@ -2,8 +2,8 @@
  * The log of a running hub, one line for each thing worth knowing. Not pino: a hub at rest has to stay small, and all that
  * is wanted is a level, two formats and masked secrets.
  */
-import { type Clock, systemClock } from "../model/clock.ts";
-import { escapeJson, terminalLine } from "../model/visible-text.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { escapeJson, terminalLine } from "../base/visible-text.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogThreshold = (typeof LOG_LEVELS)[number];

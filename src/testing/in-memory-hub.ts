@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createHub, type HubOptions } from "../hub/create.ts";
+import { createHub, type HubOptions } from "../hub/create/create-hub.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { ConfigInput } from "../model/config.ts";
 

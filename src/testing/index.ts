@@ -22,8 +22,8 @@ export {
   type ScriptedUsage,
   text,
   type Turn,
-} from "./model/turn.ts";
-export { type FakeServer, type FakeServerOptions, startFakeServer } from "./server/fake-server.ts";
-export type { FakeCall, FakeTool, FakeTools, RunFakeTool } from "./server/fake-tool.ts";
+} from "./model/scenario.ts";
+export { type FakeServer, type FakeServerOptions, startFakeServer } from "./fake-server.ts";
+export type { FakeCall, FakeTool, FakeTools, RunFakeTool } from "./fake-server.ts";
 export { type InMemoryHub, inMemoryHub } from "./in-memory-hub.ts";
 export { ManualClock } from "./manual-clock.ts";

@@ -1,5 +1,5 @@
 /** For tests of backoff, limits and timeouts that do not wait. */
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 interface Timer {
   readonly at: number;

@@ -6,8 +6,7 @@ import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
 import { VERSION } from "../model/version.ts";
-import type { ToolFactory } from "./factory.ts";
-import type { ToolRegistry } from "./registry.ts";
+import type { ToolFactory, ToolRegistry } from "./tool-registry.ts";
 
 export interface PluginLogger {
   debug(message: string): void;
@@ -65,7 +64,7 @@ async function loadPlugin(file: string, options: PluginOptions): Promise<PluginH
   const tools = new PluginTools(file, options);
   try {
     const register = registerFunction(await import(pathToFileURL(file).href));
-    await inTime(register(tools.api));
+    await withRegisterTimeout(register(tools.api));
   } catch (error) {
     tools.unregister();
     const message = error instanceof Error ? error.message : String(error);
@@ -75,14 +74,14 @@ async function loadPlugin(file: string, options: PluginOptions): Promise<PluginH
   return tools;
 }
 
-const REGISTER_MS = 30_000;
+const MAX_REGISTER_MS = 30_000;
 
 /** A plugin that never finishes must not hold the hub up for ever. */
-async function inTime(registered: void | Promise<void>): Promise<void> {
+async function withRegisterTimeout(registered: void | Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const message = `its register(api) did not finish within ${REGISTER_MS / 1000} s.`;
-    timer = setTimeout(() => reject(new ToolcribError("invalid_config", message)), REGISTER_MS);
+    const message = `its register(api) did not finish within ${MAX_REGISTER_MS / 1000} s.`;
+    timer = setTimeout(() => reject(new ToolcribError("invalid_config", message)), MAX_REGISTER_MS);
   });
   try {
     await Promise.race([registered, late]);

@@ -1,8 +1,7 @@
 /** A thread that compiles schemas and checks values against them. Whoever started it ends it when it takes too long. */
 import { parentPort } from "node:worker_threads";
 import type { JsonObject } from "../model/json.ts";
-import { type Problems, problemsOf } from "./problems.ts";
-import { compileSchema, prepareCompiler } from "./validator.ts";
+import { compileSchema, prepareCompiler, type Problems, problemsOf } from "./validator.ts";
 
 export interface SchemaJob {
   readonly key: number;

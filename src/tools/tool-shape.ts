@@ -2,35 +2,36 @@
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
-import { checkForeignSchema, isForeign } from "./foreign-schemas.ts";
+import { checkUntrustedSchema, isUntrustedSchema } from "./untrusted-schemas.ts";
 import { compileSchema } from "./validator.ts";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const RESERVED = /^(skill__|toolcrib_)/;
 
 export function checkToolShape(tool: unknown): asserts tool is Tool {
-  if (!isJsonObject(tool)) throw refusal("a tool", `must be an object, found ${tool === null ? "null" : typeof tool}`);
+  if (!isJsonObject(tool))
+    throw invalidTool("a tool", `must be an object, found ${tool === null ? "null" : typeof tool}`);
   const { name, label, description, execute, annotations, ownerOnly } = tool;
-  if (typeof name !== "string") throw refusal("a tool", "needs a name that is a string");
+  if (typeof name !== "string") throw invalidTool("a tool", "needs a name that is a string");
   const who = `the tool "${name}"`;
   if (!NAME.test(name)) {
-    throw refusal(who, "has a name that is not usable", "A name is a letter and up to 63 letters, digits, _ or -.");
+    throw invalidTool(who, "has a name that is not usable", "A name is a letter and up to 63 letters, digits, _ or -.");
   }
-  if (label !== undefined && typeof label !== "string") throw refusal(who, "has a label that is not a string");
-  if (typeof description !== "string") throw refusal(who, "needs a description that is a string");
-  if (typeof execute !== "function") throw refusal(who, "needs execute to be a function");
+  if (label !== undefined && typeof label !== "string") throw invalidTool(who, "has a label that is not a string");
+  if (typeof description !== "string") throw invalidTool(who, "needs a description that is a string");
+  if (typeof execute !== "function") throw invalidTool(who, "needs execute to be a function");
   if (ownerOnly !== undefined && typeof ownerOnly !== "boolean") {
-    throw refusal(who, "has an ownerOnly that is neither true nor false");
+    throw invalidTool(who, "has an ownerOnly that is neither true nor false");
   }
   if (annotations !== undefined && !isJsonObject(annotations)) {
-    throw refusal(who, "has annotations that are not an object");
+    throw invalidTool(who, "has annotations that are not an object");
   }
 }
 
 /** Apart from the shape, because Toolcrib's own tools are mirrored into registries like those of MCP servers. */
 export function checkNotReserved({ name }: Tool): void {
   if (!RESERVED.test(name)) return;
-  throw refusal(
+  throw invalidTool(
     `the tool "${name}"`,
     "has a reserved name",
     "Names that begin with skill__ or toolcrib_ are Toolcrib's own.",
@@ -40,32 +41,32 @@ export function checkNotReserved({ name }: Tool): void {
 /** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */
 export function checkParameters(tool: Tool): void {
   checkType(tool);
-  if (isForeign(tool.parameters)) return;
+  if (isUntrustedSchema(tool.parameters)) return;
   try {
     compileSchema(tool.parameters);
   } catch (error) {
-    throw badParameters(tool, error);
+    throw invalidParameters(tool, error);
   }
 }
 
 /** For tools that a client brings over a wire, whose schemas could be made to harm. Returns at once for small schemas. */
-export function checkForeignParameters(tool: Tool): void | Promise<void> {
+export function checkUntrustedParameters(tool: Tool): void | Promise<void> {
   checkType(tool);
   try {
-    return checkForeignSchema(tool.parameters)?.catch((error: unknown) => {
-      throw badParameters(tool, error);
+    return checkUntrustedSchema(tool.parameters)?.catch((error: unknown) => {
+      throw invalidParameters(tool, error);
     });
   } catch (error) {
-    throw badParameters(tool, error);
+    throw invalidParameters(tool, error);
   }
 }
 
 function checkType({ name, parameters }: Tool): void {
   const who = `the tool "${name}"`;
-  if (!isJsonObject(parameters)) throw refusal(who, "needs parameters that are a JSON Schema object");
+  if (!isJsonObject(parameters)) throw invalidTool(who, "needs parameters that are a JSON Schema object");
   const { type } = parameters;
   if (type !== undefined && type !== "object") {
-    throw refusal(
+    throw invalidTool(
       who,
       `has parameters of type ${JSON.stringify(type)}`,
       'Arguments are always an object: use "object".',
@@ -73,11 +74,11 @@ function checkType({ name, parameters }: Tool): void {
   }
 }
 
-function badParameters({ name }: Tool, error: unknown): ToolcribError {
+function invalidParameters({ name }: Tool, error: unknown): ToolcribError {
   const who = `the tool "${name}"`;
   if (!(error instanceof ToolcribError)) {
     const problem = error instanceof Error ? error.message : String(error);
-    return refusal(who, `has parameters that are not a valid JSON Schema: ${problem}`);
+    return invalidTool(who, `has parameters that are not a valid JSON Schema: ${problem}`);
   }
   const { code, message, hint } = error;
   const details: JsonObject = { subject: who };
@@ -88,7 +89,7 @@ function badParameters({ name }: Tool, error: unknown): ToolcribError {
   });
 }
 
-function refusal(who: string, what: string, hint?: string): ToolcribError {
+function invalidTool(who: string, what: string, hint?: string): ToolcribError {
   const details: JsonObject = { subject: who };
   return new ToolcribError("invalid_arguments", `${who[0]?.toUpperCase()}${who.slice(1)} ${what}.`, { hint, details });
 }

@@ -1,19 +1,18 @@
 /** What a Connection is given from outside; tests give it a clock and wires of their own. */
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { ContainersConfig } from "../model/sandbox.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
-import type { TransportKind } from "../model/server-state.ts";
-import type { Root } from "../model/protocol.ts";
-import type { ClientSide, SessionContext } from "../model/session.ts";
+import type { LogMessage, Root } from "../model/protocol.ts";
+import type { ContainersConfig, ServerSpec } from "../model/server-spec.ts";
+import type { ServerState, TransportKind } from "../model/server-state.ts";
+import type { ClientSide, SessionContext } from "../model/source.ts";
 import type { OAuth } from "../secrets/oauth/oauth.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { EraMemory } from "./era-memory.ts";
-import type { WireCredentials } from "./http/authorized-client.ts";
-import type { Reach } from "./http/reach.ts";
-import type { PidRecords } from "./orphans/pid-records.ts";
+import type { AddressPolicy } from "./http/address-policy.ts";
+import type { WireCredentials } from "./http/http-client.ts";
+import type { PidRecords } from "./stdio/pid-records.ts";
 import type { StderrLog } from "./stdio/stderr-log.ts";
 import type { Wire } from "./wire.ts";
 
@@ -47,7 +46,7 @@ export interface ConnectionDeps {
   /** Gives servers their access tokens; without it none can be logged in to. */
   readonly oauth?: OAuth;
   /** Where remote servers may be; anywhere if absent. */
-  readonly reach?: Reach;
+  readonly reach?: AddressPolicy;
   /** What cages are made with; a spec that wants one is refused if absent. */
   readonly cages?: { readonly home: string; readonly containers: () => ContainersConfig };
   /** Whose credentials it uses, where each user has a connection of their own. */
@@ -57,7 +56,7 @@ export interface ConnectionDeps {
   /** The user of that session, whose `secret://user/…` values it gets. */
   readonly secretsUser?: string;
   /** How many sessions may have a connection of their own at one server; any number if absent. */
-  readonly mostSeats?: () => number;
+  readonly maxSessionConnections?: () => number;
 }
 
 /** Makes an unopened wire of the given kind. */
@@ -68,3 +67,35 @@ export type OpenWire = (
   deps: ConnectionDeps,
   credentials?: WireCredentials,
 ) => Wire;
+
+export interface ConnectionEvents {
+  state: { readonly previous: ServerState; readonly state: ServerState };
+  /** The definitions are new. */
+  changed: undefined;
+  /**
+   * `user`: whose connection it came on, where each user has one; null for the hub owner's own. `session`: the same where
+   * each session has one. Nobody else's business.
+   */
+  log: {
+    readonly message: LogMessage;
+    readonly user?: string | null;
+    readonly session?: string;
+    /** The call that it belongs to and whose caller has had it already. */
+    readonly callId?: string;
+  };
+  /** A notification that is none of the others and belongs to no call. */
+  notice: {
+    readonly method: string;
+    readonly params: JsonObject;
+    readonly user?: string | null;
+    readonly session?: string;
+  };
+  warning: string;
+  /** `params` as the server sent them, `uri` included. */
+  "resource-updated": {
+    readonly uri: string;
+    readonly params: JsonObject;
+    readonly user?: string | null;
+    readonly session?: string;
+  };
+}

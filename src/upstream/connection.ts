@@ -1,39 +1,26 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
-import { Emitter } from "../model/emitter.ts";
+import type { Clock } from "../base/clock.ts";
+import { Emitter } from "../base/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject } from "../model/json.ts";
-import type { Result } from "../model/protocol.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { LogMessage, Result } from "../model/protocol.ts";
+import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
-import type { SessionContext } from "../model/session.ts";
-import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
-import { isLoginNeeded, loginNeeded } from "../secrets/oauth/failures.ts";
-import { unavailable } from "./call-failure.ts";
-import { isSessionLost } from "./call-remedy.ts";
-import { CallRunner, type LinkKeeper } from "./call-runner.ts";
-import { longestCallMs } from "./calls.ts";
-import type { ConnectionDeps } from "./connection-deps.ts";
-import type { ConnectionEvents } from "./connection-events.ts";
-import { describeFailure, type Failure } from "./failure-reason.ts";
-import { DEFAULT_GRACE_MS, Grace } from "./grace.ts";
+import type { ClientSide, Definitions, SessionContext, Source, Use, UseContext } from "../model/source.ts";
+import { isLoginNeeded, loginNeededError } from "../secrets/oauth/login-errors.ts";
+import { CallRunner, type LinkKeeper, maxCallMs } from "./call-runner.ts";
+import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
+import { describeFailure, type Failure, isSessionLost, unavailableError } from "./connection-failures.ts";
+import { DEFAULT_GRACE_MS, GracePeriod, isSameLink, Restarts, serverInfo } from "./connection-state.ts";
 import type { Agreement } from "./handshake.ts";
+import { LinkMaintenance, ResourceSubscriptions } from "./link-maintenance.ts";
 import { firstTransport, type Link, openLink } from "./link.ts";
-import { LinkCare } from "./link-care.ts";
-import { LinkClosings } from "./link-closings.ts";
-import { hearLink } from "./link-talk.ts";
-import { LiveLists } from "./live-lists.ts";
-import { NoticeRouter } from "./notice-router.ts";
-import { offersFor } from "./offered-roots.ts";
-import { RecentWarnings } from "./recent-warnings.ts";
-import { ResourceSubscriptions } from "./resource-subscriptions.ts";
-import { Restarts } from "./restarts.ts";
-import { sameLink } from "./same-link.ts";
-import { type SkillOffer, skillOffer } from "./skill-offer.ts";
-import { serverInfo } from "./server-info.ts";
-import { waitFor } from "./wait-for.ts";
+import { LIST_KINDS, type ListKind, LiveLists, type SkillOffer, skillOffer } from "./live-lists.ts";
+import type { Peer, PeerOptions, RequestOptions } from "./peer.ts";
+import { answerServer, capabilitiesFor, clientFor, withOfferedRoots } from "./server-requests.ts";
 
 export type { ConnectionDeps } from "./connection-deps.ts";
-export type { ConnectionEvents } from "./connection-events.ts";
+export type { ConnectionEvents } from "./connection-deps.ts";
 
 const MISSED_PINGS_ALLOWED = 2;
 
@@ -50,17 +37,17 @@ export class Connection implements Source {
   readonly #events = new Emitter<ConnectionEvents>();
   readonly #lists: LiveLists;
   readonly #calls: CallRunner;
-  readonly #grace: Grace;
-  readonly #notices: NoticeRouter;
+  readonly #grace: GracePeriod;
+  readonly #notices: NotificationRouter;
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
-  readonly #closings = new LinkClosings();
+  readonly #closings = new ClosingLinks();
   readonly #warnings = new RecentWarnings();
   #spec: ServerSpec;
   #state: ServerState;
   #attempt: Attempt | undefined;
   #link: Link | undefined;
-  #care: LinkCare | undefined;
+  #care: LinkMaintenance | undefined;
   /** Kept while reconnecting, for `info()`. */
   #agreement: Agreement | null = null;
   #transport: TransportKind;
@@ -84,14 +71,14 @@ export class Connection implements Source {
       mask: (lists) => deps.redactor.maskContent(lists),
       onChange: () => this.#events.emit("changed", undefined),
     });
-    this.#notices = new NoticeRouter({
+    this.#notices = new NotificationRouter({
       events: this.#events,
       onListChanged: (list) => this.#lists.announce(list),
       onStreamAcknowledged: (params, request) => this.#care?.acknowledge(params, request),
       warn: (text) => this.#warn(text),
     });
     this.#calls = new CallRunner(this.#keeper());
-    this.#grace = new Grace(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
+    this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
   }
 
   get spec(): ServerSpec {
@@ -163,12 +150,12 @@ export class Connection implements Source {
   }
 
   retire(): Promise<void> {
-    this.#retiring ??= this.#calls.retire(this.#deps.clock, longestCallMs(this.#spec)).then(() => this.close());
+    this.#retiring ??= this.#calls.retire(this.#deps.clock, maxCallMs(this.#spec)).then(() => this.close());
     return this.#retiring;
   }
 
   respec(spec: ServerSpec): boolean {
-    if (!sameLink(this.#spec, spec)) return false;
+    if (!isSameLink(this.#spec, spec)) return false;
     this.#spec = spec;
     return true;
   }
@@ -185,7 +172,7 @@ export class Connection implements Source {
   }
 
   async rootsChanged(): Promise<void> {
-    const { roots } = offersFor(this.#deps.offers, this.#spec);
+    const { roots } = capabilitiesFor(this.#deps.offers, this.#spec);
     // A list of the entry's own stays as it is.
     const canChange = isJsonObject(roots) && roots["listChanged"] === true;
     if (this.#link?.agreement.era !== "legacy" || !canChange) return;
@@ -231,7 +218,7 @@ export class Connection implements Source {
         spec: this.#spec,
         deps: this.#logLevel === undefined ? this.#deps : { ...this.#deps, logLevel: this.#logLevel },
         signal,
-        peerOptions: hearLink({
+        peerOptions: peerOptionsFor({
           spec: this.#spec,
           deps: this.#deps,
           notices: this.#notices,
@@ -246,7 +233,8 @@ export class Connection implements Source {
       signal.addEventListener("abort", endRequests, { once: true });
       await this.#adopt(link);
       if (link.peer.lost !== undefined) throw link.peer.lost;
-      if (this.info().auth?.state === "login_needed") throw loginNeeded({ server: this.id, user: this.#deps.user });
+      if (this.info().auth?.state === "login_needed")
+        throw loginNeededError({ server: this.id, user: this.#deps.user });
       signal.throwIfAborted();
       this.#becomeReady(link);
     } catch (error) {
@@ -263,7 +251,7 @@ export class Connection implements Source {
     // For people and models only; the link goes on with what the server said.
     this.#agreement = this.#deps.redactor.maskContent(link.agreement);
     this.#transport = link.wire.transport;
-    this.#care = new LinkCare(link, {
+    this.#care = new LinkMaintenance(link, {
       clock: this.#deps.clock,
       logLevel: () => this.#logLevel,
       timeoutMs: this.#spec.timeout,
@@ -379,7 +367,7 @@ export class Connection implements Source {
     if (kind === "idle" || kind === "connecting" || mended) {
       await waitFor(this.connect(), { clock: this.#deps.clock, timeoutMs: this.#spec.timeout, signal });
     }
-    if (this.#link === undefined) throw unavailable(this.info(), this.#state, this.#deps.user);
+    if (this.#link === undefined) throw unavailableError(this.info(), this.#state, this.#deps.user);
     return this.#link;
   }
 
@@ -405,4 +393,184 @@ export class Connection implements Source {
     this.#warnings.add(masked);
     this.#events.emit("warning", masked);
   }
+}
+
+/** What a server says on a link, taken to those who deal with it. */
+
+interface LinkHandlers {
+  readonly spec: ServerSpec;
+  readonly deps: ConnectionDeps;
+  readonly notices: NotificationRouter;
+  /** Of the link, once it is open. */
+  readonly peer: () => Peer | undefined;
+  readonly onLost: (error: ToolcribError) => void;
+  readonly warn: (text: string) => void;
+}
+
+function peerOptionsFor({ spec, deps, notices, peer, onLost, warn }: LinkHandlers): PeerOptions {
+  return {
+    clock: deps.clock,
+    onRequest: (method, params, incoming) => {
+      const idle = withOfferedRoots(idleClient(spec.id, deps), spec, deps);
+      const client = clientFor(incoming.client, peer()?.callers() ?? [], idle);
+      return answerServer(serverDisplayName(spec), client, method, params, incoming.signal);
+    },
+    onNotification: (method, params, request) => notices.route(method, params, request),
+    onLost,
+    onWarning: warn,
+  };
+}
+
+function idleClient(server: string, { idleClient: choose, user, session, hubSession }: ConnectionDeps): ClientSide {
+  return choose?.(server, user, session) ?? hubSession.client;
+}
+
+/** Takes a server's notifications to where they belong: the lists, the caller they are for, or whoever listens. */
+
+interface NotificationTargets {
+  readonly events: Emitter<ConnectionEvents>;
+  readonly onListChanged: (list: ListKind) => void;
+  /** The stream of changes is open; `request` is the one that opened it, if that is known. */
+  readonly onStreamAcknowledged: (params: JsonObject, request: RequestOptions | undefined) => void;
+  readonly warn: (text: string) => void;
+}
+
+class NotificationRouter {
+  readonly #targets: NotificationTargets;
+
+  constructor(targets: NotificationTargets) {
+    this.#targets = targets;
+  }
+
+  /** @param request The request that it belongs to, if that is known. */
+  route(method: string, params: JsonObject, request: RequestOptions | undefined): void {
+    const { events, onListChanged, onStreamAcknowledged } = this.#targets;
+    const notice = readNotification(method, params);
+    switch (notice.kind) {
+      case "list-changed":
+        return onListChanged(notice.list);
+      case "log":
+        return events.emit("log", { message: notice.message, ...this.#toldCaller(method, params, request) });
+      case "resource-updated":
+        return events.emit("resource-updated", { uri: notice.uri, params });
+      case "stream-acknowledged":
+        return onStreamAcknowledged(params, request);
+      case "unknown":
+        if (this.#toldCaller(method, params, request) === undefined) events.emit("notice", { method, params });
+    }
+  }
+
+  /** Undefined if it belongs to no call, or to one whose caller does not want it. */
+  #toldCaller(method: string, params: JsonObject, request?: RequestOptions): { callId: string } | undefined {
+    if (request?.onNotice === undefined) return undefined;
+    try {
+      request.onNotice(method, params);
+    } catch (error) {
+      this.#targets.warn(`A listener for notifications failed: ${String(error)}`);
+    }
+    return { callId: request.callId ?? "" };
+  }
+}
+
+/** What a server's notification says, for those that a Connection acts upon. */
+
+type ServerNotification =
+  | { readonly kind: "list-changed"; readonly list: ListKind }
+  | { readonly kind: "log"; readonly message: LogMessage }
+  | { readonly kind: "resource-updated"; readonly uri: string }
+  | { readonly kind: "stream-acknowledged" }
+  | { readonly kind: "unknown" };
+
+function readNotification(method: string, params: JsonObject): ServerNotification {
+  const list = LIST_KINDS.find((kind) => method === `notifications/${kind}/list_changed`);
+  if (list !== undefined) return { kind: "list-changed", list };
+  if (method === "notifications/message" && typeof params["level"] === "string") {
+    // `level` is what a log message must have; the rest passes as it came.
+    return { kind: "log", message: params as LogMessage };
+  }
+  if (method === "notifications/resources/updated" && typeof params["uri"] === "string") {
+    return { kind: "resource-updated", uri: params["uri"] };
+  }
+  return { kind: method === "notifications/subscriptions/acknowledged" ? "stream-acknowledged" : "unknown" };
+}
+
+/** The ends of links that a Connection no longer uses. */
+
+class ClosingLinks {
+  readonly #closing = new Set<Promise<void>>();
+  readonly #draining = new Set<Link>();
+
+  /** Ends what is under way on it, and then the link. */
+  close(link: Link): void {
+    this.#draining.delete(link);
+    link.peer.end(new ToolcribError("server_unavailable", "the connection was closed", { details: { sent: true } }));
+    const closing = link.wire.close().then(() => void this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+
+  /**
+   * Closes it when what is under way on it has ended. When a server forgot a session each call of that session is told
+   * so by itself, and that it was not run; ending them here would leave that open.
+   */
+  drain(link: Link): void {
+    this.#draining.add(link);
+    void link.peer.whenIdle().then(() => this.#draining.has(link) && this.close(link));
+  }
+
+  /** A new child must not meet the old one, so an attempt waits for this; links that drain are no children. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#closing);
+  }
+
+  async closeAll(): Promise<void> {
+    for (const link of this.#draining) this.close(link);
+    await this.settled();
+  }
+}
+
+/** The last warnings about a server, each once: what `status` shows. */
+const MAX_WARNINGS = 20;
+
+class RecentWarnings {
+  #list: readonly string[] = [];
+
+  get list(): readonly string[] {
+    return this.#list;
+  }
+
+  add(text: string): void {
+    if (!this.#list.includes(text)) this.#list = [...this.#list, text].slice(-MAX_WARNINGS);
+  }
+
+  clear(): void {
+    this.#list = [];
+  }
+}
+
+interface WaitLimits {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Waits for something that goes on without us, no longer than this. */
+function waitFor<T>(work: Promise<T>, { clock, timeoutMs, signal }: WaitLimits): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (error: ToolcribError): void => {
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+      reject(error);
+    };
+    const onAbort = (): void => giveUp(new ToolcribError("cancelled", "The call was cancelled by the caller."));
+    const text = "The server did not become ready in time.";
+    const stopTimer = clock.after(timeoutMs, () =>
+      giveUp(new ToolcribError("timeout", text, { details: { sent: false } })),
+    );
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => {
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+    });
+  });
 }

@@ -4,8 +4,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isJsonObject } from "../model/json.ts";
 import type { Era } from "../model/protocol.ts";
-import { cageImageOf } from "../model/sandbox.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { sandboxImageOf, type ServerSpec } from "../model/server-spec.ts";
 
 export interface EraMemory {
   get(key: string): Promise<Era | undefined>;
@@ -16,7 +15,7 @@ export interface EraMemory {
 /** Made of the spec's text with its references unresolved, so that no secret goes into it. */
 export function eraKey(spec: ServerSpec): string {
   // An image may be the whole of what is started.
-  const program = spec.command ?? cageImageOf(spec.sandbox);
+  const program = spec.command ?? sandboxImageOf(spec.sandbox);
   const identity =
     spec.url === undefined ? ["stdio", program, ...(spec.args ?? [])] : [spec.transport ?? "url", spec.url];
   return createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 32);

@@ -1,4 +1,5 @@
 /** How each protocol era opens: `initialize` in the legacy one, `server/discover` in the modern one. */
+import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
@@ -7,11 +8,12 @@ import {
   LEGACY_VERSIONS,
   MODERN_VERSION,
   SERVER_INFO_KEY,
+  UNSUPPORTED_VERSION,
 } from "../model/protocol.ts";
-import { type ClientOffer, modernEnvelope } from "./client-offer.ts";
+import type { TransportKind } from "../model/server-state.ts";
 import type { Peer } from "./peer.ts";
-import { rpcOf } from "./rpc-error.ts";
-import { UNSUPPORTED_VERSION } from "../model/rpc.ts";
+import { isModernErrorCode, rpcOf } from "./rpc-error.ts";
+import { type ClientOffer, modernEnvelope } from "./server-requests.ts";
 
 /** What both sides know of each other once the handshake is over. */
 export interface Agreement {
@@ -22,12 +24,12 @@ export interface Agreement {
   readonly instructions: string | null;
 }
 
-export interface HandshakeOptions {
+interface HandshakeOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
-export function shakeHands(era: Era, peer: Peer, offer: ClientOffer, options: HandshakeOptions): Promise<Agreement> {
+function performHandshake(era: Era, peer: Peer, offer: ClientOffer, options: HandshakeOptions): Promise<Agreement> {
   return era === "legacy" ? initialize(peer, offer, options) : discover(peer, offer, options);
 }
 
@@ -49,7 +51,7 @@ async function initialize(peer: Peer, offer: ClientOffer, options: HandshakeOpti
 async function discover(peer: Peer, offer: ClientOffer, options: HandshakeOptions): Promise<Agreement> {
   peer.setEnvelope(modernEnvelope(offer, MODERN_VERSION));
   try {
-    const result = await askTwice(peer, options);
+    const result = await discoverTwice(peer, options);
     const supported = result["supportedVersions"];
     if (!Array.isArray(supported) || supported.length === 0) throw notModern();
     if (!supported.includes(MODERN_VERSION)) throw versionMismatch(supported);
@@ -67,7 +69,7 @@ async function discover(peer: Peer, offer: ClientOffer, options: HandshakeOption
 }
 
 /** A refusal that lists the very version it was asked in is taken at its list: the request goes out once more. */
-async function askTwice(peer: Peer, options: HandshakeOptions): Promise<JsonObject> {
+async function discoverTwice(peer: Peer, options: HandshakeOptions): Promise<JsonObject> {
   const ask = (): Promise<JsonObject> => peer.request("server/discover", {}, options);
   try {
     return await ask();
@@ -113,7 +115,77 @@ function notModern(): ToolcribError {
   });
 }
 
-export function versionsOf(error: unknown): readonly string[] | undefined {
+function versionsOf(error: unknown): readonly string[] | undefined {
   const versions = error instanceof ToolcribError ? error.details?.["versions"] : undefined;
   return Array.isArray(versions) ? versions.filter((version) => typeof version === "string") : undefined;
+}
+
+/** Finds out which protocol era a server speaks, on a channel that is already open. */
+
+/** A legacy server may leave a modern probe unanswered, so the probe gets only a part of the time. */
+const MAX_PROBE_MS = 10_000;
+
+interface Detection {
+  readonly order: readonly Era[];
+  /** Clock time by which the handshake must be over. */
+  readonly deadline: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * stdio begins with `initialize` unless the server is known to be modern: a legacy child may die of an unknown first
+ * request, and a second process only for a probe would fight over lock files. HTTP begins with the modern probe.
+ */
+export function eraOrder(transport: TransportKind, remembered: Era | undefined): readonly Era[] {
+  if (transport === "sse") return ["legacy"];
+  const first = remembered ?? (transport === "stdio" ? "legacy" : "modern");
+  return first === "legacy" ? ["legacy", "modern"] : ["modern", "legacy"];
+}
+
+export async function agreeOnProtocol(peer: Peer, offer: ClientOffer, detection: Detection): Promise<Agreement> {
+  const [first = "legacy", second] = detection.order;
+  const left = (): number => Math.max(detection.deadline - detection.clock.now(), 1);
+  const { signal } = detection;
+  const firstTime = first === "modern" && second !== undefined ? Math.min(MAX_PROBE_MS, left() / 2) : left();
+  try {
+    return await performHandshake(first, peer, offer, { signal, timeoutMs: firstTime });
+  } catch (firstError) {
+    if (second === undefined || !maySpeakOtherEra(firstError, first, peer.wire.transport)) throw firstError;
+    try {
+      return await performHandshake(second, peer, offer, { signal, timeoutMs: left() });
+    } catch (secondError) {
+      // Most servers are legacy ones, so their refusal of `initialize` says more than that of a probe.
+      throw first === "modern" || isUnauthorized(secondError) ? secondError : firstError;
+    }
+  }
+}
+
+/** Whether a failed handshake leaves the chance that the server speaks the other era. */
+function maySpeakOtherEra(error: unknown, tried: Era, transport: TransportKind): boolean {
+  if (!(error instanceof ToolcribError) || isUnauthorized(error)) return false;
+  if (error.code === "cancelled") return false;
+  if (error.code === "timeout") return tried === "modern";
+  if (error.details?.["otherEra"] === true) return true;
+  const versions = versionsOf(error);
+  if (versions !== undefined) return versions.some((version) => eraOfVersion(version) === otherEra(tried));
+  const rpc = rpcOf(error);
+  if (rpc !== undefined) return !isModernErrorCode(rpc.code) || tried === "legacy";
+  if (typeof error.details?.["status"] === "number") return true;
+  return tried === "modern" && transport === "http" && error.details?.["sent"] !== false;
+}
+
+function otherEra(era: Era): Era {
+  return era === "legacy" ? "modern" : "legacy";
+}
+
+function eraOfVersion(version: string): Era | undefined {
+  if (version === MODERN_VERSION) return "modern";
+  return LEGACY_VERSIONS.some((known) => known === version) ? "legacy" : undefined;
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  if (!(error instanceof ToolcribError)) return false;
+  const status = error.details?.["status"];
+  return error.code === "unauthorized" || status === 401 || status === 403;
 }

@@ -1,23 +1,28 @@
 /** Link: one opened wire on which both sides agreed on a protocol. A Connection has a new one after every reconnect. */
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, parse, resolve, sep } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
-import type { Era } from "../model/protocol.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { type Era, METHOD_NOT_FOUND } from "../model/protocol.ts";
+import { type ServerSpec, SESSION_ORIGIN } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
+import { offersOAuth } from "../secrets/oauth/authorization-server.ts";
+import { loginNeededError } from "../secrets/oauth/login-errors.ts";
 import { type ResolvedSpec, resolveSpec } from "../secrets/resolve-spec.ts";
 import { Secrets } from "../secrets/secrets.ts";
-import type { ClientOffer } from "./client-offer.ts";
-import type { ConnectionDeps } from "./connection-deps.ts";
-import { agree, eraOrder, isUnauthorized } from "./era-detection.ts";
+import type { ConnectionDeps, OpenWire } from "./connection-deps.ts";
 import { eraKey } from "./era-memory.ts";
-import type { Agreement } from "./handshake.ts";
-import type { WireCredentials } from "./http/authorized-client.ts";
-import { offersFor } from "./offered-roots.ts";
-import { openWire } from "./open-wire.ts";
+import { type Agreement, agreeOnProtocol, eraOrder, isUnauthorized } from "./handshake.ts";
+import { checkRemoteAddress } from "./http/address-policy.ts";
+import type { WireCredentials } from "./http/http-client.ts";
+import { SseWire } from "./http/sse-wire.ts";
+import { StreamableWire } from "./http/streamable-wire.ts";
 import { Peer, type PeerOptions } from "./peer.ts";
-import { checkRemoteAddress } from "./remote-address.ts";
-import { credentialsFor, withLoginAdvice } from "./remote-login.ts";
 import { isModernErrorCode, rpcOf } from "./rpc-error.ts";
-import { METHOD_NOT_FOUND } from "../model/rpc.ts";
+import { ContainerHttpWire } from "./sandbox/container-http-wire.ts";
+import { type SpecSandbox, specSandbox } from "./sandbox/open-sandbox.ts";
+import { capabilitiesFor, type ClientOffer } from "./server-requests.ts";
+import { StdioWire } from "./stdio/stdio-wire.ts";
 import type { Wire } from "./wire.ts";
 
 export interface Link {
@@ -34,43 +39,43 @@ interface LinkRequest {
 }
 
 /** When connecting must be over, all attempts together; getting ready moves it. */
-interface ConnectTime {
+interface ConnectDeadline {
   deadline: number;
 }
 
 /** Resolves references, opens a channel, shakes hands. Leaves nothing open when it rejects. */
 export async function openLink(request: LinkRequest): Promise<Link> {
   const { spec, deps } = request;
-  const resolved = await resolveSpec(spec, deps.secrets ?? secretsOf(deps), {
+  const resolved = await resolveSpec(spec, deps.secrets ?? ownSecrets(deps), {
     signal: request.signal,
-    ...userOf(deps),
+    ...secretsUserOf(deps),
   });
   for (const warning of resolved.warnings) request.peerOptions.onWarning?.(warning);
   if (resolved.url !== undefined) checkRemoteAddress(resolved.url, deps.reach, spec.allowHttp);
   const credentials = await credentialsFor(spec, resolved, deps);
-  const time: ConnectTime = { deadline: deps.clock.now() + spec.timeout };
+  const time: ConnectDeadline = { deadline: deps.clock.now() + spec.timeout };
   const attempt = (kind: TransportKind, remembered: Era | undefined): Promise<Link> =>
     openOn(kind, eraOrder(kind, remembered), resolved, time, request, credentials);
 
   const key = eraKey(spec);
   const remembered = await deps.eras.get(key);
-  const link = await openRemembering(spec, remembered, attempt).catch(async (error: unknown) => {
+  const link = await openWithFallbacks(spec, remembered, attempt).catch(async (error: unknown) => {
     throw credentials === undefined ? await withLoginAdvice(error, spec, resolved, deps) : error;
   });
   if (link.agreement.era !== remembered) await deps.eras.set(key, link.agreement.era);
   return link;
 }
 
-function userOf({ user, secretsUser = user }: ConnectionDeps): { user?: string } {
+function secretsUserOf({ user, secretsUser = user }: ConnectionDeps): { user?: string } {
   return secretsUser === undefined ? {} : { user: secretsUser };
 }
 
-function secretsOf({ env, clock, redactor }: ConnectionDeps): Secrets {
+function ownSecrets({ env, clock, redactor }: ConnectionDeps): Secrets {
   return new Secrets({ env, clock, redactor });
 }
 
 /** What is tried after a first attempt that failed in a way that leaves another one a chance. */
-async function openRemembering(
+async function openWithFallbacks(
   spec: ServerSpec,
   remembered: Era | undefined,
   attempt: (kind: TransportKind, remembered: Era | undefined) => Promise<Link>,
@@ -101,7 +106,7 @@ async function openOn(
   kind: TransportKind,
   order: readonly Era[],
   resolved: ResolvedSpec,
-  time: ConnectTime,
+  time: ConnectDeadline,
   { spec, deps, peerOptions, signal }: LinkRequest,
   credentials: WireCredentials | undefined,
 ): Promise<Link> {
@@ -115,10 +120,10 @@ async function openOn(
     await openInTime(wire, deadline, deps, signal);
     const offer: ClientOffer = {
       clientInfo: { name: "toolcrib", version: deps.clientVersion },
-      offers: offersFor(deps.offers, spec),
+      offers: capabilitiesFor(deps.offers, spec),
       logLevel: deps.logLevel,
     };
-    const agreement = await agree(peer, offer, { order, deadline, clock: deps.clock, signal });
+    const agreement = await agreeOnProtocol(peer, offer, { order, deadline, clock: deps.clock, signal });
     return { wire, peer, agreement };
   } catch (error) {
     peer.end(new ToolcribError("server_unavailable", "The connection could not be made."));
@@ -161,4 +166,154 @@ function withNote(error: unknown, note: string): unknown {
   if (!(error instanceof ToolcribError)) return error;
   const { hint, details, code, message } = error;
   return new ToolcribError(code, `${message} ${note}`, { hint, details, cause: error });
+}
+
+/** The login that a remote server is used with, if any, and what to say where one is missing. */
+
+async function credentialsFor(
+  spec: ServerSpec,
+  resolved: ResolvedSpec,
+  deps: ConnectionDeps,
+): Promise<WireCredentials | undefined> {
+  if (resolved.url === undefined || deps.oauth === undefined || hasOwnCredentials(spec, resolved)) return undefined;
+  const { auth } = resolved;
+  const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : undefined;
+  return deps.oauth.credentialsFor({ server: spec.id, url: resolved.url, user: deps.user }, settings);
+}
+
+/** A server that nobody set up a login for may still want one; its refusal then says how to get it. */
+async function withLoginAdvice(
+  error: unknown,
+  spec: ServerSpec,
+  resolved: ResolvedSpec,
+  deps: ConnectionDeps,
+): Promise<unknown> {
+  if (!(error instanceof ToolcribError) || error.details?.["status"] !== 401) return error;
+  if (resolved.url === undefined || hasOwnCredentials(spec, resolved)) return error;
+  // Nobody logs in to what a client brought, and it must not have us ask around.
+  if (deps.reach !== undefined) return error;
+  const challenge = error.details["challenge"];
+  if (!(await offersOAuth(resolved.url, typeof challenge === "string" ? challenge : undefined))) return error;
+  const key = { server: spec.id, url: resolved.url, user: deps.user };
+  deps.oauth?.awaitLogin(key);
+  return loginNeededError(key);
+}
+
+/** A token or key of the config: it is used as it is, and a refusal is about it. */
+function hasOwnCredentials(spec: ServerSpec, { headers }: ResolvedSpec): boolean {
+  if (spec.auth?.type === "oauth" || spec.auth?.type === "client-credentials") return false;
+  return spec.auth !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+}
+
+export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wire => {
+  const { url = "", headers } = resolved;
+  const { clock, reach } = deps;
+  const cage = resolved.url === undefined ? specSandbox(spec, deps) : undefined;
+  if (kind === "http" && cage !== undefined) return containerWire(spec, resolved, deps, cage);
+  if (kind === "http") return new StreamableWire({ url, headers, clock, credentials, reach });
+  if (kind === "sse") return new SseWire({ url, headers, clock, credentials, reach });
+  deps.stderr?.begin(spec.id);
+  const folder = resolved.cwd ?? (cage === undefined ? startFolder(spec, deps) : undefined);
+  return new StdioWire({
+    serverId: spec.id,
+    onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
+    command: resolved.command ?? "",
+    args: resolved.args,
+    env: childEnvironment(deps.env, resolved.env),
+    cwd: folder,
+    // Asked when it is closed.
+    get closeGraceMs() {
+      return deps.closeGraceMs?.();
+    },
+    cage,
+    pids: deps.pids,
+    clock,
+  });
+};
+
+/**
+ * Where a program without a `cwd` starts: in the folder of the config that names it, or in the user's own folder where that is
+ * Toolcrib's home. The folder in which a command happens to be run is not used: `npx` and `python -m` load what lies there. What a
+ * session brings starts where its client is.
+ */
+function startFolder({ baseDir, origin }: ServerSpec, { cages, env }: ConnectionDeps): string | undefined {
+  if (origin.file === SESSION_ORIGIN.file) return undefined;
+  const isInHome = cages !== undefined && `${baseDir}${sep}`.startsWith(`${cages.home}${sep}`);
+  const folder = isInHome ? (env["HOME"] ?? env["USERPROFILE"] ?? homedir()) : baseDir;
+  return isAbsolute(folder) && existsSync(folder) ? folder : parse(resolve("/")).root;
+}
+
+function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps, cage: SpecSandbox): Wire {
+  const { id: serverId } = spec;
+  const { command = "", args, cwd, headers } = resolved;
+  const { settings, baseDir } = cage;
+  if (settings.kind !== "container") {
+    throw new ToolcribError("invalid_config", `\`sandbox.port\` is for containers, and its cage is ${settings.kind}.`, {
+      hint: 'Set `sandbox.kind` to "container", or leave `port` out.',
+      details: { sent: false },
+    });
+  }
+  deps.stderr?.begin(serverId);
+  return new ContainerHttpWire({
+    program: { serverId, command, args, env: childEnvironment(deps.env, resolved.env), cwd, baseDir },
+    settings,
+    deps: cage.deps,
+    headers,
+    pids: deps.pids,
+    clock: deps.clock,
+    onOutput: (chunk) => deps.stderr?.push(serverId, chunk),
+    get closeGraceMs() {
+      return deps.closeGraceMs?.();
+    },
+  });
+}
+
+/**
+ * The environment of a stdio server: a minimum to run at all, plus what its spec names. The hub's own environment
+ * holds other servers' secrets, and variables such as NODE_OPTIONS or LD_PRELOAD would run foreign code in the child.
+ */
+const POSIX_NAMES = new Set(["PATH", "HOME", "LANG", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"]);
+
+/** Without these, Windows programs fail to find the system, their profile or a place for temporary files. */
+const WINDOWS_NAMES = new Set([
+  "APPDATA",
+  "COMSPEC",
+  "HOMEDRIVE",
+  "HOMEPATH",
+  "LOCALAPPDATA",
+  "NUMBER_OF_PROCESSORS",
+  "OS",
+  "PATH",
+  "PATHEXT",
+  "PROCESSOR_ARCHITECTURE",
+  "PROGRAMDATA",
+  "PROGRAMFILES",
+  "PROGRAMFILES(X86)",
+  "PROGRAMW6432",
+  "SYSTEMDRIVE",
+  "SYSTEMROOT",
+  "TEMP",
+  "TMP",
+  "USERDOMAIN",
+  "USERNAME",
+  "USERPROFILE",
+  "WINDIR",
+]);
+
+/** `named` wins over `base`, on Windows without regard to case, as the system itself does. */
+export function childEnvironment(
+  base: NodeJS.ProcessEnv,
+  named: Readonly<Record<string, string>>,
+  platform: NodeJS.Platform = process.platform,
+): Record<string, string> {
+  const windows = platform === "win32";
+  const environment: Record<string, string> = {};
+  const taken = new Set(Object.keys(named).map((name) => (windows ? name.toUpperCase() : name)));
+  for (const [name, value] of Object.entries(base)) {
+    const key = windows ? name.toUpperCase() : name;
+    const wanted = windows ? WINDOWS_NAMES.has(key) : POSIX_NAMES.has(key) || key.startsWith("LC_");
+    // Exported shell functions ("() { …") are code, whatever the name.
+    if (value !== undefined && wanted && !taken.has(key) && !value.startsWith("()")) environment[name] = value;
+  }
+  return { ...environment, ...named };
 }

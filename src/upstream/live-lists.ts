@@ -1,9 +1,19 @@
 /** The definitions of one server, kept in step with what the server announces. */
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "../base/clock.ts";
+import { formatBytes } from "../model/content.ts";
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import {
+  METHOD_NOT_FOUND,
+  type PromptDefinition,
+  type ResourceDefinition,
+  type ResourceTemplateDefinition,
+  type ToolDefinition,
+} from "../model/protocol.ts";
 import { type Definitions, NO_DEFINITIONS } from "../model/source.ts";
-import { Coalescer } from "./coalescer.ts";
-import { LIST_KINDS, type ListKind, readKind } from "./discovery.ts";
+import { mirroredParams } from "./http/mcp-headers.ts";
 import type { Link } from "./link.ts";
+import { rpcOf } from "./rpc-error.ts";
 
 /** Servers announce changes in bursts, one per tool. */
 const PAUSE_MS = 50;
@@ -105,4 +115,227 @@ export class LiveLists {
     this.#changed = false;
     this.#options.onChange();
   }
+}
+
+/** Runs a task once for many triggers: at once for the first, once more after a pause for all that came meanwhile. */
+
+export class Coalescer {
+  readonly #clock: Clock;
+  readonly #pauseMs: number;
+  readonly #task: () => Promise<void>;
+  #running: Promise<void> | undefined;
+  #queued: Promise<void> | undefined;
+  #stopPause: (() => void) | undefined;
+  #again = false;
+
+  /** @param task Must not reject. */
+  constructor(clock: Clock, pauseMs: number, task: () => Promise<void>) {
+    this.#clock = clock;
+    this.#pauseMs = pauseMs;
+    this.#task = task;
+  }
+
+  trigger(): void {
+    if (this.#running === undefined && this.#stopPause === undefined) void this.#start();
+    else this.#again = true;
+  }
+
+  /** Resolves after a run that began after this was called; callers that wait together share one. */
+  now(): Promise<void> {
+    if (this.#running === undefined) return this.#start();
+    this.#queued ??= this.#running.then(() => {
+      this.#queued = undefined;
+      return this.#start();
+    });
+    return this.#queued;
+  }
+
+  stop(): void {
+    this.#stopPause?.();
+    this.#stopPause = undefined;
+    this.#again = false;
+  }
+
+  #start(): Promise<void> {
+    this.stop();
+    const run = this.#task().then(() => {
+      this.#running = undefined;
+      if (this.#queued === undefined) this.#pause();
+    });
+    this.#running = run;
+    return run;
+  }
+
+  #pause(): void {
+    this.#stopPause = this.#clock.after(this.#pauseMs, () => {
+      this.#stopPause = undefined;
+      if (this.#again) void this.#start();
+    });
+  }
+}
+
+/** Reads a server's lists, page by page, and keeps every entry exactly as it came. */
+
+/** What a server announces changes of: templates change together with resources. */
+export type ListKind = "tools" | "resources" | "prompts";
+export const LIST_KINDS: readonly ListKind[] = ["tools", "resources", "prompts"];
+
+/** A server that never stops handing out cursors must not be read for ever. */
+const MAX_PAGES = 1000;
+/** All pages of one list together. Each entry is fingerprinted, scanned and indexed. */
+const MAX_LIST_ENTRIES = 50_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+interface Reading {
+  readonly clock: Clock;
+  /** Time for all pages of one list. */
+  readonly timeoutMs: number;
+  readonly warn: (text: string) => void;
+}
+
+/** The lists of one kind; a list that could not be read is missing from the answer, and a warning says so. */
+async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<Partial<Definitions>> {
+  if (!isJsonObject(link.agreement.capabilities[kind])) return emptyOf(kind);
+  switch (kind) {
+    case "tools": {
+      const tools = await readList<ToolDefinition>(link, "tools/list", "tools", reading);
+      return tools === undefined ? {} : { tools: usableTools(link, tools, reading) };
+    }
+    case "prompts": {
+      const prompts = await readList<PromptDefinition>(link, "prompts/list", "prompts", reading);
+      return prompts === undefined ? {} : { prompts };
+    }
+    case "resources": {
+      const [resources, templates] = await Promise.all([
+        readList<ResourceDefinition>(link, "resources/list", "resources", reading),
+        readList<ResourceTemplateDefinition>(link, "resources/templates/list", "resourceTemplates", reading),
+      ]);
+      return { resources, templates };
+    }
+  }
+}
+
+function emptyOf(kind: ListKind): Partial<Definitions> {
+  return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
+}
+
+/** Undefined if the list could not be read. */
+async function readList<D extends JsonObject>(
+  link: Link,
+  method: string,
+  key: string,
+  reading: Reading,
+): Promise<D[] | undefined> {
+  const deadline = reading.clock.now() + reading.timeoutMs;
+  const entries: unknown[] = [];
+  let bytes = 0;
+  const seen = new Set<string>();
+  try {
+    for (let cursor: string | undefined, page = 0; ; page++) {
+      const timeoutMs = Math.max(deadline - reading.clock.now(), 1);
+      const result = await link.peer.request(method, cursor === undefined ? {} : { cursor }, { timeoutMs });
+      const list: unknown = result[key];
+      if (Array.isArray(list)) {
+        for (const entry of list) {
+          bytes += sizeOf(entry);
+          if (entries.length >= MAX_LIST_ENTRIES || bytes > MAX_LIST_BYTES) {
+            const most = `${MAX_LIST_ENTRIES} entries and ${formatBytes(MAX_LIST_BYTES)}`;
+            reading.warn(`${method} was cut short after ${entries.length} entries: a list may have ${most}.`);
+            return named(entries, method, reading);
+          }
+          entries.push(entry);
+        }
+      } else reading.warn(`${method} was answered without a list of ${key}.`);
+      const next = result["nextCursor"];
+      if (typeof next !== "string" || next === "") break;
+      if (seen.has(next) || page + 1 >= MAX_PAGES) {
+        const why = seen.has(next) ? "the same cursor came twice" : `there were more than ${MAX_PAGES} pages`;
+        reading.warn(`${method} was cut short after ${entries.length} entries: ${why}.`);
+        break;
+      }
+      seen.add(next);
+      cursor = next;
+    }
+  } catch (error) {
+    // Many servers that have resources do not know templates at all.
+    if (key === "resourceTemplates" && rpcOf(error)?.code === METHOD_NOT_FOUND) return [];
+    reading.warn(`${method} could not be read: ${asToolcribError(error).message}`);
+    return undefined;
+  }
+  return named(entries, method, reading);
+}
+
+/** What cannot be written is for the quarantine to judge. */
+function sizeOf(entry: unknown): number {
+  try {
+    return JSON.stringify(entry)?.length ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
+function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {
+  const good = entries.filter((entry) => isJsonObject(entry) && typeof entry["name"] === "string");
+  const bad = entries.length - good.length;
+  if (bad > 0) reading.warn(`${method} holds ${bad} ${bad === 1 ? "entry" : "entries"} without a name, left out.`);
+  // Only the name has been checked: the catalog looks at each definition and quarantines those that are no D.
+  return good as D[];
+}
+
+/** The modern HTTP transport forbids using a tool whose header annotations are invalid. */
+function usableTools(link: Link, tools: ToolDefinition[], reading: Reading): ToolDefinition[] {
+  if (link.agreement.era !== "modern" || link.wire.transport !== "http") return tools;
+  return tools.filter((tool) => {
+    const mirrored = mirroredParams(tool);
+    if (!mirrored.ok) reading.warn(`The tool ${JSON.stringify(tool.name)} is left out: ${mirrored.reason}.`);
+    return mirrored.ok;
+  });
+}
+
+/** The skills that a server offers by the MCP skills extension, as it says; whoever takes them in verifies them. */
+
+const EXTENSION = "io.modelcontextprotocol/skills";
+const MAX_SKILL_PAGES = 100;
+const MAX_SKILLS = 1000;
+
+export interface SkillOffer {
+  /** Entries as they came. */
+  list(): Promise<unknown[]>;
+  /** The bytes of a file, of which there may be no more than `size`. */
+  read(uri: string, size: number): Promise<Uint8Array>;
+}
+
+/** Undefined if the server is not there, or offers none. */
+export function skillOffer(link: Link | undefined, timeoutMs: number): SkillOffer | undefined {
+  const extensions = link?.agreement.capabilities["extensions"];
+  if (link === undefined || !isJsonObject(extensions) || !isJsonObject(extensions[EXTENSION])) return undefined;
+  const request = (method: string, params: JsonObject): Promise<JsonObject> =>
+    link.peer.request(method, params, { timeoutMs });
+  return {
+    list: () => listSkills(request),
+    async read(uri, size) {
+      const { contents } = await request("resources/read", { uri });
+      const [content]: unknown[] = Array.isArray(contents) ? contents : [];
+      const bytes = isJsonObject(content) ? bytesOf(content, size) : undefined;
+      if (bytes === undefined) throw new ToolcribError("tool_error", `The server gave no file for ${uri}.`);
+      return bytes;
+    },
+  };
+}
+
+async function listSkills(request: (method: string, params: JsonObject) => Promise<JsonObject>): Promise<unknown[]> {
+  const entries: unknown[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < MAX_SKILL_PAGES && entries.length < MAX_SKILLS; page++) {
+    const result = await request("skills/list", cursor === undefined ? {} : { cursor });
+    if (Array.isArray(result["skills"])) entries.push(...result["skills"]);
+    cursor = result["nextCursor"];
+    if (typeof cursor !== "string" || cursor === "") break;
+  }
+  return entries.slice(0, MAX_SKILLS);
+}
+
+function bytesOf({ text, blob }: JsonObject, size: number): Uint8Array | undefined {
+  if (typeof text === "string") return text.length > size ? undefined : Buffer.from(text, "utf8");
+  return typeof blob === "string" && blob.length <= Math.ceil(size / 3) * 4 ? Buffer.from(blob, "base64") : undefined;
 }

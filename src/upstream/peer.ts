@@ -4,20 +4,24 @@
  * The SDK's Client is not used here: it drops fields it does not know, one bad tool fails a whole list, a call costs
  * three to five times a plain pipe, and it does not initialise again after a lost HTTP session.
  */
-import type { Clock } from "../model/clock.ts";
+import { CancelController } from "../base/cancel.ts";
+import type { Clock } from "../base/clock.ts";
+import { ChurnMap } from "../base/maps.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Progress } from "../model/protocol.ts";
-import type { ClientSide } from "../model/session.ts";
-import { TurnoverMap } from "../model/turnover.ts";
-import { Cancel } from "../model/cancel.ts";
-import { JunkWarnings } from "./junk-warnings.ts";
-import type { RequestOptions } from "./request-options.ts";
-import { callersOf, callsOfOneClient, ownId, requestOfNotice, withoutSubscription } from "./requests-under-way.ts";
-import { errorFromRpc, rpcOf } from "./rpc-error.ts";
-import { type IncomingContext, ServedRequests } from "./served-requests.ts";
-import type { Wire } from "./wire.ts";
-import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "../model/rpc.ts";
+import {
+  INVALID_REQUEST,
+  type Progress,
+  type RequestId,
+  type RpcMessage,
+  type RpcNotification,
+  type RpcRequest,
+  type RpcResponse,
+  SUBSCRIPTION_KEY,
+} from "../model/protocol.ts";
+import type { ClientSide } from "../model/source.ts";
+import { errorFromRpc, rpcFromError, rpcOf } from "./rpc-error.ts";
+import { ThrottledWarnings, type Wire } from "./wire.ts";
 
 export interface PeerOptions {
   readonly clock: Clock;
@@ -36,7 +40,7 @@ interface Pending {
   readonly reject: (error: ToolcribError) => void;
   readonly startedAt: number;
   /** Ends the request's own HTTP stream. */
-  readonly stream: Cancel | undefined;
+  readonly stream: CancelController | undefined;
   readonly onAbort: () => void;
   stopTimer: (() => void) | undefined;
   /** Set when the pipe broke before the request was out, until the wire says what became of the process. */
@@ -47,16 +51,16 @@ interface Pending {
 const EXIT_NOTICE_MS = 1000;
 
 /** Ids of given-up requests that are remembered so that their late answers raise no warning. */
-const ABANDONED_KEPT = 1000;
+const MAX_ABANDONED = 1000;
 export const LISTEN_METHOD = "subscriptions/listen";
 
 export class Peer {
   readonly wire: Wire;
   readonly #options: PeerOptions;
-  readonly #pending = new TurnoverMap<RequestId, Pending>();
+  readonly #pending = new ChurnMap<RequestId, Pending>();
   readonly #abandoned = new Set<RequestId>();
-  readonly #served: ServedRequests;
-  readonly #junk: JunkWarnings;
+  readonly #served: ServerRequests;
+  readonly #junk: ThrottledWarnings;
   readonly #detach: (() => void)[];
   #idleWaiters: (() => void)[] = [];
   #nextId = 1;
@@ -71,8 +75,8 @@ export class Peer {
     this.wire = wire;
     this.#options = options;
     this.lastReceivedAt = options.clock.now();
-    this.#junk = new JunkWarnings(options.clock, options.onWarning);
-    this.#served = new ServedRequests(options.onRequest, (answer) => this.#post(answer));
+    this.#junk = new ThrottledWarnings(options.clock, options.onWarning);
+    this.#served = new ServerRequests(options.onRequest, (answer) => this.#post(answer));
     this.#detach = [
       wire.on("message", ({ message, related }) => this.#receive(message, related)),
       wire.on("failed", ({ id, error }) => this.#fail(id, error)),
@@ -123,7 +127,7 @@ export class Peer {
         resolve,
         reject,
         startedAt: this.#options.clock.now(),
-        stream: this.wire.transport === "http" ? new Cancel() : undefined,
+        stream: this.wire.transport === "http" ? new CancelController() : undefined,
         onAbort: () => this.#giveUp(id, cancelled(method, true), "The caller gave up."),
         stopTimer: undefined,
         unsent: undefined,
@@ -182,7 +186,7 @@ export class Peer {
     const { method } = message;
     const request =
       related === undefined
-        ? requestOfNotice(this.#pending, { method, params, modern: this.modern })
+        ? requestOfNotification(this.#pending, { method, params, modern: this.modern })
         : this.#pending.get(related)?.options;
     this.#options.onNotification(method, withoutSubscription(params), request);
   }
@@ -270,7 +274,7 @@ export class Peer {
   #abandon(id: RequestId): void {
     this.#abandoned.add(id);
     const oldest = this.#abandoned.values().next();
-    if (this.#abandoned.size > ABANDONED_KEPT && oldest.done !== true) this.#abandoned.delete(oldest.value);
+    if (this.#abandoned.size > MAX_ABANDONED && oldest.done !== true) this.#abandoned.delete(oldest.value);
   }
 
   #fail(id: RequestId, thrown: unknown): void {
@@ -337,4 +341,201 @@ function isUnsent(thrown: unknown): thrown is ToolcribError {
 
 function cancelled(method: string, sent: boolean): ToolcribError {
   return new ToolcribError("cancelled", `${method} was cancelled by the caller.`, { details: { sent } });
+}
+
+/** How a request is sent, and who is behind it. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Silence after which the request is given up; absent for requests that stay open. */
+  readonly timeoutMs?: number | undefined;
+  /** Progress restarts the timeout, but never beyond this. */
+  readonly maxTotalMs?: number | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** Extra HTTP headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Who answers what the server asks while the request runs. */
+  readonly client?: ClientSide | undefined;
+  /** Replaces what is the same for all requests in a modern request's `_meta`. */
+  readonly envelope?: JsonObject | undefined;
+  /** Gets what the server says on this request's own stream, or in its time; the Peer's owner hands it on. */
+  readonly onNotice?: ((method: string, params: JsonObject) => void) | undefined;
+  /** The call that it is sent for. */
+  readonly callId?: string | undefined;
+  /** A request of our own that stays open, and does not make the connection busy. */
+  readonly background?: boolean | undefined;
+  /** `initialize` must not be cancelled by a notification. */
+  readonly uncancellable?: boolean | undefined;
+}
+
+/** What a server says names no call, or names it loosely: these find the request of ours that is meant. */
+
+/** In the order in which they were sent. */
+type PendingRequests = Pick<
+  ReadonlyMap<RequestId, { readonly options: RequestOptions }>,
+  "get" | "has" | "keys" | "values"
+>;
+
+/** Some servers send a numeric id back as a string. */
+function ownId(underWay: PendingRequests, id: unknown): RequestId | undefined {
+  if (typeof id === "number") return id;
+  if (typeof id !== "string") return undefined;
+  return !underWay.has(id) && underWay.has(Number(id)) ? Number(id) : id;
+}
+
+/** The distinct clients that have a request under way; the newest request of each one counts. */
+function callersOf(underWay: PendingRequests): ClientSide[] {
+  const clients = new Map<unknown, ClientSide>();
+  for (const { options } of underWay.values()) {
+    const { client } = options;
+    if (client === undefined) continue;
+    // The newest that can take a question; if none can, the newest.
+    const before = clients.get(client.key);
+    if (client.waiting !== true || before === undefined || before.waiting === true) clients.set(client.key, client);
+  }
+  return [...clients.values()];
+}
+
+/** All that a client has under way, where only one client has any: one of them is why the server asks. */
+function callsOfOneClient(underWay: PendingRequests): RequestId[] {
+  const calls: RequestId[] = [];
+  let key: unknown;
+  for (const id of underWay.keys()) {
+    const { client, background } = underWay.get(id)?.options ?? {};
+    if (client === undefined || background === true) continue;
+    if (calls.length > 0 && client.key !== key) return [];
+    key = client.key;
+    calls.push(id);
+  }
+  return calls;
+}
+
+/**
+ * The request that a notification belongs to, which came on no request's own stream: by what it says, or because it can
+ * be no other client's.
+ */
+function requestOfNotification(
+  underWay: PendingRequests,
+  { method, params, modern }: { readonly method: string; readonly params: JsonObject; readonly modern: boolean },
+): RequestOptions | undefined {
+  const meta = params["_meta"];
+  const subscription = modern && isJsonObject(meta) ? meta[SUBSCRIPTION_KEY] : undefined;
+  if (typeof subscription === "number" || typeof subscription === "string") {
+    const id = ownId(underWay, subscription);
+    return id === undefined ? undefined : underWay.get(id)?.options;
+  }
+  return method === "notifications/message" ? newestOfOneClient(underWay) : undefined;
+}
+
+/**
+ * Log messages are about what a server is doing, so while it works for one client they are for that client. Between
+ * several there is no telling. Requests of our own say nothing of interest.
+ */
+function newestOfOneClient(underWay: PendingRequests): RequestOptions | undefined {
+  let newest: RequestOptions | undefined;
+  for (const { options } of underWay.values()) {
+    if (options.background === true || options.client === undefined) continue;
+    if (newest !== undefined && newest.client?.key !== options.client.key) return undefined;
+    // Of one client's requests, one that takes notices.
+    if (newest === undefined || options.onNotice !== undefined) newest = options;
+  }
+  return newest;
+}
+
+/** The id of a subscription is ours, and means nothing to those whom the notification is passed on to. */
+function withoutSubscription(params: JsonObject): JsonObject {
+  const { _meta: meta, ...rest } = params;
+  if (!isJsonObject(meta) || meta[SUBSCRIPTION_KEY] === undefined) return params;
+  const { [SUBSCRIPTION_KEY]: _ours, ...others } = meta;
+  return Object.keys(others).length === 0 ? rest : { ...rest, _meta: others };
+}
+
+/** The requests of a server that our side is answering right now. */
+
+interface IncomingContext {
+  readonly signal: AbortSignal;
+  /** The client of the request whose own stream carried this, where the transport knows it. */
+  readonly client?: ClientSide;
+}
+
+type Serve = (method: string, params: JsonObject, context: IncomingContext) => Promise<JsonObject>;
+
+/** What a person or a model is kept busy with; the rest is answered at once. */
+const INTERACTIVE_METHODS: ReadonlySet<string> = new Set(["elicitation/create", "sampling/createMessage"]);
+
+interface OpenRequest {
+  readonly controller: AbortController;
+  /** Of those that it can belong to, the ones that are still under way. */
+  readonly calls: Set<RequestId>;
+}
+
+class ServerRequests {
+  readonly #serve: Serve;
+  readonly #post: (answer: RpcResponse) => void;
+  readonly #open = new Map<RequestId, OpenRequest>();
+
+  constructor(serve: Serve, post: (answer: RpcResponse) => void) {
+    this.#serve = serve;
+    this.#post = post;
+  }
+
+  get busy(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /**
+   * @param client Of the request whose own stream carried this.
+   * @param calls Our requests of which one made the server ask; empty if it asks by itself.
+   */
+  serve(
+    { id, method }: { readonly id: RequestId; readonly method: string },
+    params: JsonObject,
+    { client, calls }: { readonly client: ClientSide | undefined; readonly calls: readonly RequestId[] },
+  ): void {
+    if (method === "ping") return this.#post({ jsonrpc: "2.0", id, result: {} });
+    const open = { controller: new AbortController(), calls: new Set(INTERACTIVE_METHODS.has(method) ? calls : []) };
+    this.#open.set(id, open);
+    void this.#answer(id, method, params, open.controller.signal, client);
+  }
+
+  /** Nobody needs an answer that only this call was in need of. The server gets an error, should it still wait. */
+  callEnded(call: RequestId): void {
+    for (const [id, { controller, calls }] of this.#open) {
+      if (!calls.delete(call) || calls.size > 0) continue;
+      controller.abort();
+      this.#open.delete(id);
+      this.#post({ jsonrpc: "2.0", id, error: { code: INVALID_REQUEST, message: "The call that asked has ended." } });
+    }
+  }
+
+  /** Whether there was such a request. */
+  cancel(id: RequestId): boolean {
+    const open = this.#open.get(id);
+    open?.controller.abort();
+    return open !== undefined;
+  }
+
+  abortAll(): void {
+    for (const { controller } of this.#open.values()) controller.abort();
+  }
+
+  async #answer(
+    id: RequestId,
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+    client: ClientSide | undefined,
+  ): Promise<void> {
+    let answer: RpcResponse;
+    try {
+      const result = await this.#serve(method, params, { signal, client });
+      answer = { jsonrpc: "2.0", id, result };
+    } catch (error) {
+      answer = { jsonrpc: "2.0", id, error: rpcFromError(error) };
+    } finally {
+      // Another request may have the id by now.
+      if (this.#open.get(id)?.controller.signal === signal) this.#open.delete(id);
+    }
+    // A cancelled request gets no answer.
+    if (!signal.aborted) this.#post(answer);
+  }
 }

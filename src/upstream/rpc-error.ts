@@ -1,8 +1,13 @@
 /** Between JSON-RPC errors on the wire and ToolcribErrors inside; the original is always kept in `details.rpc`. */
 import { asToolcribError, ERROR_TABLE, type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION } from "../model/rpc.ts";
-import type { RpcError } from "../model/rpc.ts";
+import {
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  type RpcError,
+  UNSUPPORTED_VERSION,
+} from "../model/protocol.ts";
 
 /** The codes that only a server of the modern era sends. */
 export function isModernErrorCode(code: number): boolean {
@@ -30,7 +35,7 @@ export function rpcOf(error: unknown): RpcError | undefined {
 }
 
 /** An error that answers a server's request with exactly this code. */
-export function refusal(rpcCode: number, message: string, hint?: string): ToolcribError {
+export function rpcRefusal(rpcCode: number, message: string, hint?: string): ToolcribError {
   return new ToolcribError("denied", message, { hint, details: { rpc: { code: rpcCode, message } } });
 }
 

@@ -1,13 +1,11 @@
 /** What the hub knows of a server, whether one connection serves all sessions, or each user or session has one. */
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo } from "../model/server-state.ts";
-import type { SessionContext } from "../model/session.ts";
-import type { Source } from "../model/source.ts";
+import type { SessionContext, Source } from "../model/source.ts";
 import { Connection } from "./connection.ts";
-import type { ConnectionDeps } from "./connection-deps.ts";
-import type { ConnectionEvents } from "./connection-events.ts";
-import type { SkillOffer } from "./skill-offer.ts";
-import { SeatedConnections } from "./seated-connections.ts";
+import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
+import type { SkillOffer } from "./live-lists.ts";
+import { IsolatedConnections } from "./isolated-connections.ts";
 
 export interface ServerConnection extends Source {
   /** The latest that `respec` took over. */
@@ -17,7 +15,7 @@ export interface ServerConnection extends Source {
   /** The server's advice on how to use it, once it is connected: to this user or session, where each has a connection. */
   instructions(user?: string, session?: string): string | null;
   /** Only where users or sessions have connections: the advice of the one whose lists are shown. Not to be handed out. */
-  shownInstructions?(): string | null;
+  listedInstructions?(): string | null;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   /** In a cluster: what an operator wants, on all nodes. Never rejects. */
@@ -46,5 +44,5 @@ export interface ServerConnection extends Source {
 }
 
 export function serverConnection(spec: ServerSpec, deps: ConnectionDeps): ServerConnection {
-  return spec.isolation === "shared" ? new Connection(spec, deps) : new SeatedConnections(spec, deps);
+  return spec.isolation === "shared" ? new Connection(spec, deps) : new IsolatedConnections(spec, deps);
 }

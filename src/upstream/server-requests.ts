@@ -1,9 +1,23 @@
 /** Who answers when a server asks something: the client whose call is in flight, or nobody. */
+import { pathToFileURL } from "node:url";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from "../model/rpc.ts";
-import type { ClientSide } from "../model/session.ts";
-import { refusal } from "./rpc-error.ts";
+import {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  type Implementation,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  LOG_LEVEL_KEY,
+  METHOD_NOT_FOUND,
+  type Root,
+  VERSION_KEY,
+} from "../model/protocol.ts";
+import { SESSION_ORIGIN, type ServerSpec } from "../model/server-spec.ts";
+import type { ClientSide } from "../model/source.ts";
+import { absolutePath } from "../secrets/resolve-spec.ts";
+import type { ConnectionDeps } from "./connection-deps.ts";
+import { rpcRefusal } from "./rpc-error.ts";
 
 /** Has one client answer one request of a server. What it throws carries the JSON-RPC error for the server. */
 export async function answerServer(
@@ -18,26 +32,26 @@ export async function answerServer(
       // The server may have been told of roots for the sake of other clients; this one has none.
       return client.listRoots === undefined ? { roots: [] } : client.listRoots({ server, signal });
     case "sampling/createMessage":
-      if (client.sample === undefined) throw unanswered(method, "onSample");
+      if (client.sample === undefined) throw noHandler(method, "onSample");
       return client.sample(params, { server, signal });
     case "elicitation/create":
-      if (client.elicit === undefined) throw unanswered(method, "onElicit");
-      if (params["mode"] === "url" && !takesUrls(client)) {
-        throw refusal(INVALID_PARAMS, "Elicitation by url is not supported here; only forms are.");
+      if (client.elicit === undefined) throw noHandler(method, "onElicit");
+      if (params["mode"] === "url" && !acceptsUrls(client)) {
+        throw rpcRefusal(INVALID_PARAMS, "Elicitation by url is not supported here; only forms are.");
       }
       return client.elicit(params, { server, signal });
     default:
-      throw refusal(METHOD_NOT_FOUND, `Toolcrib does not know the method ${method}.`);
+      throw rpcRefusal(METHOD_NOT_FOUND, `Toolcrib does not know the method ${method}.`);
   }
 }
 
-function takesUrls({ capabilities }: ClientSide): boolean {
+function acceptsUrls({ capabilities }: ClientSide): boolean {
   const { elicitation } = capabilities;
   return isJsonObject(elicitation) && elicitation["url"] !== undefined;
 }
 
-function unanswered(method: string, option: string): ToolcribError {
-  return refusal(
+function noHandler(method: string, option: string): ToolcribError {
+  return rpcRefusal(
     METHOD_NOT_FOUND,
     `Nobody here answers ${method}: the caller's client cannot, and the session has no ${option} callback.`,
     `Use a client that answers ${method}; in a program, give ${option}.`,
@@ -55,11 +69,123 @@ export function clientFor(
 ): ClientSide {
   if (related !== undefined) return related;
   if (callers.length > 1) {
-    throw refusal(
+    throw rpcRefusal(
       INVALID_REQUEST,
       `${callers.length} sessions share this connection and have calls in flight, so it is unclear which one is asked. ` +
         `Set isolation: "session" for this server.`,
     );
   }
   return callers[0] ?? hubClient;
+}
+
+/** What Toolcrib tells a server about itself: in `initialize` once, in the modern era with every request. */
+
+/**
+ * The same for every hub and command: servers choose by it what they list, and a list that depended on the command would
+ * look changed to the pins. Whoever cannot answer refuses when asked.
+ */
+export const ALL_CAPABILITIES: Readonly<JsonObject> = {
+  roots: { listChanged: true },
+  sampling: { tools: {}, context: {} },
+  elicitation: { form: {}, url: {} },
+};
+
+export interface ClientOffer {
+  readonly clientInfo: Implementation;
+  /** MCP client capabilities. */
+  readonly offers: Readonly<JsonObject>;
+  /** Asks a modern server for log messages from this level on. */
+  readonly logLevel?: string;
+}
+
+export function modernEnvelope(offer: ClientOffer, version: string): JsonObject {
+  return {
+    [VERSION_KEY]: version,
+    [CLIENT_INFO_KEY]: offer.clientInfo,
+    [CLIENT_CAPABILITIES_KEY]: modernCapabilities(offer.offers),
+    ...(offer.logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: offer.logLevel }),
+  };
+}
+
+/** The modern era has no notification for changed roots. */
+export function modernCapabilities(capabilities: Readonly<JsonObject>): JsonObject {
+  const { roots } = capabilities;
+  if (!isJsonObject(roots) || !("listChanged" in roots)) return capabilities;
+  const { listChanged: _, ...rest } = roots;
+  return { ...capabilities, roots: rest };
+}
+
+/**
+ * Which roots a server is offered. A server may take roots for its folders and drop the one that its entry names, so what
+ * happens to be a client's folder is not offered to servers of the config unless their entry asks for it.
+ */
+
+type Deps = Pick<ConnectionDeps, "workspaceRoots" | "env">;
+
+/** A folder as the root that it is. */
+export function rootFor(dir: string): Root {
+  return { uri: pathToFileURL(dir).href, name: dir.split(/[\\/]/).findLast((part) => part !== "") ?? dir };
+}
+
+/** The client as this server may know it: with the roots that the server is offered and no others. */
+export function withOfferedRoots(client: ClientSide, spec: ServerSpec, deps: Deps): ClientSide {
+  const roots = fixedRoots(client, spec, deps);
+  if (roots === undefined) return client;
+  const { key, sample, elicit } = client;
+  const { roots: _, ...others } = client.capabilities;
+  return {
+    key,
+    get waiting() {
+      return client.waiting === true;
+    },
+    capabilities: roots.length > 0 ? { ...others, roots: {} } : others,
+    ...(roots.length > 0 ? { listRoots: async () => ({ roots: [...roots] }) } : {}),
+    ...(sample === undefined ? {} : { sample }),
+    ...(elicit === undefined ? {} : { elicit }),
+  };
+}
+
+/**
+ * Answers that a client of the modern era sends along by itself, with the offered roots in place of its own. No other answer
+ * has `roots`.
+ */
+export function withOfferedAnswers(
+  responses: JsonObject,
+  client: ClientSide,
+  spec: ServerSpec,
+  deps: Deps,
+): JsonObject {
+  const roots = fixedRoots(client, spec, deps);
+  if (roots === undefined) return responses;
+  const answers = Object.entries(responses).map(([name, answer]) => {
+    const isList = isJsonObject(answer) && answer["roots"] !== undefined;
+    return [name, isList ? { ...answer, roots: [...roots] } : answer];
+  });
+  return Object.fromEntries(answers);
+}
+
+/** What a server is told before any call: whether it may ask for roots at all. */
+export function capabilitiesFor(offers: Readonly<JsonObject>, { roots }: ServerSpec): Readonly<JsonObject> {
+  if (roots === undefined) return offers;
+  const { roots: _, ...others } = offers;
+  if (roots === "session") return { ...others, roots: { listChanged: true } };
+  return roots === false || roots.length === 0 ? others : { ...others, roots: {} };
+}
+
+/** Undefined where the client's own roots are the ones to offer. */
+function fixedRoots(client: ClientSide, spec: ServerSpec, deps: Deps): readonly Root[] | undefined {
+  const { workspaceRoots = [], env } = deps;
+  const { roots, origin, baseDir } = spec;
+  if (roots === false) return [];
+  if (roots === "session") return undefined;
+  if (roots !== undefined) return roots.map((root) => namedRoot(root, baseDir, env));
+  if (origin.file === SESSION_ORIGIN.file) return undefined;
+  if (client.rootsOnRequest === true) return workspaceRoots;
+  const hasOwn = client.listRoots !== undefined && isJsonObject(client.capabilities["roots"]);
+  return hasOwn || workspaceRoots.length === 0 ? undefined : workspaceRoots;
+}
+
+function namedRoot(root: string, baseDir: string, env: NodeJS.ProcessEnv): Root {
+  // One letter before a colon is a drive.
+  return /^[a-z][a-z0-9+.-]+:/i.test(root) ? { uri: root } : rootFor(absolutePath(root, baseDir, env));
 }

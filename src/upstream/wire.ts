@@ -1,9 +1,10 @@
 /** Wire: one open channel to an MCP server that carries JSON-RPC messages, on any transport. */
+import type { CancelSignal } from "../base/cancel.ts";
+import type { Clock } from "../base/clock.ts";
 import type { ToolcribError } from "../model/errors.ts";
-import type { Era } from "../model/protocol.ts";
-import type { RequestId, RpcMessage } from "../model/rpc.ts";
+import { isJsonObject } from "../model/json.ts";
+import type { Era, RequestId, RpcMessage } from "../model/protocol.ts";
 import type { TransportKind } from "../model/server-state.ts";
-import type { CancelSignal } from "../model/cancel.ts";
 
 export interface WireEvents {
   /** `related` is the id of our request on whose response stream the message came, where the transport knows it. */
@@ -51,4 +52,76 @@ export interface SendOptions {
 export interface AgreedProtocol {
   readonly era: Era;
   readonly version: string;
+}
+
+/** Text from a server to JSON-RPC messages, as they came: nothing is dropped, renamed or filled in. */
+
+/**
+ * The messages in one line, body or event; null if it holds anything else. An array is a batch, which 2025-03-26 had.
+ * Only what routing needs is checked, so that sloppy servers work and unknown fields stay.
+ */
+export function decodeMessages(text: string): RpcMessage[] | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(value)) return isMessage(value) ? [value] : null;
+  return value.length > 0 && value.every(isMessage) ? value : null;
+}
+
+function isMessage(value: unknown): value is RpcMessage {
+  if (!isJsonObject(value)) return false;
+  if (typeof value["method"] === "string") return true;
+  return "id" in value && ("result" in value || isJsonObject(value["error"]));
+}
+
+export function isRequest(message: RpcMessage): message is Extract<RpcMessage, { id: RequestId; method: string }> {
+  return "method" in message && "id" in message;
+}
+
+export function isResponse(message: RpcMessage): message is Extract<RpcMessage, { id: RequestId | null }> {
+  return !("method" in message);
+}
+
+/** Warnings about unusable output, few enough to read: a server may write a million lines of it. */
+
+const MAX_PER_WINDOW = 5;
+const WINDOW_MS = 60_000;
+const MAX_SAMPLE_LENGTH = 120;
+
+export class ThrottledWarnings {
+  readonly #clock: Clock;
+  readonly #warn: (text: string) => void;
+  #windowStart = Number.NEGATIVE_INFINITY;
+  #shown = 0;
+  #left = 0;
+
+  constructor(clock: Clock, warn: (text: string) => void) {
+    this.#clock = clock;
+    this.#warn = warn;
+  }
+
+  /** At most five a minute; the next one after a pause says how many were left out. */
+  add(what: string, sample?: string): void {
+    const now = this.#clock.now();
+    if (now - this.#windowStart >= WINDOW_MS) {
+      this.#windowStart = now;
+      this.#shown = 0;
+    }
+    if (this.#shown === MAX_PER_WINDOW) {
+      this.#left++;
+      return;
+    }
+    this.#shown++;
+    const left = this.#left === 0 ? "" : ` (and ${this.#left} before it that were not shown)`;
+    this.#left = 0;
+    this.#warn(`${what}${left}${sample === undefined ? "" : `: ${shorten(sample)}`}`);
+  }
+}
+
+function shorten(sample: string): string {
+  const text = JSON.stringify(sample.slice(0, MAX_SAMPLE_LENGTH));
+  return sample.length > MAX_SAMPLE_LENGTH ? `${text}…` : text;
 }

@@ -1,13 +1,12 @@
 /** A hub with tools of its own and models that play a scenario, for tests of the agent. */
-import { createAgent } from "../../src/agent/create-agent.ts";
-import type { Agent, AgentOptions } from "../../src/agent/agent-options.ts";
-import type { AgentEvent, ToolCallEvent } from "../../src/agent/events.ts";
-import { createHub, type HubOptions } from "../../src/hub/create.ts";
+import { createAgent } from "../../src/agent/agent.ts";
+import type { Agent, AgentEvent, AgentOptions, ToolCallEvent } from "../../src/agent/agent-options.ts";
+import { createHub, type HubOptions } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { Tool } from "../../src/model/tool.ts";
 import { type Scenario, type ScriptedModel, startScriptedModel } from "../../src/testing/index.ts";
-import { ToolRegistry } from "../../src/tools/registry.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
 
 export type EndEvent = Extract<AgentEvent, { type: "end" }>;
 

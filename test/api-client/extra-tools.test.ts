@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it, onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import { ToolcribApiError } from "../../src/api-client/api-error.ts";
-import { ExtraToolHost } from "../../src/api-client/extra-tools.ts";
+import { ExtraToolHost } from "../../src/api-client/extra-tool-host.ts";
 import { type ExtraTool, type LiveConnection, ToolcribClient } from "../../src/api-client/index.ts";
 import type { OutputOf } from "../../src/contract/operations.ts";
-import { type ApiScene, apiScene, TOKENS } from "../doors/http/api/api-scene.ts";
+import { type ApiScene, apiScene, TOKENS } from "../doors/http/api/api-setup.ts";
 
 let scene: ApiScene;
 

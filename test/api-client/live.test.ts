@@ -1,10 +1,10 @@
 import { describe, expect, expectTypeOf, it, onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import { type LiveConnection, type LiveOptions, ToolcribApiError, ToolcribClient } from "../../src/api-client/index.ts";
-import { waitBefore } from "../../src/api-client/backoff.ts";
-import type { HubEvent } from "../../src/contract/socket.ts";
+import { reconnectDelay } from "../../src/api-client/hub-socket.ts";
+import type { HubEvent } from "../../src/contract/websocket.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
-import { BOSS, livePlace, type LivePlace, USER } from "../doors/http/live/live-place.ts";
+import { BOSS, livePlace, type LivePlace, USER } from "../doors/http/live/live-setup.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 interface Page {
@@ -202,7 +202,10 @@ describe("[oper-06a] the client over the WebSocket", () => {
   });
 
   it("waits longer each time, within bounds, and not all at the same time", () => {
-    const waits = [0, 1, 2, 3, 50].map((attempt) => [waitBefore(attempt, () => 0), waitBefore(attempt, () => 1)]);
+    const waits = [0, 1, 2, 3, 50].map((attempt) => [
+      reconnectDelay(attempt, () => 0),
+      reconnectDelay(attempt, () => 1),
+    ]);
     expect(waits).toEqual([
       [150, 300],
       [300, 600],

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createHub } from "../../src/hub/create.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import { workspace } from "../cli/run-cli.ts";
 import { filesUnder } from "./canaries.ts";
 import { leakySetup } from "./leaky-config.ts";

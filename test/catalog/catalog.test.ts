@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Catalog } from "../../src/catalog/catalog.ts";
-import type { CatalogChange } from "../../src/catalog/change.ts";
+import type { CatalogChange } from "../../src/catalog/snapshot.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { FakeSource, tool, tools } from "./fake-source.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Catalog } from "../../src/catalog/catalog.ts";
-import { LayeredCatalog } from "../../src/catalog/layered-catalog.ts";
+import { Catalog, LayeredCatalog } from "../../src/catalog/catalog.ts";
 import type { NamedServer } from "../../src/catalog/naming.ts";
 import { FakeSource, tools } from "./fake-source.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Catalog } from "../../src/catalog/catalog.ts";
-import type { CatalogChange } from "../../src/catalog/change.ts";
+import type { CatalogChange } from "../../src/catalog/snapshot.ts";
 import { FakeSource, tool, tools } from "./fake-source.ts";
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Catalog } from "../../src/catalog/catalog.ts";
-import { join } from "../../src/catalog/table.ts";
+import { joinSlices } from "../../src/catalog/kind-table.ts";
 import type { Quarantined } from "../../src/catalog/quarantine.ts";
 import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
@@ -161,7 +161,7 @@ describe("a public name that comes out twice in spite of all", () => {
       isLocal: false,
       capabilities: [capability(id, "same"), capability(id, id)],
     }));
-    const table = join(slices, clashes);
+    const table = joinSlices(slices, clashes);
     expect([...table.byName.keys()]).toEqual(["a", "b"]);
     expect(table.list.map((one) => one.name)).toEqual(["a", "b"]);
     expect(clashes.map((one) => one.source)).toEqual(["a", "b"]);
@@ -174,7 +174,7 @@ describe("a public name that comes out twice in spite of all", () => {
       { isLocal: false, capabilities: [capability("a", "same")] },
       { isLocal: true, capabilities: [local] },
     ];
-    expect(join(slices, clashes).list).toEqual([local]);
+    expect(joinSlices(slices, clashes).list).toEqual([local]);
     expect(clashes.map((one) => one.source)).toEqual(["a"]);
   });
 });

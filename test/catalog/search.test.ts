@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ToolIndex } from "../../src/catalog/search/tool-index.ts";
-import { readWord, stem } from "../../src/catalog/search/words.ts";
+import { readWord, stem } from "../../src/catalog/search/search-words.ts";
 import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { syntheticTools } from "../../bench/synthetic-tools.ts";

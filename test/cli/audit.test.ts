@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { describe, expect, it, vi } from "vitest";
 import { AuditIntake } from "../../src/hub/audit/intake.ts";
-import { systemClock } from "../../src/model/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../src/store/open-store.ts";
 import { parseTime } from "../../src/telemetry/audit/time.ts";
 import { AuditLog } from "../../src/telemetry/audit/log.ts";

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { systemClock } from "../../src/model/clock.ts";
-import { openerOf } from "../../src/cli/auth/open-browser.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { browserCommand } from "../../src/cli/commands/auth.ts";
 import { AuthorizationServer, browse } from "../doubles/authorization-server.ts";
 import { ProtectedServer } from "../doubles/protected-server.ts";
 import { bundled, type Finished, workspace, type Workspace } from "./run-cli.ts";
@@ -114,9 +114,9 @@ describe("[guard-11e] toolcrib auth", () => {
 
   it("knows the opener of each platform, and uses no shell", () => {
     const address = "https://login.example/authorize?a=1&b=2";
-    expect(openerOf(address, "darwin")).toEqual(["open", address]);
-    expect(openerOf(address, "linux")).toEqual(["xdg-open", address]);
-    expect(openerOf(address, "win32")).toEqual(["rundll32", "url.dll,FileProtocolHandler", address]);
+    expect(browserCommand(address, "darwin")).toEqual(["open", address]);
+    expect(browserCommand(address, "linux")).toEqual(["xdg-open", address]);
+    expect(browserCommand(address, "win32")).toEqual(["rundll32", "url.dll,FileProtocolHandler", address]);
   });
 
   it("logs users in one by one where each has an account of their own", async () => {

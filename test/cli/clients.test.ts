@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { CLIENT_IDS } from "../../src/clients/client.ts";
+import { CLIENT_IDS } from "../../src/clients/agent-client.ts";
 import { CLIENTS } from "../../src/clients/clients.ts";
-import type { SeenClient } from "../../src/cli/clients/look-at-clients.ts";
+import type { ClientStatus } from "../../src/cli/commands/clients.ts";
 import { giveFile, PLAIN_SECRET, textOf } from "./client-files.ts";
 import { workspace } from "./run-cli.ts";
 
@@ -24,7 +24,7 @@ describe("[skill-14b] clients", () => {
 
     const { code, stdout, stderr } = await place.run(["clients", "--json"]);
     expect([code, stderr]).toEqual([0, ""]);
-    const seen = JSON.parse(stdout) as SeenClient[];
+    const seen = JSON.parse(stdout) as ClientStatus[];
     expect(seen.map(({ id }) => id)).toEqual([...CLIENT_IDS]);
     const by = Object.fromEntries(seen.map((client) => [client.id, client]));
     expect(by["cursor"]).toEqual({
@@ -59,7 +59,7 @@ describe("[skill-14b] clients", () => {
     expect(stdout).toMatch(/^amp +\S+ +no /m);
     expect(stderr).toContain(`warning: ${codex}:2:`);
     expect(stdout + stderr).not.toContain(PLAIN_SECRET);
-    const seen = (await place.runHere(["clients", "--json"])).json<SeenClient[]>();
+    const seen = (await place.runHere(["clients", "--json"])).json<ClientStatus[]>();
     expect(seen.find(({ id }) => id === "codex")).toMatchObject({
       problem: expect.stringContaining(`${codex}:2:`),
       servers: [],

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { logWarnings } from "../../src/cli/serve/hub-log.ts";
-import { createHub } from "../../src/hub/create.ts";
-import { noteFile, noteStore } from "../../src/hub/store-note.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
+import { storeNoteFile, writeStoreNote } from "../../src/hub/create/open-home.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { databaseFile, openStore } from "../../src/store/open-store.ts";
 import { Log } from "../../src/telemetry/log.ts";
@@ -31,7 +31,7 @@ describe("[oper-02c] the store of a command", () => {
       expect(stderr).toContain("toolcrib.json");
     }
     expect((await place.runHere(["skill", "list"])).code).toBe(0);
-    await noteStore(place.home, AWAY);
+    await writeStoreNote(place.home, AWAY);
     expect((await place.runHere(["skill", "list"])).code).toBe(1);
     expect(existsSync(databaseFile(place.home))).toBe(false);
     expect(existsSync(join(place.dir, "copy.tar.gz"))).toBe(false);
@@ -39,7 +39,7 @@ describe("[oper-02c] the store of a command", () => {
 
   it("is refused or warned of where the home was last used with another and no config says so", async () => {
     const place = workspace();
-    await noteStore(place.home, AWAY);
+    await writeStoreNote(place.home, AWAY);
     for (const args of [
       ["audit", "verify"],
       ["backup", "copy.tar.gz"],
@@ -53,23 +53,23 @@ describe("[oper-02c] the store of a command", () => {
     expect([listed.code, listed.stderr]).toEqual([0, expect.stringContaining("db.example/toolcrib")]);
     place.configure({});
     expect((await place.runHere(["audit", "verify"])).code).toBe(0);
-    expect(existsSync(noteFile(place.home))).toBe(true);
+    expect(existsSync(storeNoteFile(place.home))).toBe(true);
   });
 
   it("is the home's own again once a hub used that", async () => {
     const place = workspace();
     place.configure({});
-    await noteStore(place.home, AWAY);
+    await writeStoreNote(place.home, AWAY);
     const env = { TOOLCRIB_HOME: place.home };
     const hub = await createHub(await loadConfig({ env, cwd: place.dir, file: place.configFile }), { env });
     await hub.close();
-    expect(existsSync(noteFile(place.home))).toBe(false);
+    expect(existsSync(storeNoteFile(place.home))).toBe(false);
   });
 });
 
 it("[oper-02c] the log begins with what came up before anybody could listen", async () => {
   const place = workspace();
-  await noteStore(place.home, AWAY);
+  await writeStoreNote(place.home, AWAY);
   const env = { TOOLCRIB_HOME: place.home };
   const hub = await createHub(await loadConfig({ env, cwd: place.dir }), { env });
   const lines: string[] = [];

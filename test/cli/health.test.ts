@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync, cpSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { homeCheck, nodeCheck } from "../../src/cli/doctor/machine-checks.ts";
+import { homeCheck, nodeCheck } from "../../src/cli/commands/doctor.ts";
 import type { ServerInfo } from "../../src/model/server-state.ts";
 import { BIN, bundled, misbehaving, missingProgram, workspace } from "./run-cli.ts";
 

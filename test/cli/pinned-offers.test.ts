@@ -5,7 +5,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createHub } from "../../src/hub/create.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChangeSet } from "../../src/files/change-set/change-set.ts";
 import { withLock } from "../../src/files/lock-file.ts";
-import { changesDir } from "../../src/hub/changes-dir.ts";
+import { changesDir } from "../../src/hub/install/changes-dir.ts";
 import { installLock, pendingFile } from "../../src/hub/install/install-files.ts";
 import { misbehaving, type Workspace, workspace } from "./run-cli.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
-import { readHubFiles } from "../../src/hub/hub-file.ts";
+import { readHubFiles } from "../../src/hub/activity/hub-file.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { ask } from "../doors/http/support.ts";

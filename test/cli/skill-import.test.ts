@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
-import { parseAnswer } from "../../src/cli/skill/choose.ts";
+import { parseAnswer } from "../../src/cli/skill/skill-import.ts";
 import { type Finished, type Workspace, workspace } from "./run-cli.ts";
 
 interface Entry {

@@ -4,7 +4,7 @@ import { dirname, delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
-import { isAlive } from "../../src/files/is-alive.ts";
+import { isProcessAlive } from "../../src/files/lock-file.ts";
 import { filesServer, memoryServer, put, treeOf, writeSkill } from "../hub/install/skills.ts";
 import { SKILL_TEXT, tgzOf, zipOf } from "../skills/fetch/archives.ts";
 import { addProgram, answered, environment, furnished, run, runReal } from "./furnished-home.ts";
@@ -488,12 +488,12 @@ describe("all or nothing", () => {
     const pid = Number(readFileSync(marker, "utf8"));
     child.kill("SIGKILL");
     await finished;
-    expect(isAlive(pid)).toBe(true);
+    expect(isProcessAlive(pid)).toBe(true);
     const tries = (): string[] => readdirSync(temporary).filter((name) => name.startsWith("toolcrib-try-"));
     expect(tries()).toHaveLength(1);
     expect((await place.run(["status"], { env })).code).toBe(0);
     // It may be dead and not yet collected by whoever inherited it.
-    while (isAlive(pid)) await delay(20);
+    while (isProcessAlive(pid)) await delay(20);
     expect(tries()).toEqual([]);
     expect(treeOf(place.home)).toEqual(before);
   });

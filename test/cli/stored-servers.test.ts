@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { CheckedReference } from "../../src/cli/secrets/check-references.ts";
-import { createHub } from "../../src/hub/create.ts";
+import type { CheckedReference } from "../../src/cli/commands/secrets.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import type { ServerInfo } from "../../src/model/server-state.ts";
 import { filesUnder } from "../canary/canaries.ts";
 import { misbehaving, type Workspace, workspace } from "./run-cli.ts";

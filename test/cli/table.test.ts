@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { diffLines } from "../../src/cli/diff.ts";
-import { type Column, renderTable } from "../../src/cli/table.ts";
-import { clip, firstLine, textWidth } from "../../src/cli/text-width.ts";
+import { diffLines } from "../../src/cli/masked-diff.ts";
+import { clip, type Column, firstLine, renderTable, textWidth } from "../../src/cli/table.ts";
 
 type Row = readonly [string, string];
 const columns: readonly Column<Row>[] = [

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/command-table.ts";
 import { VERSION } from "../../src/model/version.ts";
 import { runProgram } from "../support/run-program.ts";
 import { BIN, workspace } from "./run-cli.ts";

@@ -5,7 +5,7 @@ import { parse as parseToml } from "@decimalturn/toml-patch";
 import JSON5 from "json5";
 import { parse as parseJsonc } from "jsonc-parser";
 import { parse as parseYaml } from "yaml";
-import type { AgentClient, ClientFile, ClientPlace } from "../../src/clients/client.ts";
+import type { AgentClient, ClientFile, ClientEnvironment } from "../../src/clients/agent-client.ts";
 import { clientById } from "../../src/clients/clients.ts";
 
 const FOLDER = fileURLToPath(new URL("../fixtures/clients/", import.meta.url));
@@ -37,9 +37,19 @@ export function client(id: string): AgentClient {
   return found;
 }
 
-export const LINUX: ClientPlace = { platform: "linux", home: "/home/ada", env: {}, projectDir: "/home/ada/engine" };
-export const MAC: ClientPlace = { platform: "darwin", home: "/Users/ada", env: {}, projectDir: "/Users/ada/engine" };
-export const WINDOWS: ClientPlace = {
+export const LINUX: ClientEnvironment = {
+  platform: "linux",
+  home: "/home/ada",
+  env: {},
+  projectDir: "/home/ada/engine",
+};
+export const MAC: ClientEnvironment = {
+  platform: "darwin",
+  home: "/Users/ada",
+  env: {},
+  projectDir: "/Users/ada/engine",
+};
+export const WINDOWS: ClientEnvironment = {
   platform: "win32",
   home: "C:\\Users\\ada",
   env: { APPDATA: "C:\\Users\\ada\\AppData\\Roaming", LOCALAPPDATA: "C:\\Users\\ada\\AppData\\Local" },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CLIENT_IDS } from "../../src/clients/client.ts";
+import { CLIENT_IDS } from "../../src/clients/agent-client.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import { client, LINUX } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { posix, win32 } from "node:path";
 import { describe, expect, it } from "vitest";
-import { CLIENT_IDS, type ClientId, type ClientPlace } from "../../src/clients/client.ts";
+import { CLIENT_IDS, type ClientId, type ClientEnvironment } from "../../src/clients/agent-client.ts";
 import { CLIENTS } from "../../src/clients/clients.ts";
 import { client, LINUX, MAC, WINDOWS } from "./fixture.ts";
 
@@ -55,13 +55,13 @@ const WRITTEN: Readonly<Record<ClientId, Files>> = {
   "copilot-cli": [".copilot/mcp-config.json", ".copilot/mcp-config.json", ".copilot/mcp-config.json", ".mcp.json"],
 };
 
-function written(id: string, place: ClientPlace, scope: "user" | "project" = "user"): string | undefined {
+function written(id: string, place: ClientEnvironment, scope: "user" | "project" = "user"): string | undefined {
   return client(id)
     .files(place)
     .find((file) => file.scope === scope)?.path;
 }
 
-function withEnv(place: ClientPlace, env: NodeJS.ProcessEnv): ClientPlace {
+function withEnv(place: ClientEnvironment, env: NodeJS.ProcessEnv): ClientEnvironment {
   return { ...place, env: { ...place.env, ...env } };
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CLIENT_IDS } from "../../src/clients/client.ts";
+import { CLIENT_IDS } from "../../src/clients/agent-client.ts";
 import { CLIENTS, clientById } from "../../src/clients/clients.ts";
-import { Document } from "../../src/config/document.ts";
-import { EntryReader } from "../../src/config/dialects/entry.ts";
+import { ConfigDocument } from "../../src/config/config-document.ts";
+import { EntryReader } from "../../src/config/entry-reader.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { client, fileOf, fixtureDocument, LINUX } from "./fixture.ts";
 
@@ -230,7 +230,7 @@ describe("what the clients' files say", () => {
     const of = client(id);
     const file = fileOf(of);
     const { servers } = of.read(fixtureDocument(of), file);
-    const reader = new EntryReader(Document.ofValue(file.path, {}), "claude", { userHome: LINUX.home });
+    const reader = new EntryReader(ConfigDocument.ofValue(file.path, {}), "claude", { userHome: LINUX.home });
     const specs = reader.readMap([], servers);
     expect(reader.problems).toEqual([]);
     expect(reader.warnings.filter(({ code }) => code === "unknown_key")).toEqual([]);

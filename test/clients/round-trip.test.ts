@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { CLIENT_IDS } from "../../src/clients/client.ts";
-import { editorFor } from "../../src/files/edit/editor.ts";
+import { CLIENT_IDS } from "../../src/clients/agent-client.ts";
+import { editorFor } from "../../src/files/edit/editors.ts";
 import { client, fixtureDocument, fixtureText, LINUX } from "./fixture.ts";
 import { SERVERS } from "./written.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CLIENT_IDS, type ClientId, type WrittenServer } from "../../src/clients/client.ts";
+import { CLIENT_IDS, type ClientId, type WrittenServer } from "../../src/clients/agent-client.ts";
 import { CLIENTS } from "../../src/clients/clients.ts";
-import { Document } from "../../src/config/document.ts";
-import { EntryReader } from "../../src/config/dialects/entry.ts";
+import { ConfigDocument } from "../../src/config/config-document.ts";
+import { EntryReader } from "../../src/config/entry-reader.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { client, fileOf, LINUX } from "./fixture.ts";
 import { documentOf, SERVERS } from "./written.ts";
@@ -139,7 +139,7 @@ describe("what is written for a client", () => {
       const { servers, problems } = of.read(documentOf(of.pathOf(name, file), entry), file);
       expect(problems).toEqual([]);
       expect(Object.keys(servers)).toEqual([name]);
-      const reader = new EntryReader(Document.ofValue(file.path, {}), "claude", { userHome: LINUX.home });
+      const reader = new EntryReader(ConfigDocument.ofValue(file.path, {}), "claude", { userHome: LINUX.home });
       const [spec] = reader.readMap([], servers);
       expect(reader.problems).toEqual([]);
       expect(essence(spec)).toEqual(essence(server));

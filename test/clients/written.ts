@@ -1,5 +1,5 @@
 /** Servers to write, with texts that are awkward in one format or another. */
-import type { WrittenServer } from "../../src/clients/client.ts";
+import type { WrittenServer } from "../../src/clients/agent-client.ts";
 import type { PathStep } from "../../src/files/edit/text-editor.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 

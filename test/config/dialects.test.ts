@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { detectDialect, readDialect } from "../../src/config/dialects/detect.ts";
-import type { DialectRead } from "../../src/config/dialects/entry.ts";
-import { parseConfigText } from "../../src/config/read-document.ts";
+import { detectDialect, parseConfigText, readDialect } from "../../src/config/dialects.ts";
+import type { DialectRead } from "../../src/config/entry-reader.ts";
 import type { ServerSpec } from "../../src/model/server-spec.ts";
 import { codes, FIXTURES, Workplace } from "./support.ts";
 

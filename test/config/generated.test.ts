@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
 import { renderConfigDocs } from "../../src/config/config-docs.ts";
-import { configJsonSchema, configNode, entryNode } from "../../src/config/json-schema.ts";
+import { configJsonSchema, configNode, entryNode } from "../../src/config/config-schema.ts";
 import { FIXTURES } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { startsToolcrib } from "../../src/config/dialects/own-entry.ts";
-import { watchConfig } from "../../src/hub/config-watch.ts";
+import { isToolcribEntry } from "../../src/config/entry-reader.ts";
+import { watchFiles } from "../../src/hub/reload/file-watcher.ts";
 import type { LoadedConfig } from "../../src/config/load-config.ts";
 import { codes, Workplace } from "./support.ts";
 
@@ -138,7 +138,7 @@ describe("[skill-14c] import by a client's name", () => {
     const { files } = await place.import(["cursor"]);
     let stop = (): void => {};
     await new Promise<void>((changed) => {
-      stop = watchConfig(files, changed, { debounceMs: 20 });
+      stop = watchFiles(files, changed, { debounceMs: 20 });
       place.write("user/.cursor/mcp.json", { mcpServers: { new: { command: "x" } } });
     });
     stop();
@@ -162,7 +162,7 @@ describe("[skill-14c] an entry that starts Toolcrib", () => {
     ["toolcrib", { url: "http://127.0.0.1:4700/mcp" }],
     ["toolcrib", { httpUrl: "https://hub.example/mcp" }],
   ])("is recognised: %s %j", (id, entry) => {
-    expect(startsToolcrib(id, entry)).toBe(true);
+    expect(isToolcribEntry(id, entry)).toBe(true);
   });
 
   it.each([
@@ -172,6 +172,6 @@ describe("[skill-14c] an entry that starts Toolcrib", () => {
     ["x", { command: "toolcrib-mcp", args: ["mcp"] }],
     ["x", {}],
   ])("is not mistaken: %s %j", (id, entry) => {
-    expect(startsToolcrib(id, entry)).toBe(false);
+    expect(isToolcribEntry(id, entry)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { renderDiagnostic } from "../../src/config/diagnostics.ts";
-import { limitsFromEnv } from "../../src/config/limits-env.ts";
+import { renderDiagnostic } from "../../src/config/config-document.ts";
+import { limitsFromEnv } from "../../src/config/read-config.ts";
 import { Workplace } from "./support.ts";
 
 it("[spine-04e] sets limits from the environment, over the file", async () => {

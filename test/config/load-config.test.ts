@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { renderDiagnostic } from "../../src/config/diagnostics.ts";
+import { renderDiagnostic } from "../../src/config/config-document.ts";
 import { codes, FIXTURES, Workplace } from "./support.ts";
 
 describe("a good file", () => {

@@ -1,12 +1,11 @@
-import { chmodSync, mkdirSync } from "node:fs";
-import { realpathSync } from "node:fs";
+import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Naming } from "../../src/catalog/naming.ts";
 import { loadConfig, type LoadedConfig, readProject } from "../../src/config/load-config.ts";
 import { describeProject } from "../../src/config/project-config.ts";
-import { recordOf, saveTrust } from "../../src/config/trust.ts";
-import { policyOf } from "../../src/hub/rules.ts";
+import { trustRecordOf, saveTrust } from "../../src/config/project-trust.ts";
+import { buildPolicy } from "../../src/hub/call/config-policy.ts";
 import { Workplace } from "./support.ts";
 
 const run = { command: "node", args: ["x.mjs"] };
@@ -25,7 +24,7 @@ async function both(
   chmodSync(place.write("project/toolcrib.json", project), 0o644);
   const at = { env: {}, cwd: dir, home: place.home };
   const file = join(dir, "toolcrib.json");
-  await saveTrust(place.home, file, recordOf(await readProject(file, at), false));
+  await saveTrust(place.home, file, trustRecordOf(await readProject(file, at), false));
   return { ...(await loadConfig(at)), place };
 }
 
@@ -141,7 +140,7 @@ describe("[trust-01f] a trusted project config", () => {
       guest: { servers: ["open"] },
       named: { servers: ["app", "open"] },
     });
-    const policy = policyOf(config);
+    const policy = buildPolicy(config);
     const subject = { kind: "tool", publicName: "own__x", originName: "x", server: "own" } as const;
     for (const role of ["guest", "named"]) {
       expect(policy.decide(subject, { role, owner: false }).verdict).toBe("deny");
@@ -178,7 +177,7 @@ describe("[trust-01f] a trusted project config", () => {
       { mcpServers: { own: run }, tools: { deny: ["own__wipe"], ask: ["own__send"] } },
       { tools: { deny: ["!own__wipe", "own__read"], ask: ["!*"], allow: ["own__*"] } },
     );
-    const policy = policyOf(config);
+    const policy = buildPolicy(config);
     const verdict = (name: string): string =>
       policy.decide({ kind: "tool", publicName: name, originName: name, server: "own" }, { owner: true }).verdict;
     expect(["own__wipe", "own__send", "own__read", "own__list", "app__x"].map(verdict)).toEqual([

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { Diagnostic } from "../../src/config/diagnostics.ts";
+import type { Diagnostic } from "../../src/config/config-document.ts";
 import { configIn } from "../../src/config/find-config.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "../../src/config/load-config.ts";
 import { ToolcribError } from "../../src/model/errors.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { expect, it } from "vitest";
 import { ConfigSchema } from "../../src/model/config.ts";
-import { CAGE_KINDS, SandboxSchema } from "../../src/model/sandbox.ts";
-import { readCage } from "../../src/upstream/cages/read-cage.ts";
+import { SANDBOX_KINDS, SandboxSchema } from "../../src/model/server-spec.ts";
+import { readSandbox } from "../../src/upstream/sandbox/sandbox-settings.ts";
 import { examplesIn } from "./markdown-examples.ts";
 
 const document = readFileSync(join(import.meta.dirname, "../../docs/isolation.md"), "utf8");
@@ -19,7 +19,7 @@ it("[cage-01a] the examples of docs/isolation.md are valid, cages and all", () =
     for (const server of Object.values(config.data?.mcpServers ?? {})) {
       const sandbox = SandboxSchema.safeParse(server.sandbox ?? "none");
       expect(sandbox.success, `line ${line}`).toBe(true);
-      if (sandbox.success) expect(CAGE_KINDS).toContain(readCage(sandbox.data, "/srv", {}).kind);
+      if (sandbox.success) expect(SANDBOX_KINDS).toContain(readSandbox(sandbox.data, "/srv", {}).kind);
     }
   }
 });
@@ -27,5 +27,5 @@ it("[cage-01a] the examples of docs/isolation.md are valid, cages and all", () =
 it("[cage-01a] docs/isolation.md tells of every kind and every key", () => {
   const keys = SandboxSchema.options.flatMap((option) => ("shape" in option ? Object.keys(option.shape) : []));
   expect(keys.length).toBeGreaterThan(8);
-  for (const name of [...keys, ...CAGE_KINDS]) expect(document).toContain(`\`${name}\``);
+  for (const name of [...keys, ...SANDBOX_KINDS]) expect(document).toContain(`\`${name}\``);
 });

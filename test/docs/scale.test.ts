@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { parseConfigText } from "../../src/config/read-document.ts";
+import { parseConfigText } from "../../src/config/dialects.ts";
 import { ConfigSchema } from "../../src/model/config.ts";
 import { examplesIn } from "./markdown-examples.ts";
 

@@ -7,7 +7,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { ToolcribApiError, ToolcribClient } from "../../src/api-client/index.ts";
-import type { HubEvent } from "../../src/contract/socket.ts";
+import type { HubEvent } from "../../src/contract/websocket.ts";
 import { ServedHub } from "../load/served-hub.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";

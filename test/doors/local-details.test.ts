@@ -7,8 +7,8 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ToolcribClient } from "../../src/api-client/index.ts";
-import type { HubEvent } from "../../src/contract/socket.ts";
-import { createHub } from "../../src/hub/create.ts";
+import type { HubEvent } from "../../src/contract/websocket.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import { startScriptedModel, type ScriptedModel } from "../../src/testing/index.ts";
 import { ServedHub } from "../load/served-hub.ts";
 import { MAIN } from "../support/main-program.ts";

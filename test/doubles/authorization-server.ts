@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../../src/model/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { type Listening, listen, readBody, sendJson } from "./http.ts";
 
 export interface AccessToken {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../src/model/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 
 /** Real time that a test can move on, so that tokens end while sockets and timers work as always. */
 export class ShiftedClock implements Clock {

@@ -1,16 +1,15 @@
 /** A hub with all its MCP doors in this process, wired as `toolcrib serve` and `toolcrib mcp` wire them. */
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { openListener } from "../../src/doors/http/listener.ts";
-import { McpDoor } from "../../src/doors/mcp/door.ts";
+import { McpDoor } from "../../src/doors/mcp/mcp-door.ts";
 import { McpHttp, type McpHttpOptions } from "../../src/doors/mcp/http/mcp-http.ts";
-import type { Origin } from "../../src/doors/mcp/origin.ts";
-import { StdioDoor } from "../../src/doors/mcp/stdio.ts";
-import { createHub, type HubOptions } from "../../src/hub/create.ts";
+import type { RequestOrigin } from "../../src/doors/mcp/view-scope.ts";
+import { StdioDoor } from "../../src/doors/mcp/stdio-door.ts";
+import { createHub, type HubOptions } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import { SCOPES } from "../../src/model/caller.ts";
-import { systemClock } from "../../src/model/clock.ts";
-import type { ConfigInput } from "../../src/model/config.ts";
-import { HttpSchema } from "../../src/model/http-config.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { type ConfigInput, HttpSchema } from "../../src/model/config.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
 
@@ -62,7 +61,7 @@ export async function openGateway(
     warn: () => {},
   });
   const pipes: StdioDoor[] = [];
-  const origin: Origin = { caller: { key: "stdio", owner: true, scopes: new Set(SCOPES) }, scope: {} };
+  const origin: RequestOrigin = { caller: { key: "stdio", owner: true, scopes: new Set(SCOPES) }, scope: {} };
   return {
     hub,
     door,

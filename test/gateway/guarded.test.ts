@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Era } from "../../src/model/protocol.ts";
-import { userSecretFile } from "../../src/secrets/providers/user.ts";
+import { userSecretFile } from "../../src/secrets/providers/local.ts";
 import { readAudit } from "../../src/telemetry/audit/read.ts";
 import { Canaries } from "../canary/canaries.ts";
 import { HttpChannel, Refused } from "./channels.ts";

@@ -15,8 +15,8 @@ import {
   SkillsExtension,
 } from "@modelcontextprotocol/server/ext/skills";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { instructionsFor } from "../../src/doors/mcp/welcome.ts";
-import { SKILLS_EXTENSION } from "../../src/doors/mcp/skills.ts";
+import { instructionsFor } from "../../src/doors/mcp/mcp-handshake.ts";
+import { SKILLS_EXTENSION } from "../../src/doors/mcp/shared-requests.ts";
 import { skillText, writeSkill } from "../support/skill-folder.ts";
 import { type Gateway, openGateway } from "./gateway.ts";
 

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createHub } from "../../src/hub/create.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import { readAudit } from "../../src/telemetry/audit/read.ts";
 import { verifyAudit } from "../../src/telemetry/audit/verify.ts";
-import { ToolRegistry } from "../../src/tools/registry.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
 import { misbehaving } from "../support/servers.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-hub-audit-"));

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LOGIN_LINKS_PATH } from "../../src/doors/http/login/login-routes.ts";
-import { readHubFiles } from "../../src/hub/hub-file.ts";
+import { LOGIN_LINKS_PATH } from "../../src/doors/http/login-routes.ts";
+import { readHubFiles } from "../../src/hub/activity/hub-file.ts";
 import { runProgram } from "../support/run-program.ts";
 import { MAIN } from "../support/main-program.ts";
 

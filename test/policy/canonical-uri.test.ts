@@ -1,13 +1,13 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ToolRules } from "../../src/model/tool-rules.ts";
+import type { ToolRules } from "../../src/model/server-spec.ts";
 import { spellingsOf } from "../../src/policy/canonical-uri.ts";
-import { Policy, type Subject } from "../../src/policy/decide.ts";
+import { Policy, type PolicySubject } from "../../src/policy/decide.ts";
 
-function decide(rules: ToolRules, uri: string, more: Partial<Subject> = {}): string {
+function decide(rules: ToolRules, uri: string, more: Partial<PolicySubject> = {}): string {
   const policy = new Policy({ hub: rules, where: "toolcrib.json", servers: new Map() });
-  const subject: Subject = { kind: "resource", publicName: uri, originName: uri, server: "files", ...more };
+  const subject: PolicySubject = { kind: "resource", publicName: uri, originName: uri, server: "files", ...more };
   return policy.decide(subject, { owner: true }).verdict;
 }
 
@@ -293,7 +293,7 @@ describe("[trust-03b] a rule on a URI", () => {
 
   it("applies at every level", () => {
     const rules = { deny: ["file:///private/*"] };
-    const subject: Subject = { kind: "resource", publicName: "FILE:/private/x", originName: "", server: "files" };
+    const subject: PolicySubject = { kind: "resource", publicName: "FILE:/private/x", originName: "", server: "files" };
     const hub = { hub: {}, where: "toolcrib.json" };
     const files = { where: "server files", rules };
     const bot = { where: "role bot", rules };
@@ -341,7 +341,7 @@ describe("[trust-03b] a rule on a URI", () => {
   });
 
   it("has exceptions for what is read through a template, not for the template that it fits", () => {
-    const through = (read: string): Partial<Subject> => ({
+    const through = (read: string): Partial<PolicySubject> => ({
       kind: "template",
       publicName: "file:///public/{+path}",
       originName: "file:///public/{+path}",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ToolRules } from "../../src/model/tool-rules.ts";
-import { Policy, type ServerPolicy, type Subject } from "../../src/policy/decide.ts";
+import type { ToolRules } from "../../src/model/server-spec.ts";
+import { Policy, type ServerPolicy, type PolicySubject } from "../../src/policy/decide.ts";
 
 const owner = { owner: true };
 const guest = { owner: false };
@@ -10,7 +10,7 @@ function policy(hub: ToolRules, servers: Record<string, Omit<ServerPolicy, "wher
   return new Policy({ hub, where: "hub.json", servers: new Map(entries) });
 }
 
-function tool(server: string | null, name: string, more: Partial<Subject> = {}): Subject {
+function tool(server: string | null, name: string, more: Partial<PolicySubject> = {}): PolicySubject {
   return { kind: "tool", publicName: server === null ? name : `${server}__${name}`, originName: name, server, ...more };
 }
 
@@ -78,7 +78,12 @@ describe("rules on names", () => {
 
   it("[spine-17c] deny holds for resources and prompts too, allow for tools only", () => {
     const rules = policy({ allow: ["a__read"], deny: ["file:///secret/*", "a__evil"] });
-    const resource = (uri: string): Subject => ({ kind: "resource", publicName: uri, originName: uri, server: "a" });
+    const resource = (uri: string): PolicySubject => ({
+      kind: "resource",
+      publicName: uri,
+      originName: uri,
+      server: "a",
+    });
     expect(rules.decide(resource("file:///open/x"), owner).verdict).toBe("allow");
     expect(rules.decide(resource("file:///secret/x"), owner).verdict).toBe("deny");
     expect(rules.decide(tool("a", "evil", { kind: "prompt" }), owner).verdict).toBe("deny");

@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ToolRules } from "../../src/model/tool-rules.ts";
-import { ToolClasses } from "../../src/policy/classes.ts";
-import { Policy, type RolePolicy, type ServerPolicy, type Subject, type Who } from "../../src/policy/decide.ts";
-import { compilePattern } from "../../src/policy/pattern.ts";
+import type { ToolRules } from "../../src/model/server-spec.ts";
+import { compilePattern, ToolClasses } from "../../src/policy/pattern.ts";
+import {
+  Policy,
+  type RolePolicy,
+  type ServerPolicy,
+  type PolicySubject,
+  type PolicyActor,
+} from "../../src/policy/decide.ts";
 
 interface Given {
   hub?: ToolRules;
@@ -20,9 +25,10 @@ function policy({ hub = {}, server = {}, roles = {} }: Given): Policy {
   });
 }
 
-const write: Subject = { kind: "tool", publicName: "files__write", originName: "write", server: "files" };
-const owner: Who = { owner: true };
-const verdict = (given: Given, who: Who = owner, subject = write): string => policy(given).decide(subject, who).verdict;
+const write: PolicySubject = { kind: "tool", publicName: "files__write", originName: "write", server: "files" };
+const owner: PolicyActor = { owner: true };
+const verdict = (given: Given, who: PolicyActor = owner, subject = write): string =>
+  policy(given).decide(subject, who).verdict;
 
 describe("[guard-01a] levels", () => {
   it("any level may deny or ask, and says which rule and where", () => {
@@ -122,7 +128,7 @@ it("[guard-01b] adding a role's or a session's rules never makes a decision mild
 });
 
 describe("[guard-01c] rules by annotation and tag", () => {
-  const subject = (annotations?: object, tags?: string[]): Subject => ({
+  const subject = (annotations?: object, tags?: string[]): PolicySubject => ({
     ...write,
     annotations: annotations && { ...annotations },
     tags,

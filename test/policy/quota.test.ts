@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Caller, Scope } from "../../src/model/caller.ts";
-import { type HttpConfig, HttpSchema } from "../../src/model/http-config.ts";
+import { type HttpConfig, HttpSchema } from "../../src/model/config.ts";
 import { Quota, quotaOf } from "../../src/policy/quota.ts";
 
 const caller = (key: string, user?: string, scopes: readonly Scope[] = ["read"]): Caller => ({

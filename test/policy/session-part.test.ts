@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SessionRules } from "../../src/model/tool-rules.ts";
-import { Policy, type Subject, type Who } from "../../src/policy/decide.ts";
+import type { SessionRules } from "../../src/model/server-spec.ts";
+import { Policy, type PolicySubject, type PolicyActor } from "../../src/policy/decide.ts";
 
 const policy = new Policy({
   hub: { deny: ["tag:secret"] },
@@ -16,11 +16,11 @@ const policy = new Policy({
 
 const KINDS = ["tool", "resource", "template", "prompt"] as const;
 
-function subject(server: string | null, kind: Subject["kind"] = "tool"): Subject {
+function subject(server: string | null, kind: PolicySubject["kind"] = "tool"): PolicySubject {
   return { kind, publicName: `${server}__x`, originName: "x", server };
 }
 
-function seen(rules: SessionRules, who: Partial<Who> = {}): (string | null)[] {
+function seen(rules: SessionRules, who: Partial<PolicyActor> = {}): (string | null)[] {
   const sources = [null, "files", "files@bot", "web"];
   return sources.filter((id) => policy.decide(subject(id), { owner: true, rules, ...who }).verdict !== "deny");
 }

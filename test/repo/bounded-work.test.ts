@@ -1,16 +1,15 @@
 /** What strangers write decides how much there is to do; none of it may grow faster than its size. Ratios of one run only. */
 import { describe, expect, it } from "vitest";
 import { UriTemplate } from "../../src/catalog/uri-template.ts";
-import { findShadowing } from "../../src/guard/definitions/shadowing.ts";
-import { listedTool } from "../../src/guard/definitions/listed-tool.ts";
-import { changesBetween } from "../../src/guard/pins/changes.ts";
+import { findShadowing, listedTool } from "../../src/guard/shadowing.ts";
+import { changesBetween } from "../../src/guard/definition-diff.ts";
 import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { normalizeSchema, type Provider } from "../../src/schemas/normalize.ts";
-import { readChallenge } from "../../src/secrets/oauth/challenge.ts";
-import { looksLikeCredential } from "../../src/secrets/looks-like-secret.ts";
+import { readChallenge } from "../../src/secrets/oauth/authorization-server.ts";
+import { isCredentialName } from "../../src/secrets/credential-names.ts";
 import { parseSkill } from "../../src/skills/read/read-skill.ts";
-import { mirroredParams } from "../../src/upstream/param-headers.ts";
+import { mirroredParams } from "../../src/upstream/http/mcp-headers.ts";
 
 /** The least of some runs: what else the machine does only adds. */
 function cost(work: () => unknown): number {
@@ -83,7 +82,7 @@ describe("[trust-06d] what a stranger writes", () => {
     const reads: Record<string, (size: number) => () => unknown> = {
       shadowing: (size) => () => findShadowing([listedTool(tool(`${"./:-".repeat(size)}a`))]),
       challenge: (size) => () => readChallenge(`Bearer ${"a".repeat(size)}`),
-      "names of secrets": (size) => () => looksLikeCredential("A".repeat(size)),
+      "names of secrets": (size) => () => isCredentialName("A".repeat(size)),
       "keys of a skill": (size) => () =>
         parseSkill(Buffer.from(`---\nname: a\ndescription: b\nmetadata:\n  ${"-".repeat(size)}x: 1\n---\n`), "a"),
     };

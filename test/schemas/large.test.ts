@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { normalizeSchema, PROVIDERS } from "../../src/schemas/normalize.ts";
-import { isRegex } from "../../src/schemas/patterns.ts";
-import { renamesForClaude } from "../../src/schemas/property-names.ts";
+import { normalizeSchema, PROVIDERS, renamesForClaude } from "../../src/schemas/normalize.ts";
+import { isRegex } from "../../src/schemas/inline.ts";
 import { MAX_PATTERN_LENGTH } from "../../src/schemas/schema-size.ts";
 
 function list<T>(length: number, item: (index: number) => T): T[] {

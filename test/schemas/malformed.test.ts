@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { ToolcribError } from "../../src/model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { type NormalizedSchema, normalizeSchema, PROVIDERS, type Provider } from "../../src/schemas/normalize.ts";
-import { SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../src/schemas/positions.ts";
+import { SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../src/schemas/schema-keywords.ts";
 import { anyArguments, anyJunk, anyMalformed, anySchema } from "./arbitrary.ts";
 
 const NORMALISING = PROVIDERS.filter((provider) => provider !== "raw");

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { normalizeSchema, PROVIDERS, type Provider } from "../../src/schemas/normalize.ts";
-import { SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../src/schemas/positions.ts";
+import { SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../src/schemas/schema-keywords.ts";
 import { anyArguments, anySchema } from "./arbitrary.ts";
 import { SAMPLES } from "./samples.ts";
 

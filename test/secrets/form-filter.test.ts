@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FormFilter } from "../../src/secrets/form-filter.ts";
-import { KnownValues } from "../../src/secrets/known-values.ts";
+import { KnownValues, SecretFilter } from "../../src/secrets/redactor.ts";
 
-function filterOf(...values: string[]): FormFilter {
-  const filter = new FormFilter();
+function filterOf(...values: string[]): SecretFilter {
+  const filter = new SecretFilter();
   for (const value of values) filter.add(value);
   return filter;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LayeredRedactor } from "../../src/secrets/layered-redactor.ts";
-import { LiteralSecrets } from "../../src/secrets/literal-secrets.ts";
-import { Redactor } from "../../src/secrets/redactor.ts";
+import { LayeredRedactor, Redactor } from "../../src/secrets/redactor.ts";
+import { LiteralSecrets } from "../../src/secrets/secrets.ts";
 
 describe("a redactor over another", () => {
   it("masks what both know, and teaches the other nothing", () => {

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
-import { createHub, type HubOptions } from "../../src/hub/create.ts";
+import { createHub, type HubOptions } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ResourceLinks } from "../../src/sessions/resource-links.ts";
-import { Session } from "../../src/sessions/session.ts";
+import { ResourceLinks, Session } from "../../src/sessions/session.ts";
 
 describe("[gate-03] the links that a session was given", () => {
   it("are remembered with who gave them last", () => {

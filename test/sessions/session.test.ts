@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { KeptResults, ResultRoom } from "../../src/sessions/kept-results.ts";
+import { KeptResults, ResultBudget } from "../../src/sessions/kept-results.ts";
 import { Session } from "../../src/sessions/session.ts";
 
 describe("Session", () => {
@@ -71,7 +71,7 @@ describe("KeptResults", () => {
   });
 
   it("[gate-06b] shares its room with other sessions: the oldest text of all goes first", () => {
-    const room = new ResultRoom(10);
+    const room = new ResultBudget(10);
     const [first, second] = [new KeptResults(room), new KeptResults(room)];
     const oldest = first.keep("1", "aaaa");
     const next = second.keep("2", "bbbb");

@@ -23,11 +23,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
-import { systemClock } from "../../src/model/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { storedAudit } from "../../src/store/parts/audit.ts";
-import { checkFile, openFile } from "../../src/store/sqlite/open-file.ts";
-import { openInTurn } from "../../src/store/sqlite/open-here.ts";
-import { engineOf } from "../../src/store/sqlite/sqlite-engine.ts";
+import { checkFile, openFile } from "../../src/store/sqlite-open.ts";
+import { openSerially } from "../../src/store/sqlite-file.ts";
+import { engineOf } from "../../src/store/sqlite-engine.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { contentsOf, fill } from "./contents.ts";
 import { auditLine } from "./samples.ts";
@@ -253,14 +253,14 @@ describe("several stores of one process", () => {
     const file = join(await filledHome(), "toolcrib.db");
     const told: boolean[] = [];
     const open = (): Promise<Sqlite.Database> =>
-      openInTurn(file, async (isOpen) => {
+      openSerially(file, async (isOpen) => {
         told.push(isOpen);
         await delay(1);
         return new Sqlite(file);
       });
     const opened = await Promise.all([open(), open()]);
     for (const database of opened) database.close();
-    await expect(openInTurn(file, () => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
+    await expect(openSerially(file, () => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
     (await open()).close();
     expect(told).toEqual([false, true, false]);
   });

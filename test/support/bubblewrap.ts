@@ -1,7 +1,7 @@
 /** What tests of bubblewrap cages share. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { makeControlGroup } from "../../src/upstream/cages/control-group.ts";
+import { makeControlGroup } from "../../src/upstream/sandbox/resource-limits.ts";
 
 /** Why no bubblewrap cage can be made here, or undefined. */
 export function missingBubblewrap(): string | undefined {

@@ -2,15 +2,20 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../src/model/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { type ServerEntryInput, ServerEntrySchema, type ServerSpec } from "../../src/model/server-spec.ts";
 import type { Root } from "../../src/model/protocol.ts";
-import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../../src/model/session.ts";
-import type { UseContext } from "../../src/model/source.ts";
+import type {
+  ClientSide,
+  ElicitationCallback,
+  SamplingCallback,
+  SessionContext,
+  UseContext,
+} from "../../src/model/source.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
 import { Connection, type ConnectionDeps } from "../../src/upstream/connection.ts";
 import { InMemoryEras } from "../../src/upstream/era-memory.ts";
-import { PidRecords } from "../../src/upstream/orphans/pid-records.ts";
+import { PidRecords } from "../../src/upstream/stdio/pid-records.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export function specOf(entry: ServerEntryInput, id = "fake"): ServerSpec {

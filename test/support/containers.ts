@@ -6,7 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { ContainersConfig } from "../../src/model/sandbox.ts";
+import type { ContainersConfig } from "../../src/model/server-spec.ts";
 
 export interface TestEngine {
   /** As a config would hold it. */

@@ -1,10 +1,10 @@
 /** A wire with the server's end in the test: what is sent goes to a script, which answers through the same object. */
-import { Emitter } from "../../src/model/emitter.ts";
+import { Emitter } from "../../src/base/emitter.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { TransportKind } from "../../src/model/server-state.ts";
 import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../../src/upstream/wire.ts";
-import type { RequestId, RpcError, RpcMessage } from "../../src/model/rpc.ts";
+import type { RequestId, RpcError, RpcMessage } from "../../src/model/protocol.ts";
 
 export interface Sent {
   readonly message: RpcMessage;

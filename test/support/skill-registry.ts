@@ -1,7 +1,7 @@
 /** Registries of imported skills on the store of a home, as commands and hubs have them. */
-import { LazyStore } from "../../src/hub/lazy-store.ts";
-import type { Clock } from "../../src/model/clock.ts";
-import { SkillRegistry } from "../../src/skills/registry/registry.ts";
+import { LazyStore } from "../../src/store/lazy-store.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { SkillRegistry } from "../../src/skills/registry/skill-registry.ts";
 import { openStore } from "../../src/store/open-store.ts";
 
 const opened = new Set<LazyStore>();

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { logHubEvents } from "../../src/cli/serve/hub-log.ts";
-import { createHub } from "../../src/hub/create.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import { readAudit } from "../../src/telemetry/audit/read.ts";
 import { Log } from "../../src/telemetry/log.ts";
-import { ToolRegistry } from "../../src/tools/registry.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
 import { recordTraces } from "../support/trace-recorder.ts";
 
 const home = mkdtempSync(join(tmpdir(), "toolcrib-call-ids-"));

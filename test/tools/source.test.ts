@@ -4,7 +4,7 @@ import { ToolcribError } from "../../src/model/errors.ts";
 import type { Progress } from "../../src/model/protocol.ts";
 import type { Tool } from "../../src/model/tool.ts";
 import { ToolAuthorizationError, ToolInputError } from "../../src/model/tool.ts";
-import { ToolRegistry } from "../../src/tools/registry.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
 import { session, tool, use, useContext } from "./support.ts";
 
 function sourceOf(...tools: Tool[]) {

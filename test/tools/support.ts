@@ -1,6 +1,5 @@
 import type { JsonObject } from "../../src/model/json.ts";
-import type { SessionContext } from "../../src/model/session.ts";
-import type { UseContext } from "../../src/model/source.ts";
+import type { SessionContext, UseContext } from "../../src/model/source.ts";
 import type { Tool } from "../../src/model/tool.ts";
 
 /** A tool that answers with its arguments as JSON, unless told otherwise. */

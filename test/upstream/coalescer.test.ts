@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Coalescer } from "../../src/upstream/coalescer.ts";
+import { Coalescer } from "../../src/upstream/live-lists.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 
 function setUp() {

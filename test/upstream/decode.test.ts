@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeMessages, isRequest, isResponse } from "../../src/upstream/decode.ts";
+import { decodeMessages, isRequest, isResponse } from "../../src/upstream/wire.ts";
 
 describe("decodeMessages", () => {
   it("[spine-13d] passes messages on as they came, unknown fields included", () => {

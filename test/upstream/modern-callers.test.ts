@@ -1,8 +1,8 @@
 /** What a server of the modern era learns of the client behind each request. */
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import type { ClientSide } from "../../src/model/session.ts";
-import { ALL_OFFERS } from "../../src/upstream/client-offer.ts";
+import type { ClientSide } from "../../src/model/source.ts";
+import { ALL_CAPABILITIES } from "../../src/upstream/server-requests.ts";
 import { bench, clientOf, contextOf } from "../support/connection-bench.ts";
 import { FakeWire, type Handlers, legacyHandlers, modernHandlers } from "../support/fake-wire.ts";
 
@@ -13,7 +13,7 @@ const LEVEL = "io.modelcontextprotocol/logLevel";
 async function connected(era: "legacy" | "modern", handlers: Handlers = {}) {
   const server = { capabilities: { tools: { listChanged: true } }, handlers };
   const wire = new FakeWire("stdio", era === "modern" ? modernHandlers(server) : legacyHandlers(server));
-  const made = bench({ command: "x" }, { offers: ALL_OFFERS, logLevel: "info", openWire: () => wire });
+  const made = bench({ command: "x" }, { offers: ALL_CAPABILITIES, logLevel: "info", openWire: () => wire });
   await made.connection.connect();
   return { ...made, wire };
 }
@@ -40,7 +40,7 @@ describe("capabilities", () => {
 
   it("[gate-02a] in the hub's own requests are what the hub offers", async () => {
     const { wire } = await connected("modern");
-    const offered = { ...ALL_OFFERS, roots: {} };
+    const offered = { ...ALL_CAPABILITIES, roots: {} };
     for (const method of ["server/discover", "tools/list", "subscriptions/listen"]) {
       expect(metaOf(wire, method)[CAPABILITIES]).toEqual(offered);
     }
@@ -48,7 +48,7 @@ describe("capabilities", () => {
 
   it("[gate-02a] told to a legacy server are what the hub offers", async () => {
     const { wire } = await connected("legacy");
-    expect(wire.params("initialize")["capabilities"]).toEqual(ALL_OFFERS);
+    expect(wire.params("initialize")["capabilities"]).toEqual(ALL_CAPABILITIES);
   });
 });
 

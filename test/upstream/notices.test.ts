@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { RequestId } from "../../src/model/rpc.ts";
+import type { RequestId } from "../../src/model/protocol.ts";
 import type { TransportKind } from "../../src/model/server-state.ts";
 import type { UseContext } from "../../src/model/source.ts";
 import { bench, contextOf, sessionOf } from "../support/connection-bench.ts";

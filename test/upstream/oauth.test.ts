@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
 import { Connection } from "../../src/upstream/connection.ts";
-import { AuthorizedClient } from "../../src/upstream/http/authorized-client.ts";
+import { AuthorizedClient } from "../../src/upstream/http/http-client.ts";
 import { SseWire } from "../../src/upstream/http/sse-wire.ts";
 import { listen } from "../doubles/http.ts";
 import { oauthBench, type OAuthBench } from "../secrets/oauth/bench.ts";

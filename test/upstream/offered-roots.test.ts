@@ -6,9 +6,13 @@ import {
   SESSION_ORIGIN,
   type ServerSpec,
 } from "../../src/model/server-spec.ts";
-import type { ClientSide } from "../../src/model/session.ts";
-import { ALL_OFFERS } from "../../src/upstream/client-offer.ts";
-import { offersFor, withOfferedAnswers, withOfferedRoots } from "../../src/upstream/offered-roots.ts";
+import type { ClientSide } from "../../src/model/source.ts";
+import {
+  ALL_CAPABILITIES,
+  capabilitiesFor,
+  withOfferedAnswers,
+  withOfferedRoots,
+} from "../../src/upstream/server-requests.ts";
 
 const spec = (entry: ServerEntryInput = {}, more: Partial<ServerSpec> = {}): ServerSpec => ({
   ...ServerEntrySchema.parse({ command: "x", ...entry }),
@@ -82,12 +86,12 @@ describe("[trust-09b] the client that a server sees", () => {
 
 describe("[trust-09b] what a server is told at the start", () => {
   it("follows its entry", () => {
-    const { roots: _, ...others } = ALL_OFFERS;
-    expect(offersFor(ALL_OFFERS, spec())).toEqual(ALL_OFFERS);
-    expect(offersFor(ALL_OFFERS, spec({ roots: false }))).toEqual(others);
-    expect(offersFor(ALL_OFFERS, spec({ roots: [] }))).toEqual(others);
-    expect(offersFor(others, spec({ roots: ["."] }))).toEqual({ ...others, roots: {} });
-    expect(offersFor(others, spec({ roots: "session" }))).toEqual(ALL_OFFERS);
+    const { roots: _, ...others } = ALL_CAPABILITIES;
+    expect(capabilitiesFor(ALL_CAPABILITIES, spec())).toEqual(ALL_CAPABILITIES);
+    expect(capabilitiesFor(ALL_CAPABILITIES, spec({ roots: false }))).toEqual(others);
+    expect(capabilitiesFor(ALL_CAPABILITIES, spec({ roots: [] }))).toEqual(others);
+    expect(capabilitiesFor(others, spec({ roots: ["."] }))).toEqual({ ...others, roots: {} });
+    expect(capabilitiesFor(others, spec({ roots: "session" }))).toEqual(ALL_CAPABILITIES);
   });
 
   it("holds no references: a root is a plain folder", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ToolcribError } from "../../src/model/errors.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { ResourceSubscriptions } from "../../src/upstream/resource-subscriptions.ts";
+import { ResourceSubscriptions } from "../../src/upstream/link-maintenance.ts";
 import { bench, contextOf, sessionOf } from "../support/connection-bench.ts";
 import { settle } from "../support/fake-clock.ts";
 import { FakeWire, type Handlers, legacyHandlers, modernHandlers } from "../support/fake-wire.ts";

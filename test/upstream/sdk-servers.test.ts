@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../src/model/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import type { Progress } from "../../src/model/protocol.ts";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
 import { Connection, type ConnectionDeps } from "../../src/upstream/connection.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { SessionContext } from "../../src/model/session.ts";
+import type { SessionContext } from "../../src/model/source.ts";
 import { bench, contextOf, sessionOf } from "../support/connection-bench.ts";
 import { settle } from "../support/fake-clock.ts";
 import { FakeWire, legacyHandlers } from "../support/fake-wire.ts";

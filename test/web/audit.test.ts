@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { AuditEntry } from "../../src/contract/activity.ts";
+import type { AuditEntry } from "../../src/contract/activity-schemas.ts";
 import * as filter from "../../web/src/views/audit/audit-filter.ts";
 import {
   aboutOf,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { OPERATIONS } from "../../src/contract/operations.ts";
-import { EVENTS } from "../../src/contract/socket.ts";
+import { EVENTS } from "../../src/contract/websocket.ts";
 import { OUTDATED_BY } from "../../web/src/state/event-keys.ts";
 
 describe("what events make out of date", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ScannedSkill, SkillInfo } from "../../src/contract/skill.ts";
+import type { ScannedSkill, SkillInfo } from "../../src/contract/skill-schemas.ts";
 import * as choice from "../../web/src/views/skills/scan-choice.ts";
 import { choices, filterSkills, shortPath, sourceOf } from "../../web/src/views/skills/skill-filter.ts";
 import { byWeight, missingText, needsOf, worst } from "../../web/src/views/skills/skill-words.ts";

@@ -2,7 +2,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";
-import type { Me } from "../../src/contract/settings.ts";
+import type { Me } from "../../src/contract/settings-schemas.ts";
 import { Toasts } from "./components/toast.tsx";
 import { createPageRouter } from "./routes.tsx";
 import { Gate, reloadForLogin, takeLoginCode } from "./shell/gate.tsx";

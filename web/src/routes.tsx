@@ -6,7 +6,7 @@ import {
   lazyRouteComponent,
   Link,
 } from "@tanstack/react-router";
-import type { Me } from "../../src/contract/settings.ts";
+import type { Me } from "../../src/contract/settings-schemas.ts";
 import { Empty, FailureBox } from "./components/states.tsx";
 import { Shell } from "./shell/shell.tsx";
 

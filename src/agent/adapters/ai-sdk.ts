@@ -2,8 +2,8 @@
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Tool, ToolResult } from "../../model/tool.ts";
-import { fittingArguments } from "../fitting-arguments.ts";
-import { readable, type ReadableBlock, readableText } from "./run-call.ts";
+import { checkModelArguments } from "../model-arguments.ts";
+import { readableBlocks, type ReadableBlock, readableText } from "./run-call.ts";
 
 export interface AiToolsOptions {
   /**
@@ -44,7 +44,7 @@ type Validated = { success: true; value: JsonObject } | { success: false; error:
 async function validated(tool: Tool, value: unknown): Promise<Validated> {
   if (!isJsonObject(value)) return { success: false, error: new Error("The arguments are no object.") };
   try {
-    return { success: true, value: await fittingArguments(tool, value) };
+    return { success: true, value: await checkModelArguments(tool, value) };
   } catch (thrown) {
     return { success: false, error: asToolcribError(thrown) };
   }
@@ -52,7 +52,7 @@ async function validated(tool: Tool, value: unknown): Promise<Validated> {
 
 function modelOutput(result: ToolResult, images: boolean) {
   if (result.isError === true) return { type: "error-text" as const, value: readableText(result) };
-  const blocks = readable(result);
+  const blocks = readableBlocks(result);
   // Some providers write parts as JSON into the message; a text is a text everywhere.
   const isText = !images || blocks.every(({ type }) => type === "text");
   if (isText) return { type: "text" as const, value: readableText(result) };

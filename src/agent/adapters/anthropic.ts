@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../model/json.ts";
 import { describeBlock } from "../../model/content.ts";
 import type { Tool } from "../../model/tool.ts";
-import { readable, type ReadableBlock, readableText, runCall, type RunCallOptions } from "./run-call.ts";
+import { readableBlocks, type ReadableBlock, readableText, runCall, type RunCallOptions } from "./run-call.ts";
 
 export interface AnthropicTool {
   name: string;
@@ -58,7 +58,7 @@ export async function runAnthropicCall(
     const content: AnthropicText[] = [{ type: "text", text: readableText(result) }];
     return { type: "tool_result", tool_use_id: id, content, is_error: true };
   }
-  return { type: "tool_result", tool_use_id: id, content: readable(result).map(blockOf) };
+  return { type: "tool_result", tool_use_id: id, content: readableBlocks(result).map(blockOf) };
 }
 
 function blockOf(block: ReadableBlock): AnthropicText | AnthropicImage {

@@ -1,7 +1,7 @@
 /** Tools in the shapes of OpenAI's APIs: Chat Completions, which many others speak too, and Responses. */
 import type { JsonObject } from "../../model/json.ts";
 import type { Tool } from "../../model/tool.ts";
-import { readable, type ReadableBlock, readableText, runCall, type RunCallOptions } from "./run-call.ts";
+import { readableBlocks, type ReadableBlock, readableText, runCall, type RunCallOptions } from "./run-call.ts";
 
 export interface OpenAIChatTool {
   type: "function";
@@ -102,7 +102,7 @@ export async function runOpenAICall(
     return { role: "tool", tool_call_id: call.id, content: readableText(result) };
   }
   const result = await runCall(tools, { id: call.call_id, name: call.name, input: call.arguments }, options);
-  const blocks = readable(result);
+  const blocks = readableBlocks(result);
   const output = blocks.every(({ type }) => type === "text") ? readableText(result) : blocks.map(partOf);
   return { type: "function_call_output", call_id: call.call_id, output };
 }

@@ -1,7 +1,7 @@
 /** Tools in the shape of pi's `AgentTool`, which OpenClaw uses: like ours, but with a label, only text and images, and errors thrown. */
 import type { JsonObject } from "../../model/json.ts";
 import type { Tool, ToolResult } from "../../model/tool.ts";
-import { readable, type ReadableBlock, readableText } from "./run-call.ts";
+import { readableBlocks, type ReadableBlock, readableText } from "./run-call.ts";
 
 export interface PiToolResult {
   content: ReadableBlock[];
@@ -42,5 +42,5 @@ export function toAgentTools(tools: readonly Tool[]): PiAgentTool[] {
 }
 
 function piResult(result: ToolResult): PiToolResult {
-  return { content: readable(result), details: result.details ?? {} };
+  return { content: readableBlocks(result), details: result.details ?? {} };
 }

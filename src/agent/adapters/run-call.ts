@@ -1,18 +1,17 @@
 /** What the adapters share: a call by name, and content as models read it. Nothing is thrown: a model reads errors like results. */
 import { describeBlock, modelContent } from "../../model/content.ts";
-import { errorTextForModel } from "../../model/error-text.ts";
-import { asToolcribError } from "../../model/errors.ts";
+import { asToolcribError, errorTextForModel } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Tool, ToolResult, ToolUpdate } from "../../model/tool.ts";
-import { fittingArguments } from "../fitting-arguments.ts";
+import { checkModelArguments } from "../model-arguments.ts";
 
 export interface RunCallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onUpdate?: ToolUpdate | undefined;
 }
 
-export interface WantedCall {
+export interface CallByName {
   readonly id: string;
   readonly name: string;
   /** An object, or the same as JSON text. */
@@ -21,15 +20,15 @@ export interface WantedCall {
 
 export async function runCall(
   tools: readonly Tool[],
-  { id, name, input }: WantedCall,
+  { id, name, input }: CallByName,
   { signal, onUpdate }: RunCallOptions = {},
 ): Promise<ToolResult> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) return failure(`not_found: There is no tool "${name}".`);
-  const args = parsed(input);
+  const args = parseInput(input);
   if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are no JSON object.`);
   try {
-    return await tool.execute(id, await fittingArguments(tool, args), signal, onUpdate);
+    return await tool.execute(id, await checkModelArguments(tool, args), signal, onUpdate);
   } catch (thrown) {
     return failure(errorTextForModel(asToolcribError(thrown).toObject()));
   }
@@ -40,7 +39,7 @@ export type ReadableBlock =
   | { readonly type: "image"; readonly data: string; readonly mimeType: string };
 
 /** Text and images; all else as text. */
-export function readable({ content, isError = false }: ToolResult): ReadableBlock[] {
+export function readableBlocks({ content, isError = false }: ToolResult): ReadableBlock[] {
   return modelContent({ content, isError }).map(
     (block) => imageOf(block) ?? { type: "text", text: describeBlock(block) },
   );
@@ -57,7 +56,7 @@ function imageOf({ type, data, mimeType }: ContentBlock): ReadableBlock | undefi
   return { type: "image", data, mimeType };
 }
 
-function parsed(input: unknown): JsonObject | undefined {
+function parseInput(input: unknown): JsonObject | undefined {
   if (isJsonObject(input)) return input;
   if (input === undefined || input === null || input === "") return {};
   if (typeof input !== "string") return undefined;

@@ -1,21 +1,25 @@
 /** One call of the model, from its wish to what it reads, with every state on the way told. */
-import type { AskAnswer, AskCallback, AskRequest } from "../../model/ask.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
+import type { Clock } from "../../base/clock.ts";
 import { describeBlock } from "../../model/content.ts";
-import { errorTextForModel } from "../../model/error-text.ts";
-import { asToolcribError, ERROR_TABLE, type ErrorObject, ToolcribError } from "../../model/errors.ts";
+import {
+  asToolcribError,
+  ERROR_TABLE,
+  type ErrorObject,
+  errorTextForModel,
+  ToolcribError,
+} from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { Progress } from "../../model/protocol.ts";
 import type { ToolResult } from "../../model/tool.ts";
-import type { AskContext } from "../agent-options.ts";
-import type { AgentEvent, ToolCallEvent, ToolCallState } from "../events.ts";
-import type { CallPart, CallResult } from "../messages.ts";
-import { pause } from "../model/pause.ts";
+import type { AgentEvent, AskContext, ToolCallEvent, ToolCallState } from "../agent-options.ts";
+import type { CallPart, CallResult } from "../model/chat-model.ts";
+import { sleep } from "../abortable.ts";
 import type { AgentTool } from "../tools/tool-choice.ts";
-import type { WantedCall } from "./answer.ts";
+import type { RequestedCall } from "./model-answer.ts";
 
 interface ToolCallOptions {
-  readonly wanted: WantedCall;
+  readonly wanted: RequestedCall;
   /** Undefined if the model was given none of that name. */
   readonly tool: AgentTool | undefined;
   readonly emit: (event: AgentEvent) => void;
@@ -26,10 +30,10 @@ interface ToolCallOptions {
 }
 
 /** Of a call that the hub refuses for now; a minute is what its rate is counted in. */
-const LONGEST_WAIT_MS = 60_000;
-const SHORTEST_WAIT_MS = 100;
+const MAX_WAIT_MS = 60_000;
+const MIN_WAIT_MS = 100;
 
-const SAID_NO =
+const REFUSED_BY_USER =
   "The user did not allow this call. Do not try to get the same by another way; go on without it, or ask what to do instead.";
 
 export class ToolCall {
@@ -70,7 +74,7 @@ export class ToolCall {
       this.#tell("waiting");
       this.#askFailed = undefined;
       try {
-        const answer = yesOrNo(await ask(request, { toolCallId: this.#about.id, signal }));
+        const answer = checkedAnswer(await ask(request, { toolCallId: this.#about.id, signal }));
         this.#saidNo = answer === "no";
         if (!this.#saidNo && !signal.aborted) this.#tell("running");
         return answer;
@@ -102,12 +106,12 @@ export class ToolCall {
   async #execute({ tool }: AgentTool, signal: AbortSignal): Promise<ToolResult> {
     const { clock } = this.#options;
     const { id, input } = this.#about;
-    const end = clock.now() + LONGEST_WAIT_MS;
+    const end = clock.now() + MAX_WAIT_MS;
     for (;;) {
       const result = await tool.execute(id, input, signal, ({ details }) => this.#progress(details));
-      const wait = waitAskedFor(result);
+      const wait = retryDelay(result);
       if (wait === undefined || clock.now() + wait > end || signal.aborted) return result;
-      await pause(wait, clock, signal);
+      await sleep(wait, clock, signal);
     }
   }
 
@@ -131,8 +135,8 @@ export class ToolCall {
     }
     if (error !== undefined && this.#saidNo) {
       // A tool that runs others gives the no as a failure of its own.
-      const denied = error.code === "denied" ? error : ({ code: "denied", message: SAID_NO } as const);
-      return this.#end("denied", { ...result, content: [{ type: "text", text: SAID_NO }] }, denied);
+      const denied = error.code === "denied" ? error : ({ code: "denied", message: REFUSED_BY_USER } as const);
+      return this.#end("denied", { ...result, content: [{ type: "text", text: REFUSED_BY_USER }] }, denied);
     }
     if (error?.code !== "denied") {
       // The arguments are checked before anything begins.
@@ -178,16 +182,16 @@ function isProgress(value: unknown): value is Progress {
 }
 
 /** Callbacks are others' code: whatever is no yes is a no. */
-function yesOrNo(answer: AskAnswer): AskAnswer {
+function checkedAnswer(answer: AskAnswer): AskAnswer {
   return answer === "once" || answer === "session" || answer === "always" ? answer : "no";
 }
 
 /** Milliseconds, if the hub refused the call for now. */
-function waitAskedFor(result: ToolResult): number | undefined {
+function retryDelay(result: ToolResult): number | undefined {
   if (result.isError !== true) return undefined;
   const { code, details } = errorOf(result);
   const wait = code === "rate_limited" ? details?.["retryAfterMs"] : undefined;
-  return typeof wait === "number" ? Math.max(SHORTEST_WAIT_MS, wait) : undefined;
+  return typeof wait === "number" ? Math.max(MIN_WAIT_MS, wait) : undefined;
 }
 
 /** What the hub put into the details; a tool's own error result has none. */

@@ -1,13 +1,21 @@
 /** From a model's setting to a model that answers: its address, its key, and what it can see. */
-import type { ModelEndpoint, ModelSetting } from "../../model/agent-config.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { ModelEndpoint, ModelSetting } from "../../model/config.ts";
+import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../model/loopback.ts";
+import { isLoopback } from "../../base/loopback.ts";
 import type { ChatModel } from "./chat-model.ts";
-import { isSafe, modelAddress, providerAddress } from "./model-address.ts";
-import { findProvider, knownProvider, type KnownProvider, type Protocol } from "./providers.ts";
-import { openProvider, type Reach } from "./open-provider.ts";
-import { seesImages } from "./sees-images.ts";
+import {
+  findProvider,
+  isSafeForCredentials,
+  knownProvider,
+  type KnownProvider,
+  type ModelAccess,
+  modelAddress,
+  openProvider,
+  type Protocol,
+  providerAddress,
+  supportsImages,
+} from "./providers.ts";
 import { StreamedModel } from "./streamed-model.ts";
 
 export interface OpenModelFrom {
@@ -34,25 +42,25 @@ export function modelId(setting: ModelSetting): string {
  * `invalid_config` for a setting that cannot be used. Nothing is sent yet.
  */
 export async function openModel(setting: ModelSetting, from: OpenModelFrom): Promise<ChatModel> {
-  const reach = typeof setting === "string" ? named(setting, from) : await endpoint(setting, from);
+  const reach = typeof setting === "string" ? namedModelAccess(setting, from) : await endpointAccess(setting, from);
   const seeing = typeof setting === "string" ? undefined : setting.images;
   return new StreamedModel({
     id: modelId(setting),
     reach,
-    images: seeing ?? seesImages(reach.model),
+    images: seeing ?? supportsImages(reach.model),
     sdk: await openProvider(reach),
     retries: from.retries,
     clock: from.clock,
   });
 }
 
-function named(setting: string, from: OpenModelFrom): Reach {
-  const { provider: name, model } = split(setting);
+function namedModelAccess(setting: string, from: OpenModelFrom): ModelAccess {
+  const { provider: name, model } = splitModelName(setting);
   const provider = findProvider(name);
   const url = providerAddress(provider, from.env);
   const key = keyOf(provider, from.env);
-  if (key === undefined && provider.keys.length > 0) throw missingKey(provider, model);
-  if (key !== undefined && !isSafe(url)) throw plainHttp(url);
+  if (key === undefined && provider.keys.length > 0) throw missingKeyError(provider, model);
+  if (key !== undefined && !isSafeForCredentials(url)) throw plainHttpError(url);
   return {
     protocol: provider.protocol,
     model,
@@ -67,7 +75,7 @@ function named(setting: string, from: OpenModelFrom): Reach {
   };
 }
 
-async function endpoint(setting: Exclude<ModelSetting, string>, from: OpenModelFrom): Promise<Reach> {
+async function endpointAccess(setting: Exclude<ModelSetting, string>, from: OpenModelFrom): Promise<ModelAccess> {
   const protocol: Protocol = setting.provider ?? "openai-compatible";
   const provider = knownProvider(protocol);
   const url = await endpointUrl(setting, provider, protocol, from);
@@ -83,12 +91,12 @@ async function endpoint(setting: Exclude<ModelSetting, string>, from: OpenModelF
   const credentials = Object.entries(headers).filter(
     ([name, value]) => CREDENTIAL.test(name) || value !== setting.headers?.[name],
   );
-  if (!isSafe(url) && (given !== undefined || credentials.length > 0)) throw plainHttp(url);
+  if (!isSafeForCredentials(url) && (given !== undefined || credentials.length > 0)) throw plainHttpError(url);
   const ofEnv = provider && keyOf(provider, from.env);
-  const isMeant = setting.baseUrl === undefined ? isSafe(url) : isMeantFor(provider, url);
+  const isMeant = setting.baseUrl === undefined ? isSafeForCredentials(url) : canUseEnvironmentKey(provider, url);
   const key = given ?? (isMeant ? ofEnv : undefined);
   if (key === undefined && setting.baseUrl === undefined && provider !== undefined && credentials.length === 0) {
-    throw missingKey(provider, setting.model);
+    throw missingKeyError(provider, setting.model);
   }
   return {
     protocol,
@@ -108,7 +116,7 @@ async function endpoint(setting: Exclude<ModelSetting, string>, from: OpenModelF
  * Whether a key of the environment goes to an address of the config: to the provider's own, and to this machine. A config may
  * come with a folder, and must not send the key elsewhere by naming an address alone.
  */
-function isMeantFor(provider: KnownProvider | undefined, url: URL): boolean {
+function canUseEnvironmentKey(provider: KnownProvider | undefined, url: URL): boolean {
   return isLoopback(url.hostname) || (provider !== undefined && new URL(provider.baseUrl).origin === url.origin);
 }
 
@@ -138,7 +146,7 @@ async function endpointUrl(
   });
 }
 
-function split(setting: string): { readonly provider: string; readonly model: string } {
+function splitModelName(setting: string): { readonly provider: string; readonly model: string } {
   const slash = setting.indexOf("/");
   const model = setting.slice(slash + 1).trim();
   if (slash > 0 && model !== "") return { provider: setting.slice(0, slash).trim(), model };
@@ -157,7 +165,7 @@ function keyHint(provider: KnownProvider): string {
   return `Set ${provider.keys.join(" or ")} in the environment, or apiKey of the model in the config, by reference.`;
 }
 
-function missingKey(provider: KnownProvider, model: string): ToolcribError {
+function missingKeyError(provider: KnownProvider, model: string): ToolcribError {
   return new ToolcribError("unauthorized", `There is no key for ${provider.title}, so ${model} cannot be used.`, {
     hint:
       `Set ${provider.keys.join(" or ")} in the environment, or write agent.model in the config as ` +
@@ -166,7 +174,7 @@ function missingKey(provider: KnownProvider, model: string): ToolcribError {
   });
 }
 
-function plainHttp(url: URL): ToolcribError {
+function plainHttpError(url: URL): ToolcribError {
   return new ToolcribError(
     "invalid_config",
     `The model's address ${url.host} is plain http, and credentials would be sent to it.`,

@@ -1,18 +1,26 @@
 /** A model behind a provider of `ai`: asks, streams, and asks again where that can help. */
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { readAnswer } from "./answer.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { sleep } from "../abortable.ts";
 import type { ChatModel, ModelStep, StepPart } from "./chat-model.ts";
-import { readFailure } from "./failure.ts";
-import { type Reach, type SdkCall, type SdkModel, type SdkTool, speaksResponses } from "./open-provider.ts";
-import { pause } from "./pause.ts";
-import { toPrompt } from "./prompt.ts";
-import type { Protocol } from "./providers.ts";
+import { readFailure, StreamInterrupted } from "./model-failure.ts";
+import { toPrompt } from "./model-prompt.ts";
+import {
+  META_KEY,
+  type ModelAccess,
+  type Protocol,
+  type SdkCall,
+  type SdkModel,
+  type SdkPart,
+  type SdkTool,
+  usesResponsesApi,
+} from "./providers.ts";
 
 /** A provider that wants a longer pause than this is not waited for. */
-const LONGEST_RETRY_AFTER_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 const FIRST_DELAY_MS = 1000;
-const LONGEST_DELAY_MS = 30_000;
+const MAX_DELAY_MS = 30_000;
 
 const SCHEMA_RULES: Readonly<Record<Protocol, ChatModel["provider"]>> = {
   anthropic: "anthropic",
@@ -31,7 +39,7 @@ const PROVIDER_OPTIONS: NonNullable<SdkCall["providerOptions"]> = {
 
 interface StreamedModelOptions {
   readonly id: string;
-  readonly reach: Reach;
+  readonly reach: ModelAccess;
   readonly images: boolean;
   readonly sdk: SdkModel;
   readonly retries: number;
@@ -56,22 +64,23 @@ export class StreamedModel implements ChatModel {
   async *step(step: ModelStep): AsyncGenerator<StepPart> {
     const { id, reach, retries, clock } = this.#options;
     for (let attempt = 1; ; attempt++) {
-      if (step.signal.aborted) throw cancelled(id);
+      if (step.signal.aborted) throw cancelledError(id);
       try {
         yield* this.#ask(step);
         return;
       } catch (thrown) {
-        if (step.signal.aborted) throw cancelled(id);
+        if (step.signal.aborted) throw cancelledError(id);
         const { error, retry, retryAfterMs } = readFailure(thrown, id, reach);
         if (this.#thoughts && error.code === "invalid_arguments" && error.message.includes("reasoning_content")) {
           this.#thoughts = false;
           continue;
         }
         if (!retry || attempt > retries) throw error;
-        if (retryAfterMs !== undefined && retryAfterMs > LONGEST_RETRY_AFTER_MS) throw tooLong(error, retryAfterMs);
+        if (retryAfterMs !== undefined && retryAfterMs > MAX_RETRY_AFTER_MS)
+          throw retryTooLateError(error, retryAfterMs);
         const delayMs = Math.round(Math.max(retryAfterMs ?? 0, backoff(attempt)));
         yield { type: "again", attempt, delayMs, reason: error.message };
-        await pause(delayMs, clock, step.signal);
+        await sleep(delayMs, clock, step.signal);
       }
     }
   }
@@ -80,10 +89,10 @@ export class StreamedModel implements ChatModel {
     const { stream, response } = await this.#options.sdk.doStream(this.#call(step));
     if (/^text\/html/i.test(response?.headers?.["content-type"] ?? "")) {
       await stream.cancel();
-      throw noModel(this.#options.reach);
+      throw notAModelError(this.#options.reach);
     }
     // Whoever stops reading ends the stream, and with it the model's work.
-    yield* readAnswer(stream, this.#options.reach);
+    yield* readStream(stream, this.#options.reach);
   }
 
   #call(step: ModelStep): SdkCall {
@@ -95,7 +104,7 @@ export class StreamedModel implements ChatModel {
         images: this.images,
         thoughts: this.#thoughts,
         imagesInResults:
-          reach.protocol !== "openai-compatible" && (reach.protocol !== "openai" || speaksResponses(reach)),
+          reach.protocol !== "openai-compatible" && (reach.protocol !== "openai" || usesResponsesApi(reach)),
       }),
       tools: step.tools.map(({ name, description, inputSchema }) => ({
         type: "function",
@@ -115,24 +124,159 @@ export class StreamedModel implements ChatModel {
 
 /** Twice as long each time, and not all clients at once. */
 function backoff(attempt: number): number {
-  const most = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+  const most = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
   return most * (0.75 + Math.random() / 2);
 }
 
 /** A page for people, such as that of a login: the address is another one. */
-function noModel({ url }: Reach): ToolcribError {
+function notAModelError({ url }: ModelAccess): ToolcribError {
   return new ToolcribError("invalid_config", `${url.host} answered with a web page and not as a model does.`, {
     hint: "Check baseUrl; most endpoints want it to end in /v1.",
   });
 }
 
-function cancelled(id: string): ToolcribError {
+function cancelledError(id: string): ToolcribError {
   return new ToolcribError("cancelled", `The answer of ${id} was cancelled.`);
 }
 
-function tooLong(error: ToolcribError, retryAfterMs: number): ToolcribError {
+function retryTooLateError(error: ToolcribError, retryAfterMs: number): ToolcribError {
   return new ToolcribError(error.code, error.message, {
     hint: `It asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`,
     details: { ...error.details, retryAfterMs },
   });
+}
+
+/** One streamed answer of a provider as parts of a step. */
+
+/** Throws what the provider reports inside the stream, and BrokenOff for an answer without an end. */
+async function* readStream(
+  stream: AsyncIterable<SdkPart>,
+  reach: Pick<ModelAccess, "protocol" | "model">,
+): AsyncGenerator<StepPart> {
+  const thoughts = new ThoughtMetadata(reach);
+  const ids = new Set<string>();
+  for await (const part of stream) {
+    switch (part.type) {
+      case "text-delta":
+        if (part.delta !== "") yield { type: "text", text: part.delta };
+        break;
+      case "reasoning-start":
+        thoughts.note(part.id, part.providerMetadata);
+        break;
+      case "reasoning-delta":
+        thoughts.note(part.id, part.providerMetadata);
+        if (part.delta !== "") yield { type: "thought", text: part.delta };
+        break;
+      case "reasoning-end": {
+        thoughts.note(part.id, part.providerMetadata);
+        const meta = thoughts.end(part.id);
+        if (meta !== undefined) yield { type: "thought", text: "", meta };
+        break;
+      }
+      case "tool-call": {
+        // What the provider ran itself is no call of ours; we offer no such tools.
+        if (part.providerExecuted === true) break;
+        const id = uniqueCallId(part.toolCallId, ids);
+        const meta = part.providerMetadata === undefined ? {} : { meta: { ...part.providerMetadata } };
+        yield { type: "call", id, name: part.toolName, ...readArguments(part.input), ...meta };
+        break;
+      }
+      case "error":
+        throw part.error;
+      case "finish": {
+        const { unified } = part.finishReason;
+        if (unified === "interrupted" || unified === "error") throw new StreamInterrupted();
+        const usage = readUsage(part.usage);
+        if (usage !== undefined) yield usage;
+        yield { type: "finish", reason: finishReason(unified, ids.size > 0) };
+        return;
+      }
+      default:
+        break;
+    }
+  }
+  throw new StreamInterrupted();
+}
+
+type Finish = Extract<SdkPart, { type: "finish" }>;
+
+function finishReason(
+  unified: Finish["finishReason"]["unified"],
+  calls: boolean,
+): Extract<StepPart, { type: "finish" }>["reason"] {
+  switch (unified) {
+    case "content-filter":
+      return "refusal";
+    case "length":
+      return "length";
+    default:
+      // Local servers say `stop` also where they gave calls, and the other way round.
+      if (calls) return "calls";
+      return unified === "other" ? "other" : "stop";
+  }
+}
+
+function readUsage({ inputTokens, outputTokens }: Finish["usage"]): StepPart | undefined {
+  // Not every server tells; nothing is better than a zero that looks like a count.
+  if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined;
+  const cached = inputTokens.cacheRead;
+  return {
+    type: "usage",
+    input: inputTokens.total ?? 0,
+    output: outputTokens.total ?? 0,
+    ...(cached === undefined || cached === 0 ? {} : { cached }),
+  };
+}
+
+/** Some servers give all calls of an answer the same id, or none. */
+function uniqueCallId(id: string, taken: Set<string>): string {
+  const base = id === "" ? "call" : id;
+  let free = base;
+  for (let next = 2; taken.has(free); next++) free = `${base}_${next}`;
+  taken.add(free);
+  return free;
+}
+
+/** What the provider wants back with each thought; it comes in pieces. */
+class ThoughtMetadata {
+  readonly #reach: Pick<ModelAccess, "protocol" | "model">;
+  readonly #open = new Map<string, JsonObject>();
+
+  constructor(reach: Pick<ModelAccess, "protocol" | "model">) {
+    this.#reach = reach;
+  }
+
+  note(id: string, metadata: Readonly<Record<string, JsonObject>> | undefined): void {
+    const key = META_KEY[this.#reach.protocol];
+    this.#open.set(id, { ...this.#open.get(id), ...metadata?.[key] });
+  }
+
+  end(id: string): JsonObject | undefined {
+    const { protocol, model } = this.#reach;
+    const found = this.#open.get(id) ?? {};
+    this.#open.delete(id);
+    // There are no signatures in this protocol; the name of the model is what tells whose thought it is.
+    if (protocol === "openai-compatible") return { [META_KEY[protocol]]: { ...found, model } };
+    return Object.keys(found).length === 0 ? undefined : { [META_KEY[protocol]]: found };
+  }
+}
+
+/** The arguments of a call as a model wrote them. */
+
+type ReadArguments = { readonly input: JsonObject } | { readonly problem: string };
+
+/** Nothing and `null` are no arguments; an object inside a string is taken out, because some models write that. */
+export function readArguments(text: string): ReadArguments {
+  if (text.trim() === "") return { input: {} };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+    if (typeof value === "string") value = JSON.parse(value);
+  } catch (error) {
+    const why = error instanceof Error ? ` (${error.message.slice(0, 200)})` : "";
+    return { problem: `The arguments are not valid JSON${why}. Call again with one JSON object.` };
+  }
+  if (value === null) return { input: {} };
+  if (isJsonObject(value)) return { input: value };
+  return { problem: `The arguments are ${Array.isArray(value) ? "a list" : `a ${typeof value}`}, not a JSON object.` };
 }

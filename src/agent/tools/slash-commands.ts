@@ -1,23 +1,20 @@
 /** What a user can call by name, as `/name arguments`: skills, prompts of servers, and the end of a skill. */
-import { wrappedModelContent } from "../../guard/wrap/model-content.ts";
-import { unwrapUntrusted } from "../../guard/wrap/wrap.ts";
+import { unwrapUntrusted, wrappedModelContent } from "../../guard/wrap-untrusted.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
-import type { AskCallback } from "../../model/ask.ts";
-import { errorText, errorTextForModel } from "../../model/error-text.ts";
-import { asToolcribError, type ErrorObject } from "../../model/errors.ts";
-import type { Outcome } from "../../model/outcome.ts";
-import type { CallToolResult, ContentBlock, GetPromptResult } from "../../model/protocol.ts";
-import type { SessionNotice } from "../../sessions/own/own-parts.ts";
+import type { PromptCapability } from "../../model/capability.ts";
+import type { AskCallback } from "../../model/decision.ts";
+import { asToolcribError, type ErrorObject, errorText, errorTextForModel, type Outcome } from "../../model/errors.ts";
+import type { CallToolResult, ContentBlock, GetPromptResult, PromptArgument } from "../../model/protocol.ts";
+import type { SessionNotice } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { SlashCommand } from "../agent-options.ts";
-import { promptArguments, promptCommands } from "./prompt-commands.ts";
-import { bySayableName } from "./skill-tool.ts";
-import { layDownSkill, takeUpSkill } from "./take-up-skill.ts";
-import { oneLine } from "./tool-words.ts";
+import { byUniqueName } from "./built-in-tools.ts";
+import { deactivateSkill, activateSkill } from "./session-rules.ts";
+import { oneLine } from "./tool-facts.ts";
 
 const SKILL_OFF = "skill-off";
-const LONGEST = 300;
+const MAX_DESCRIPTION_LENGTH = 300;
 
 export type SlashResult =
   /** No command: the text is for the model as it is. */
@@ -32,7 +29,7 @@ export type SlashResult =
       readonly isError: boolean;
     };
 
-export interface SlashOptions {
+interface SlashOptions {
   readonly signal?: AbortSignal | undefined;
   /** Answers if a call needs a yes; the session's own callback if absent. */
   readonly onAsk?: AskCallback | undefined;
@@ -41,8 +38,8 @@ export interface SlashOptions {
 export function slashCommands(hub: Hub, session: Session): SlashCommand[] {
   const skills = [...userSkills(hub, session)].map(([name, { description, facts }]) => ({
     name,
-    description: oneLine(description, LONGEST),
-    ...(facts.argumentHint === undefined ? {} : { hint: oneLine(facts.argumentHint, LONGEST) }),
+    description: oneLine(description, MAX_DESCRIPTION_LENGTH),
+    ...(facts.argumentHint === undefined ? {} : { hint: oneLine(facts.argumentHint, MAX_DESCRIPTION_LENGTH) }),
   }));
   const taken = new Set(skills.map(({ name }) => name));
   const prompts = [...promptCommands(hub, session).values()].map(({ command }) => command);
@@ -66,8 +63,8 @@ export async function runSlashCommand(
     const prompt = promptCommands(hub, session).get(name)?.prompt;
     if (prompt !== undefined) {
       const request = { name: prompt.name, arguments: promptArguments(prompt, given.trim()), ...options };
-      const result = promptOf(await hub.prompt(session, { ...request, audience: "agent" }));
-      return opened(result, `The user calls the prompt /${name} of a server, and wants what it asks for:`);
+      const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
+      return withPreamble(result, `The user calls the prompt /${name} of a server, and wants what it asks for:`);
     }
   } catch (thrown) {
     return failure(asToolcribError(thrown).toObject());
@@ -76,7 +73,7 @@ export async function runSlashCommand(
 }
 
 function userSkills(hub: Hub, session: Session): ReadonlyMap<string, SkillInfo> {
-  return bySayableName(hub.skills.list({ session }).filter(({ facts }) => facts.userInvocable));
+  return byUniqueName(hub.skills.list({ session }).filter(({ facts }) => facts.userInvocable));
 }
 
 async function runSkill(
@@ -93,36 +90,37 @@ async function runSkill(
       tool === undefined
         ? hub.skills.dispatched(skill.id, given, { session })
         : { name: tool.name, arguments: { arguments: given } };
-    if (wanted !== undefined) return answerOf(await hub.call(session, { ...wanted, ...options, audience: "agent" }));
+    if (wanted !== undefined)
+      return answerFromCall(await hub.call(session, { ...wanted, ...options, audience: "agent" }));
   }
   if (prompt === undefined) return { kind: "none" };
   const request = { name: prompt.name, arguments: { arguments: given }, ...options };
-  const result = promptOf(await hub.prompt(session, { ...request, audience: "agent" }));
+  const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
   if (result.kind !== "prompt") return result;
-  const notice = takeUpSkill(hub, session, skill);
-  const shown = opened(result, `The user calls the skill "${skill.name}". Its instructions:`);
+  const notice = activateSkill(hub, session, skill);
+  const shown = withPreamble(result, `The user calls the skill "${skill.name}". Its instructions:`);
   return notice === undefined ? shown : { ...shown, notice };
 }
 
 /** Where the text that follows comes from, so that the model does not take it for the user's own. */
-function opened<Given extends SlashResult>(result: Given, text: string): Given {
+function withPreamble<Given extends SlashResult>(result: Given, text: string): Given {
   return result.kind === "prompt" ? { ...result, content: [{ type: "text", text }, ...result.content] } : result;
 }
 
 function endSkill(hub: Hub, session: Session, name: string): SlashResult {
-  const wasLaidDown = layDownSkill(hub, session, name);
+  const wasLaidDown = deactivateSkill(hub, session, name);
   const text = wasLaidDown
     ? `The skill "${name}" is no longer active.`
     : `The skill "${name}" is not active, or the role of this session has it.`;
   return answer([{ type: "text", text }], !wasLaidDown);
 }
 
-function promptOf(outcome: Outcome<GetPromptResult>): SlashResult {
+function promptFromOutcome(outcome: Outcome<GetPromptResult>): SlashResult {
   if (!outcome.ok) return failure(outcome.error);
   return { kind: "prompt", content: outcome.result.messages.map(({ content }) => content) };
 }
 
-function answerOf(outcome: Outcome<CallToolResult>): SlashResult {
+function answerFromCall(outcome: Outcome<CallToolResult>): SlashResult {
   if (outcome.ok) return answer(wrappedModelContent(outcome.result), false);
   const { result, error } = outcome;
   return result === undefined ? failure(error) : answer(wrappedModelContent(result), true);
@@ -145,4 +143,49 @@ function answer(forModel: readonly ContentBlock[], isError: boolean): SlashResul
     return inner === undefined ? block : { ...block, text: inner };
   });
   return { kind: "answer", content, forModel, isError };
+}
+
+/** Prompts of servers as slash commands: `/files:summarise notes.txt`. Only those that one text is enough for. */
+
+const MAX_PROMPT_TEXT_LENGTH = 300;
+
+interface PromptCommand {
+  readonly prompt: PromptCapability;
+  readonly command: SlashCommand;
+}
+
+/** By the name of the command. */
+function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptCommand> {
+  const servers = new Map([...hub.servers(), ...session.own.servers()].map(({ id, name }) => [id, name]));
+  const found = new Map<string, PromptCommand>();
+  for (const prompt of hub.view(session).prompts) {
+    const server = servers.get(prompt.origin.source);
+    if (server === undefined || requiredArguments(prompt).length > 1) continue;
+    const name = `${server}:${prompt.origin.name}`.replaceAll(/\s+/g, "-");
+    const { description, title } = prompt.definition;
+    const hint = textArgument(prompt)?.name;
+    const command = {
+      name,
+      description: oneLine(description ?? title ?? `Prompt of the server ${server}.`, MAX_PROMPT_TEXT_LENGTH),
+      ...(hint === undefined ? {} : { hint: oneLine(hint, MAX_PROMPT_TEXT_LENGTH) }),
+    };
+    // Two names that are the same by chance: the second one keeps its public name.
+    const key = found.has(name) ? prompt.name : name;
+    found.set(key, { prompt, command: { ...command, name: key } });
+  }
+  return found;
+}
+
+/** What the user wrote goes to the one argument that must be there, else to the first. */
+function promptArguments(prompt: PromptCapability, given: string): Record<string, string> {
+  const argument = textArgument(prompt);
+  return argument === undefined || given === "" ? {} : { [argument.name]: given };
+}
+
+function textArgument(prompt: PromptCapability): PromptArgument | undefined {
+  return requiredArguments(prompt)[0] ?? prompt.definition.arguments?.[0];
+}
+
+function requiredArguments({ definition }: PromptCapability): PromptArgument[] {
+  return (definition.arguments ?? []).filter((argument) => argument.required === true);
 }

@@ -1,14 +1,15 @@
 /** What the model is told before everything else. The same for as long as nothing changes, because providers cache it. */
-import { MARKER } from "../../guard/wrap/marker.ts";
+import { createHmac, randomBytes } from "node:crypto";
+import { MARKER, neutralize, wrapUntrusted } from "../../guard/wrap-untrusted.ts";
+import { trustedSources } from "../../hub/create/wiring.ts";
 import type { Hub } from "../../hub/hub.ts";
-import { CALL_TOOL, SEARCH_TOOL } from "../../hub/search-definitions.ts";
+import { CALL_TOOL, SEARCH_TOOL } from "../../hub/view/search-definitions.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AgentMode } from "../agent-options.ts";
-import { PLAN_TOOL } from "./plan-tool.ts";
-import { READ_TOOL } from "./read-tool.ts";
-import { absentServers, serverAdvice } from "./server-advice.ts";
-import { emptiedBy } from "./skill-rules.ts";
-import { SKILL_TOOL } from "./skill-tool.ts";
+import { PLAN_TOOL, READ_TOOL, SKILL_TOOL } from "./built-in-tools.ts";
+import { noToolsLeftNotice } from "./session-rules.ts";
+import { oneLine } from "./tool-facts.ts";
 
 export interface SystemPromptOptions {
   /** The operator's; they come first. */
@@ -37,13 +38,13 @@ const MODES: Readonly<Record<AgentMode, string | undefined>> = {
 
 export async function systemPrompt(hub: Hub, session: Session, options: SystemPromptOptions): Promise<string> {
   const catalog = hub.skills.promptCatalog({ session, budget: options.skillsBudget, location: "uri" });
-  const absent = absentServers(hub, session);
+  const absent = unavailableServers(hub, session);
   const parts = [
     options.instructions?.trim(),
     BASE,
     MODES[options.mode],
     options.cwd === undefined ? undefined : `Working directory: ${options.cwd}`,
-    serverAdvice(hub, session),
+    serverInstructions(hub, session),
     absent.length === 0 ? undefined : absent.join("\n"),
     catalog === "" ? undefined : `Skills that ${SKILL_TOOL} takes up:\n${catalog}`,
     await activeSkills(hub, session),
@@ -57,6 +58,80 @@ async function activeSkills(hub: Hub, session: Session): Promise<string | undefi
   const parts = active.map(
     ({ name, instructions }) => `<active_skill name="${name}">\n${instructions}\n</active_skill>`,
   );
-  const emptied = hub.skills.activeList(session).flatMap((skill) => emptiedBy(hub, session, skill)?.message ?? []);
+  const emptied = hub.skills
+    .activeList(session)
+    .flatMap((skill) => noToolsLeftNotice(hub, session, skill)?.message ?? []);
   return ["These skills are active; keep to their instructions:", ...parts, ...emptied].join("\n\n");
+}
+
+/** What servers say of themselves, for a system prompt: their own instructions, and why some of them are not there. */
+
+/** Characters of one server, and of all. */
+const MAX_INSTRUCTIONS_LENGTH = 4000;
+const MAX_TOTAL_LENGTH = 16_000;
+const MAX_REASON_LENGTH = 200;
+const MAX_LINES = 20;
+
+/** Known to nobody outside, and the same for the same text, because providers cache prompts. */
+const boundaryKey = randomBytes(32);
+
+/** Undefined if none says anything. Of untrusted servers it stands between markers, like their results. */
+function serverInstructions(hub: Hub, session: Session): string | undefined {
+  const isTrusted = trustedSources(hub.config.servers);
+  const parts: string[] = [];
+  let room = MAX_TOTAL_LENGTH;
+  for (const { server, name, text } of hub.instructions(session)) {
+    const cut = truncate(text.trim(), Math.min(MAX_INSTRUCTIONS_LENGTH, room));
+    if (cut === "") continue;
+    room -= cut.length;
+    const shown = isTrusted(server) ? cut : wrapServerText(cut, session, { server, tool: "instructions" });
+    parts.push(`How the server ${oneLine(name, 60)} is to be used, in its own words:\n${shown}`);
+  }
+  return parts.length === 0 ? undefined : parts.join("\n\n");
+}
+
+function wrapServerText(
+  text: string,
+  session: Session,
+  of: { readonly server: string; readonly tool: string },
+): string {
+  const words = [session.id, of.server, of.tool, text].join(" ");
+  const id = createHmac("sha256", boundaryKey).update(words).digest("hex").slice(0, 32);
+  return wrapUntrusted(text, { id, ...of });
+}
+
+function truncate(text: string, longest: number): string {
+  if (text.length <= longest) return text;
+  return longest < 2 ? "" : `${text.slice(0, longest - 1).toWellFormed()}…`;
+}
+
+/** A word on each server that the session should have and cannot use. */
+function unavailableServers(hub: Hub, session: Session): string[] {
+  const isTrusted = trustedSources(hub.config.servers);
+  // What servers there are is told to whoever sees all of them.
+  const shared = session.owner && session.role === undefined ? hub.servers() : [];
+  const servers = [...session.own.servers(), ...shared];
+  const failed = servers.filter(({ state }) => state === "failed" || state === "restarting");
+  const lines = [
+    ...servers.filter(({ state }) => state === "connecting").map(({ name }) => connectingText(name)),
+    ...failed.map((server) => failureText(server, session, isTrusted(server.id))),
+    ...session.own.leftOut().map(({ name, reason }) => `${unavailableText(name)}: ${reason}.`),
+  ];
+  return lines.slice(0, MAX_LINES);
+}
+
+/** The reason mostly quotes the server: its answer, or the last lines of its stderr. */
+function failureText({ id, name, state, lastError }: ServerInfo, session: Session, isTrusted: boolean): string {
+  const words = oneLine(neutralize(lastError ?? ""), MAX_REASON_LENGTH);
+  if (words === "") return `${unavailableText(name)}: it is ${state}.`;
+  if (isTrusted) return `${unavailableText(name)}: ${words.replace(/\.$/, "")}.`;
+  return `${unavailableText(name)}. The reason, partly in its own words:\n${wrapServerText(words, session, { server: id, tool: "error" })}`;
+}
+
+function connectingText(server: string): string {
+  return `The server ${oneLine(neutralize(server), 60)} is still connecting; its tools join when it is ready.`;
+}
+
+function unavailableText(server: string): string {
+  return `The server ${oneLine(neutralize(server), 60)} is not available`;
 }

@@ -1,21 +1,20 @@
 /** The tools that the model is told of in one step, and what a client is told of their calls. */
 import type { Hub } from "../../hub/hub.ts";
-import { CALL_TOOL, SEARCH_TOOLS } from "../../hub/search-definitions.ts";
-import type { AskCallback } from "../../model/ask.ts";
-import type { ToolCapability } from "../../model/capability.ts";
+import { CALL_TOOL, SEARCH_TOOLS } from "../../hub/view/search-definitions.ts";
+import type { View } from "../../hub/view/view.ts";
+import { isLocalSource, isSessionLocalSource, type ToolCapability } from "../../model/capability.ts";
+import type { AskCallback } from "../../model/decision.ts";
+import { asToolcribError, errorTextForModel, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { isLocalSource, isSessionLocal } from "../../model/local-source.ts";
-import type { Tool } from "../../model/tool.ts";
+import type { Tool, ToolResult } from "../../model/tool.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
-import type { ToolCallEvent, ToolKind } from "../events.ts";
+import type { ToolCallEvent, ToolKind } from "../agent-options.ts";
+import { checkModelArguments } from "../model-arguments.ts";
 import type { ChatModel, ModelTool } from "../model/chat-model.ts";
-import { type AgentPatterns, narrowToPatterns } from "./agent-rules.ts";
-import { checkedTool } from "./checked-tool.ts";
-import { followActiveSkills } from "./skill-rules.ts";
-import { kindOf } from "./tool-kind.ts";
-import { locationsOf } from "./tool-locations.ts";
-import { titleOf } from "./tool-title.ts";
+import { askScope } from "./built-in-tools.ts";
+import { type AgentPatterns, applyActiveSkillRules, applyToolPatterns } from "./session-rules.ts";
+import { toolCallLocations, toolCallTitle, toolKind } from "./tool-facts.ts";
 
 export interface AgentTool {
   /** Its `execute` goes through `hub.call`, and gives an error result for arguments that do not fit. */
@@ -29,7 +28,7 @@ export interface AgentTool {
   locations(input: JsonObject): ToolCallEvent["locations"];
 }
 
-export interface ToolChoice extends AgentPatterns {
+export interface ToolChoiceOptions extends AgentPatterns {
   readonly model: Pick<ChatModel, "provider">;
   /** What the user asked for: above `max` the tools that fit it best are chosen. */
   readonly query: string;
@@ -39,16 +38,16 @@ export interface ToolChoice extends AgentPatterns {
 }
 
 /** Narrows the session to what the patterns and the active skills leave. */
-export function chooseTools(hub: Hub, session: Session, options: ToolChoice): readonly AgentTool[] {
-  narrowToPatterns(session, options);
-  followActiveSkills(hub, session);
+export function chooseTools(hub: Hub, session: Session, options: ToolChoiceOptions): readonly AgentTool[] {
+  applyToolPatterns(session, options);
+  applyActiveSkillRules(hub, session);
   const own = new Set(session.own.servers().map(({ id }) => id));
   const tools = hub.tools({
     for: options.model.provider,
     session,
     query: options.query,
     max: options.max,
-    first: ({ origin }) => isSessionLocal(origin.source) || own.has(origin.source),
+    first: ({ origin }) => isSessionLocalSource(origin.source) || own.has(origin.source),
     // One tool stands for all skills.
     without: ({ name }) => name.startsWith(SKILL_PREFIX),
     inlineBytes: options.resultBytes,
@@ -62,37 +61,37 @@ export function chooseTools(hub: Hub, session: Session, options: ToolChoice): re
   });
 }
 
-interface Surroundings {
+interface AgentToolContext {
   readonly known: ReadonlyMap<string, ToolCapability>;
   readonly session: Session;
   readonly serverName: (id: string) => string;
-  readonly options: ToolChoice;
+  readonly options: ToolChoiceOptions;
 }
 
 function agentTool(
   tool: Tool,
   capability: ToolCapability,
-  { known, session, serverName, options }: Surroundings,
+  { known, session, serverName, options }: AgentToolContext,
 ): AgentTool {
   const { definition, origin } = capability;
   const { workspaceDir } = session;
   return {
-    tool: checkedTool(tool, options.onAsk),
+    tool: withArgumentCheck(tool, options.onAsk),
     model: { name: tool.name, description: tool.description, inputSchema: tool.parameters },
     server: session.brought?.nameOf(origin.source) ?? serverOf(capability),
-    kind: kindOf(origin.name, definition.annotations),
+    kind: toolKind(origin.name, definition.annotations),
     title(input) {
-      const used = behind(capability, input, known);
+      const used = calledTool(capability, input, known);
       const id = serverOf(used.capability);
       const server = id === null ? undefined : serverName(id);
-      return titleOf({ definition: used.capability.definition, server, workspaceDir }, used.input);
+      return toolCallTitle({ definition: used.capability.definition, server, workspaceDir }, used.input);
     },
-    locations: (input) => locationsOf(behind(capability, input, known).input, workspaceDir),
+    locations: (input) => toolCallLocations(calledTool(capability, input, known).input, workspaceDir),
   };
 }
 
 /** What people want to know of a call by `toolcrib_call` is which tool it runs, and on what. */
-function behind(
+function calledTool(
   capability: ToolCapability,
   input: JsonObject,
   known: ReadonlyMap<string, ToolCapability>,
@@ -110,4 +109,70 @@ function serverOf({ origin: { source } }: ToolCapability): string | null {
 function serverNames(hub: Hub, session: Session): (id: string) => string {
   const names = new Map([...hub.servers(), ...session.own.servers()].map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? id;
+}
+
+/**
+ * The tools that the model is told of. The list stays the same until what the session sees changes: providers remember a
+ * request up to the first difference, and tools stand at its beginning.
+ */
+
+type ChoiceOptions = Parameters<typeof chooseTools>[2];
+
+export class ToolList {
+  readonly #hub: Hub;
+  readonly #session: Session;
+  readonly #options: ChoiceOptions;
+  #view: View | undefined;
+  #tools: readonly AgentTool[] = [];
+
+  constructor(hub: Hub, session: Session, options: ChoiceOptions) {
+    this.#hub = hub;
+    this.#session = session;
+    this.#options = options;
+  }
+
+  /** As they are to be from now on. */
+  choose(): readonly AgentTool[] {
+    if (this.#hub.view(this.#session) === this.#view) return this.#tools;
+    this.#tools = chooseTools(this.#hub, this.#session, this.#options);
+    // After the choice, which narrows the session to what the agent includes.
+    this.#view = this.#hub.view(this.#session);
+    return this.#tools;
+  }
+
+  /** Among those of the last choice. */
+  find(name: string): AgentTool | undefined {
+    return this.#tools.find(({ model }) => model.name === name);
+  }
+
+  /** For the model, which asked for one that it was not given. */
+  missing(name: string): ToolcribError {
+    const isThere = this.#hub.view(this.#session).tools.some((tool) => tool.name === name);
+    if (!isThere) return this.#hub.missing(this.#session, name);
+    return new ToolcribError("not_found", `The tool ${name} is not in your list.`, {
+      hint: "Use one of those that you were given; search tools among them reach the others.",
+    });
+  }
+}
+
+/** The tool with its arguments checked against the schema that the model was shown: what does not fit is told to the model. */
+function withArgumentCheck(tool: Tool, onAsk: ((toolCallId: string) => AskCallback | undefined) | undefined): Tool {
+  return {
+    ...tool,
+    async execute(toolCallId, params, signal, onUpdate) {
+      const problem = await problemOf(tool, params);
+      if (problem !== undefined) return problem;
+      return askScope.run(onAsk?.(toolCallId), () => tool.execute(toolCallId, params, signal, onUpdate));
+    },
+  };
+}
+
+async function problemOf(tool: Tool, params: JsonObject): Promise<ToolResult | undefined> {
+  try {
+    await checkModelArguments(tool, params);
+    return undefined;
+  } catch (thrown) {
+    const error = asToolcribError(thrown).toObject();
+    return { content: [{ type: "text", text: errorTextForModel(error) }], details: { error }, isError: true };
+  }
 }

@@ -1,12 +1,15 @@
 import { dirname, resolve } from "node:path";
+import { ConfigDocument, renderDiagnostic } from "../../config/config-document.ts";
+import { serverWarnings } from "../../config/config-rules.ts";
 import { addServer } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { ServerEntryInput } from "../../model/server-spec.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
+import { recoverInterruptedInstall } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
-import { editTarget, showEdit } from "../config-target.ts";
-import { warnOfEntry } from "../entry-warnings.ts";
+import { findEditTarget, showEdit } from "../config-target.ts";
 import { LOCAL_SOURCE } from "../local-source.ts";
-import { recoverKilled } from "../recover-install.ts";
+import type { Output } from "../output.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags } = invocation;
@@ -16,15 +19,15 @@ export async function run(invocation: Invocation): Promise<number> {
       hint: "Choose another id.",
     });
   }
-  await recoverKilled(invocation);
-  const { file, renew } = await editTarget(invocation);
+  await recoverInterruptedInstall(invocation);
+  const { file, renew } = await findEditTarget(invocation);
   const entry = withFolder(entryFrom(invocation), file, invocation.cwd);
   const replace = flags.has("force");
   const result = await addServer(file, id, entry, { replace, dryRun: flags.has("dryRun") }).catch((error: unknown) => {
     throw withForceHint(error);
   });
   if (!flags.has("dryRun")) await renew(result);
-  warnOfEntry(invocation.out, file, result.after, id);
+  warnAboutEntry(invocation.out, file, result.after, id);
   showEdit(invocation, id, file, "Added", result);
   return 0;
 }
@@ -98,4 +101,13 @@ function parseHeader(text: string): Pair {
 /** What was typed is not repeated: it may be a secret. */
 function badPair(option: string, form: string): ToolcribError {
   return new ToolcribError("invalid_arguments", `${option} takes ${form}.`);
+}
+
+/** Warns of what is unwise in an entry that was just written, such as a credential in plain text. */
+export function warnAboutEntry(out: Output, file: string, text: string, id: string): void {
+  const document = ConfigDocument.parse(file, text);
+  const servers = isJsonObject(document.value) ? document.value["mcpServers"] : undefined;
+  const entry = ServerEntrySchema.safeParse(isJsonObject(servers) ? servers[id] : undefined).data;
+  if (entry === undefined) return;
+  for (const warning of serverWarnings(document, ["mcpServers", id], entry)) out.warn(renderDiagnostic(warning));
 }

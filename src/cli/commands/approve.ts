@@ -1,19 +1,19 @@
 import { API_PATH } from "../../contract/rest.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
-import type { AskAnswer, AskRequest } from "../../model/ask.ts";
+import type { AskAnswer, AskRequest } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
-import { askOnTerminal, describe } from "../ask-on-terminal.ts";
+import { askOnTerminal, describeApproval } from "../terminal-input.ts";
 import type { Invocation } from "../command.ts";
-import { findHub, type RemoteHub, tokenOf } from "../remote-hub.ts";
+import { findRunningHub, type RemoteHub, tokenOf } from "../remote-hub.ts";
 import type { Column } from "../table.ts";
 
 const APPROVALS_PATH = `${API_PATH}/approvals`;
 /** The most that a hub gives at once. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
 /** Enough of an id to tell the waiting calls apart; less could be a slip of the finger. */
-const SHORTEST = 4;
+const MIN_ID_PREFIX_LENGTH = 4;
 
 export async function run(invocation: Invocation): Promise<number> {
   const [id] = invocation.args;
@@ -25,7 +25,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   const isPerson = isAtTerminal(invocation);
   if (!isPerson) requireToken(invocation);
-  const hub = await findHub(invocation, { withOwnToken: isPerson });
+  const hub = await findRunningHub(invocation, { withOwnToken: isPerson });
   const waiting = await readWaiting(hub);
   return id === undefined ? list(invocation, waiting) : answer(invocation, hub, waiting, id, given);
 }
@@ -73,8 +73,8 @@ async function answer(
   given: AskAnswer | undefined,
 ): Promise<number> {
   const { out } = invocation;
-  const request = find(waiting, id);
-  const chosen = given ?? (await askWhole(invocation, hub, request.id));
+  const request = findWaiting(waiting, id);
+  const chosen = given ?? (await askWithAllArguments(invocation, hub, request.id));
   await hub.request("POST", `${APPROVALS_PATH}/${encodeURIComponent(request.id)}`, { answer: chosen });
   if (out.json) out.value({ id: request.id, name: request.name, answer: chosen });
   else {
@@ -86,7 +86,7 @@ async function answer(
 }
 
 /** Whoever says nothing yet is shown all of what they are about to allow. */
-async function askWhole(invocation: Invocation, hub: RemoteHub, id: string): Promise<AskAnswer> {
+async function askWithAllArguments(invocation: Invocation, hub: RemoteHub, id: string): Promise<AskAnswer> {
   const { approval } = await hub.request("GET", `${APPROVALS_PATH}/${encodeURIComponent(id)}`);
   if (!isRequest(approval) || approval.id !== id) {
     throw new ToolcribError("server_unavailable", `The hub at ${hub.url} does not show the waiting call.`, {
@@ -96,14 +96,15 @@ async function askWhole(invocation: Invocation, hub: RemoteHub, id: string): Pro
   const whole = { longest: Infinity };
   const ask = askOnTerminal(invocation, whole);
   if (ask !== undefined) return ask(approval, new AbortController().signal);
-  for (const line of describe(approval, whole)) invocation.out.note(line);
+  for (const line of describeApproval(approval, whole)) invocation.out.note(line);
   return "once";
 }
 
-function find(waiting: readonly AskRequest[], id: string): AskRequest {
+function findWaiting(waiting: readonly AskRequest[], id: string): AskRequest {
   const exact = waiting.find((request) => request.id === id);
   if (exact !== undefined) return exact;
-  const [first, another] = id.length < SHORTEST ? [] : waiting.filter((request) => request.id.startsWith(id));
+  const [first, another] =
+    id.length < MIN_ID_PREFIX_LENGTH ? [] : waiting.filter((request) => request.id.startsWith(id));
   if (another !== undefined) {
     throw new ToolcribError("invalid_arguments", `More than one waiting call has an id that begins with ${id}.`);
   }
@@ -118,7 +119,7 @@ async function readWaiting(hub: RemoteHub): Promise<AskRequest[]> {
   const waiting: AskRequest[] = [];
   let more = "";
   do {
-    const { approvals, nextCursor } = await hub.request("GET", `${APPROVALS_PATH}?limit=${PAGE}${more}`);
+    const { approvals, nextCursor } = await hub.request("GET", `${APPROVALS_PATH}?limit=${PAGE_SIZE}${more}`);
     // A hub gives what it has under this type; the id is what is acted upon.
     if (!Array.isArray(approvals) || !approvals.every(isRequest)) {
       throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no list of waiting calls.`);

@@ -1,26 +1,30 @@
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
 import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
+import { formatBytes } from "../../model/content.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import type { AuditFilter } from "../../telemetry/audit/filter.ts";
+import type { AuditFile } from "../../telemetry/audit/files.ts";
+import { type AuditFilter, isRefusal, matchesFilter } from "../../telemetry/audit/filter.ts";
 import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { type AuditEntry, readAudit } from "../../telemetry/audit/read.ts";
+import type { StoredRecord } from "../../telemetry/audit/record.ts";
+import { AuditTail } from "../../telemetry/audit/tail.ts";
 import { parseTime } from "../../telemetry/audit/time.ts";
 import type { AuditProblem } from "../../telemetry/audit/verify.ts";
 import { listLog } from "../../telemetry/audit/whole-log.ts";
-import { commandAuditKeys } from "../audit/command-keys.ts";
-import { follow } from "../audit/follow.ts";
-import { jsonOf, lineOf, showTable } from "../audit/show.ts";
-import { loadQuietly } from "../command-config.ts";
+import { loadCommandConfigQuietly } from "../command-config.ts";
+import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
 import type { Flags, Invocation } from "../command.ts";
+import type { Output } from "../output.ts";
+import { type Column, renderTable } from "../table.ts";
 
 const DEFAULT_LIMIT = 100;
 const FOLLOW_LIMIT = 10;
 
 /** The journal, and what is in the store of it. */
-interface Place {
+interface AuditLocation {
   readonly dir: string;
   readonly store: AuditStore | undefined;
 }
@@ -44,7 +48,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-async function show({ flags, out }: Invocation, { dir, ...place }: Place): Promise<number> {
+async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
   const store = place.store?.audit;
   const limit = limitOf(flags, DEFAULT_LIMIT);
   const files = await listLog(dir, store);
@@ -56,7 +60,7 @@ async function show({ flags, out }: Invocation, { dir, ...place }: Place): Promi
   return 0;
 }
 
-async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: Place): Promise<number> {
+async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
   const store = place.store?.audit;
   const filter = filterOf(flags);
   const showOne = (entry: AuditEntry): void => (out.json ? out.record(jsonOf(entry)) : out.line(lineOf(entry)));
@@ -105,7 +109,7 @@ function limitOf(flags: Flags, usual: number): number {
 }
 
 /** Exit 1 for an error; a process that was killed is only a warning. */
-async function verify(invocation: Invocation, { dir, store }: Place): Promise<number> {
+async function verify(invocation: Invocation, { dir, store }: AuditLocation): Promise<number> {
   const { out } = invocation;
   const report = await verifyAll(dir, store, await keysForVerify(invocation));
   if (out.json) out.value(report);
@@ -126,7 +130,7 @@ async function verify(invocation: Invocation, { dir, store }: Place): Promise<nu
 /** Without a key that should be there, what is keyed with it cannot be checked, and verify says so file by file. */
 async function keysForVerify(invocation: Invocation): Promise<AuditKeys> {
   try {
-    return await commandAuditKeys(invocation, await loadQuietly(invocation));
+    return await commandAuditKeys(invocation, await loadCommandConfigQuietly(invocation));
   } catch (error) {
     const { message, hint } = asToolcribError(error);
     invocation.out.warn(hint === undefined ? message : `${message} ${hint}`);
@@ -139,4 +143,103 @@ function showProblems(out: Invocation["out"], problems: readonly AuditProblem[])
     const label = severity === "error" ? out.paint("red", what) : out.paint("yellow", `warning, ${what}`);
     out.line(`${label}: ${file}${line === 0 ? "" : `:${line}`}: ${message}`);
   }
+}
+
+/** Audit records as table rows and as lines. */
+
+const SESSION_LENGTH = 8;
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { title: "TIME", cell: ({ record }) => record.time },
+  { title: "SESSION", cell: ({ record }) => (record.session ?? "-").slice(0, SESSION_LENGTH) },
+  { title: "ROLE", cell: ({ record }) => record.role ?? "-" },
+  { title: "DOOR", cell: ({ record }) => record.door ?? "-" },
+  { title: "NAME", cell: ({ record }) => nameOf(record) },
+  { title: "DECISION", cell: ({ record }) => decisionOf(record) },
+  { title: "OUTCOME", cell: ({ record }) => record.outcome ?? record.answer ?? "-" },
+  { title: "TIME TAKEN", cell: ({ record }) => (record.durationMs === undefined ? "-" : `${record.durationMs} ms`) },
+  { title: "RESULT", cell: ({ record }) => (record.resultBytes === undefined ? "-" : formatBytes(record.resultBytes)) },
+  { title: "WHY", cell: ({ record }) => whyOf(record), shrink: true },
+];
+
+/** With the chain, so that a record can be found again in its file. */
+export function jsonOf({ chain, record }: AuditEntry): object {
+  return { ...record, chain };
+}
+
+export function showTable(out: Output, entries: readonly AuditEntry[]): void {
+  out.table(COLUMNS, entries);
+}
+
+/** A row by itself, while following: the widths of rows to come are not known. */
+export function lineOf(entry: AuditEntry): string {
+  return renderTable(COLUMNS, [entry]).slice(1).join("");
+}
+
+function nameOf({ type, name, event, origin }: StoredRecord): string {
+  if (type !== "event") return name ?? "-";
+  const about = name ?? (origin === undefined || origin === null ? undefined : originText(origin));
+  return about === undefined ? (event ?? "-") : `${event ?? "-"} ${about}`;
+}
+
+/** What is about a server as a whole has its id twice. */
+function originText({ source, name }: NonNullable<StoredRecord["origin"]>): string {
+  return source === name ? source : `${source} ${name}`;
+}
+
+function decisionOf({ decision }: StoredRecord): string {
+  return decision === undefined || decision === "none" ? "-" : decision;
+}
+
+function whyOf(record: StoredRecord): string {
+  const reasons: string[] = [];
+  if (record.rule !== undefined && record.rule !== null && (isRefusal(record) || record.decision === "ask")) {
+    reasons.push(`${record.rule.list} "${record.rule.pattern}" in ${record.rule.where}`);
+  }
+  const findings = new Set((record.findings ?? []).map(({ code, severity }) => `${code} (${severity})`));
+  if (findings.size > 0) reasons.push([...findings].join(", "));
+  if (record.details !== undefined) reasons.push(JSON.stringify(record.details));
+  return reasons.join("; ");
+}
+
+/** Shows audit records as they are written, until a signal. */
+
+const POLL_MS = 250;
+
+/** Polled, because a watch on a folder says nothing of growing files on some platforms. Resolves after a signal. */
+export async function follow(
+  dir: string,
+  from: readonly AuditFile[],
+  filter: AuditFilter,
+  show: (entry: AuditEntry) => void,
+): Promise<void> {
+  const tail = new AuditTail(dir, from);
+  const signal = signalled();
+  for (let isOver = false; !isOver; isOver = await signal.within(POLL_MS)) {
+    for (const entry of tail.poll()) if (matchesFilter(entry.record, filter)) show(entry);
+  }
+}
+
+function signalled(): { within(ms: number): Promise<boolean> } {
+  let isOver = false;
+  let wake = (): void => {};
+  const stop = (): void => {
+    isOver = true;
+    wake();
+  };
+  process.once("SIGINT", stop);
+  process.once("SIGTERM", stop);
+  // The reader of the pipe has gone: nobody is left to show anything to.
+  process.stdout.once("error", stop);
+  return {
+    within: (ms) =>
+      new Promise((resolve) => {
+        if (isOver) return resolve(true);
+        const timer = setTimeout(() => resolve(false), ms);
+        wake = () => {
+          clearTimeout(timer);
+          resolve(true);
+        };
+      }),
+  };
 }

@@ -1,15 +1,21 @@
-import { exitCodeOf } from "../exit-code.ts";
-import { systemClock } from "../../model/clock.ts";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { systemClock } from "../../base/clock.ts";
+import { toolcribHome } from "../../config/find-config.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
 import type { AuthInfo, ServerInfo } from "../../model/server-state.ts";
-import { authInfo } from "../../secrets/oauth/auth-info.ts";
-import { login } from "../../secrets/oauth/login.ts";
-import { logout } from "../../secrets/oauth/logout.ts";
-import type { Grant } from "../../secrets/oauth/grant.ts";
-import { Logins } from "../auth/login-target.ts";
-import { openBrowser } from "../auth/open-browser.ts";
-import type { Invocation } from "../command.ts";
-import { loadForCommand } from "../command-config.ts";
+import { login } from "../../secrets/oauth/browser-login.ts";
+import type { Grant, GrantKey } from "../../secrets/oauth/grants.ts";
+import { authInfo, type AuthSettings, DEFAULT_OAUTH_SETTINGS, OAuth } from "../../secrets/oauth/oauth.ts";
+import { logout } from "../../secrets/oauth/token-requests.ts";
+import { Redactor } from "../../secrets/redactor.ts";
+import { resolveSpec } from "../../secrets/resolve-spec.ts";
+import { Secrets } from "../../secrets/secrets.ts";
+import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
+import { loadCommandConfig } from "../command-config.ts";
+import { exitCodeOf, type Invocation } from "../command.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
@@ -29,7 +35,7 @@ export function run(invocation: Invocation): Promise<number> {
 async function logIn(invocation: Invocation, id: string): Promise<number> {
   const { out, flags, env } = invocation;
   const user = flags.text("user");
-  const config = await loadForCommand(invocation);
+  const config = await loadCommandConfig(invocation);
   const logins = new Logins(config, env);
   const { key, settings } = await logins.target(id, user);
   if (settings.type === "client-credentials") {
@@ -46,14 +52,14 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
     invocation,
     async ({ hub }) => {
       const info = await hub.connect(id, user === undefined ? {} : { user });
-      tellOfLogin(invocation, grant, info);
+      reportLogin(invocation, grant, info);
       return info.status === "connected" ? 0 : exitCodeOf("server_unavailable");
     },
     { config },
   );
 }
 
-function tellOfLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void {
+function reportLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void {
   const { toolCount, lastError, status } = info;
   const isUp = status === "connected";
   if (out.json) return out.value({ ...rowOf(grant, true), toolCount, error: isUp ? null : lastError });
@@ -65,7 +71,7 @@ function tellOfLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void 
 async function logOut(invocation: Invocation, id: string): Promise<number> {
   const { out, flags, env } = invocation;
   const user = flags.text("user");
-  const logins = new Logins(await loadForCommand(invocation), env);
+  const logins = new Logins(await loadCommandConfig(invocation), env);
   const { key, settings } = await logins.target(id, user);
   const result = await logout(key, logins.oauth.store, settings.type === "oauth" ? settings : undefined);
   if (out.json) out.value({ server: id, user, ...result });
@@ -102,7 +108,7 @@ async function showStatus(invocation: Invocation, id: string | undefined): Promi
 }
 
 async function loginRows(invocation: Invocation, id: string | undefined): Promise<LoginRow[]> {
-  const config = await loadForCommand(invocation);
+  const config = await loadCommandConfig(invocation);
   const logins = new Logins(config, invocation.env);
   const grants = (await logins.oauth.store.list()).filter((grant) => id === undefined || grant.server === id);
   const specs = config.servers.filter((spec) => id === undefined || spec.id === id);
@@ -143,3 +149,80 @@ const COLUMNS: Column<LoginRow>[] = [
   { title: "ISSUER", cell: ({ issuer }) => issuer ?? "-", shrink: true },
   { title: "SCOPES", cell: ({ scope }) => scope ?? "-", shrink: true },
 ];
+
+/** The server that an auth command is about, with everything that a login needs to know of it. */
+
+export interface LoginTarget {
+  readonly key: GrantKey;
+  readonly settings: AuthSettings;
+}
+
+/** The logins of this home, for a command that starts no hub. */
+export class Logins {
+  readonly oauth: OAuth;
+  readonly redactor = new Redactor();
+  readonly #config: LoadedConfig;
+  readonly #secrets: Secrets;
+
+  constructor(config: LoadedConfig, env: NodeJS.ProcessEnv) {
+    const home = toolcribHome(env);
+    const { redactor } = this;
+    this.#config = config;
+    this.#secrets = new Secrets({ env, home, redactor, exec: config.config.secrets.exec });
+    this.oauth = new OAuth({ dir: join(home, "auth"), clock: systemClock, redactor });
+  }
+
+  async target(id: string, user: string | undefined): Promise<LoginTarget> {
+    const spec = this.#config.servers.find((each) => each.id === id);
+    if (spec === undefined) {
+      const known = this.#config.servers.map((each) => each.id).join(", ") || "none";
+      throw new ToolcribError("not_found", `There is no server "${id}".`, { hint: `Known servers: ${known}.` });
+    }
+    assertUser(spec, user);
+    assertLogin(spec);
+    const { url, auth } = await resolveSpec(spec, this.#secrets, user === undefined ? {} : { user });
+    if (url === undefined) throw new ToolcribError("internal", "a remote server without an address");
+    checkRemoteAddress(url);
+    const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : DEFAULT_OAUTH_SETTINGS;
+    return { key: { server: id, url, user }, settings };
+  }
+}
+
+function assertLogin({ id, url, auth }: ServerSpec): void {
+  if (url === undefined) {
+    throw new ToolcribError("invalid_arguments", `"${id}" is a program on this machine; nobody logs in to it.`);
+  }
+  if (auth?.type === "bearer" || auth?.type === "api-key") {
+    throw new ToolcribError(
+      "invalid_arguments",
+      `"${id}" is used with the ${auth.type} of its config; nobody logs in to it.`,
+      {
+        hint: 'Set its `auth` to {"type": "oauth"} to log in instead.',
+      },
+    );
+  }
+}
+
+function assertUser({ id, isolation }: ServerSpec, user: string | undefined): void {
+  if (user === undefined || isolation === "user") return;
+  throw new ToolcribError("invalid_arguments", `All users share one connection to "${id}".`, {
+    hint: 'Leave --user out, or set its `isolation` to "user".',
+  });
+}
+
+/** Asks the desktop to show an address that was checked to be https or on this machine. Whether it does, nobody knows. */
+export function openBrowser(url: URL, env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): void {
+  const [program, ...args] = browserCommand(url.href, platform);
+  // Without a shell, which would read an ampersand in the address as the end of it.
+  const child = spawn(program, args, { env, stdio: "ignore", detached: true, windowsHide: true });
+  // The address is printed in any case.
+  child.on("error", () => {});
+  child.unref();
+}
+
+export function browserCommand(address: string, platform: NodeJS.Platform): [program: string, ...args: string[]] {
+  if (platform === "darwin") return ["open", address];
+  // `start` is a word of cmd.exe, whose quoting rules no address fits.
+  if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler", address];
+  return ["xdg-open", address];
+}

@@ -1,10 +1,29 @@
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { z } from "zod";
 import { toolcribHome } from "../../config/find-config.ts";
+import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { makeBackup } from "../backup/make-backup.ts";
-import type { Invocation } from "../command.ts";
+import { VERSION } from "../../model/version.ts";
+import { LOCK_WAIT_MS, registryLock } from "../../skills/registry/manifest-store.ts";
+import type { Store } from "../../store/store.ts";
 import { commandStore } from "../command-store.ts";
+import type { Invocation } from "../command.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, cwd, env, flags, out } = invocation;
@@ -37,4 +56,237 @@ export async function run(invocation: Invocation): Promise<number> {
   } finally {
     await stores.close();
   }
+}
+
+/** A backup of a home as one file. Hubs may run meanwhile. */
+
+interface BackupOptions {
+  readonly home: string;
+  readonly store: Store | undefined;
+  /** Where the backup shall be. */
+  readonly file: string;
+  readonly withKey: boolean;
+}
+
+export async function makeBackup({ home, store, file, withKey }: BackupOptions): Promise<BackupManifest> {
+  await mkdir(dirname(file), { recursive: true });
+  // On the same disk, and for nobody else to read.
+  const folder = await mkdtemp(join(dirname(file), `.${basename(file)}.`));
+  try {
+    const stage = join(folder, "home");
+    await mkdir(stage);
+    await stageState(home, store, stage);
+    for (const name of CONFIG_PATHS) await copyInto(home, name, stage);
+    if (withKey) await copyInto(home, KEY_FILE, stage);
+    const manifest: BackupManifest = {
+      format: "toolcrib-backup",
+      version: BACKUP_VERSION,
+      madeAt: new Date().toISOString(),
+      toolcrib: VERSION,
+      store: store?.kind ?? null,
+      files: await describeFiles(stage),
+    };
+    await writeFile(join(stage, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
+    await pack(stage, file);
+    return manifest;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The database and the skills while nobody imports one: it names their folders. */
+async function stageState(home: string, store: Store | undefined, stage: string): Promise<void> {
+  const copy = async (): Promise<void> => {
+    await stageAuditLog(home, store, stage);
+    for (const name of STATE_PATHS) if (name !== AUDIT_DIR) await copyInto(home, name, stage);
+  };
+  // The lock stands in the folder of the skills, which the first import makes.
+  if (!existsSync(join(home, "skills"))) await copy();
+  if (existsSync(join(home, "skills"))) await withLock(registryLock(home), copy, { waitMs: LOCK_WAIT_MS });
+}
+
+async function pack(stage: string, file: string): Promise<void> {
+  const { create } = await import("tar");
+  const temporary = join(dirname(stage), `${randomUUID()}.tar.gz`);
+  // The manifest first, so that a look at the beginning tells what it is.
+  const names = (await readdir(stage)).filter((name) => name !== MANIFEST_FILE).toSorted();
+  await create({ gzip: true, file: temporary, cwd: stage, portable: true }, [MANIFEST_FILE, ...names]);
+  await chmod(temporary, 0o600);
+  const handle = await open(temporary, "r+");
+  await handle.sync().finally(() => handle.close());
+  await rename(temporary, file);
+}
+
+/** Copies the audit log, which is in its folder and in the database, and moves from the one to the other meanwhile. */
+
+/** How far each chain had come. What is newer than the files that were copied would make them look cut off. */
+const HEADS_FILE = "heads.json";
+const NEWLINE = 10;
+
+/**
+ * The folder before the database, because a file goes when the database has it; and again after it, because the folder must
+ * not be behind.
+ */
+export async function stageAuditLog(home: string, store: Store | undefined, stage: string): Promise<void> {
+  await copyInto(home, AUDIT_DIR, stage);
+  if (store === undefined) return;
+  const [folder, heads] = [join(stage, AUDIT_DIR), join(stage, AUDIT_DIR, HEADS_FILE)];
+  const before = await readFile(heads).catch(() => undefined);
+  await store.backup(join(stage, DATABASE_FILE));
+  await copyInto(home, AUDIT_DIR, stage);
+  if (before !== undefined) await writeFile(heads, before);
+  const gone = (await namesIn(folder)).filter((name) => !existsSync(join(home, AUDIT_DIR, name)));
+  for (const name of gone) await removeIfStored(join(folder, name), name, join(stage, DATABASE_FILE));
+}
+
+/** It may have grown after it was copied, before the database took all of it and it went. */
+async function removeIfStored(path: string, name: string, database: string): Promise<void> {
+  const { copiedLines } = await import("../../store/restore-store.ts");
+  const lines = (await readFile(path)).reduce((count, byte) => (byte === NEWLINE ? count + 1 : count), 0);
+  if (lines <= copiedLines(database, name)) await rm(path);
+}
+
+function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch(() => []);
+}
+
+/** Files and folders only; what a hub removes meanwhile is left out. */
+export async function copyInto(from: string, name: string, to: string): Promise<void> {
+  const source = join(from, name);
+  const entries = await readdir(source, { withFileTypes: true }).catch((error: unknown) => codeOf(error));
+  if (entries === "ENOTDIR") return copyOne(source, join(to, name));
+  if (entries === "ENOENT") return;
+  if (typeof entries === "string") throw unreadable(source, entries);
+  await mkdir(join(to, name), { recursive: true, mode: 0o700 });
+  // The newest first, where names tell the time: records tell how far older files had come.
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? 1 : -1))) {
+    if (entry.isDirectory()) await copyInto(source, entry.name, join(to, name));
+    else if (entry.isFile() && !isTemporary(entry.name))
+      await copyOne(join(source, entry.name), join(to, name, entry.name));
+  }
+}
+
+async function copyOne(source: string, target: string): Promise<void> {
+  try {
+    await copyFile(source, target);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== "ENOENT") throw unreadable(source, code);
+  }
+}
+
+/** Half-written files of others. Their locks are links, which are no files anyway. */
+function isTemporary(name: string): boolean {
+  return name.endsWith(".tmp");
+}
+
+function unreadable(path: string, code: string): ToolcribError {
+  return new ToolcribError("internal", `${path} cannot be copied (${code}).`, {
+    hint: "Check who owns it, and the disk.",
+  });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+}
+
+/** `manifest.json` of a backup: what is in it, so that a restore can tell a whole one from a damaged one. */
+
+export const MANIFEST_FILE = "manifest.json";
+export const BACKUP_VERSION = 1;
+
+const FileSchema = z.object({
+  path: z.string().min(1),
+  bytes: z.int().min(0),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+const ManifestSchema = z.object({
+  format: z.literal("toolcrib-backup"),
+  version: z.int().min(1),
+  madeAt: z.string(),
+  toolcrib: z.string(),
+  store: z.enum(["sqlite", "postgres"]).nullable(),
+  files: z.array(FileSchema),
+});
+
+export type BackupManifest = z.output<typeof ManifestSchema>;
+export type ManifestFile = z.output<typeof FileSchema>;
+
+export async function readBackupManifest(dir: string, backup: string): Promise<BackupManifest> {
+  const text = await readFile(join(dir, MANIFEST_FILE), "utf8").catch(() => undefined);
+  const value = text === undefined ? undefined : parseJson(text);
+  const version = z.object({ format: z.literal("toolcrib-backup"), version: z.int() }).safeParse(value).data?.version;
+  if (version !== undefined && version > BACKUP_VERSION) {
+    throw new ToolcribError(
+      "invalid_arguments",
+      `${backup} is a backup of version ${version}; this Toolcrib knows ${BACKUP_VERSION}.`,
+      {
+        hint: "Restore it with the Toolcrib that made it, or a newer one.",
+      },
+    );
+  }
+  const parsed = ManifestSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new ToolcribError(
+    "invalid_arguments",
+    `${backup} is no backup of Toolcrib, or a damaged one: it has no usable ${MANIFEST_FILE}.`,
+    {
+      hint: "Give a file that `toolcrib backup` made. Nothing was changed.",
+    },
+  );
+}
+
+/** All files below the folder, by path with slashes; in order. */
+export async function describeFiles(dir: string): Promise<ManifestFile[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const files: ManifestFile[] = [];
+  for (const path of paths.toSorted()) {
+    const { size } = await stat(path);
+    files.push({ path: relative(dir, path).split(sep).join("/"), bytes: size, sha256: await digestOf(path) });
+  }
+  return files;
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return hash.digest("hex");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What of the home is state that cannot be had again. Secrets, logins, caches and what a running hub keeps are not. */
+export const DATABASE_FILE = "toolcrib.db";
+export const KEY_FILE = "store.key";
+export const AUDIT_DIR = "audit";
+
+/** Replaced as a whole by a restore, also by nothing. */
+export const STATE_PATHS = ["skills", AUDIT_DIR, "locks", "replaced", "installed.json", "clients.json"] as const;
+/** The user's own; a restore touches them only where the backup has them. */
+export const CONFIG_PATHS = ["etc", "toolcrib.json", "toolcrib.jsonc", "toolcrib.lock"] as const;
+/** The database and what SQLite keeps beside it, which belong together. */
+export const DATABASE_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`] as const;
+
+const TOP_LEVEL_PATHS: ReadonlySet<string> = new Set<string>([
+  ...STATE_PATHS,
+  ...CONFIG_PATHS,
+  DATABASE_FILE,
+  KEY_FILE,
+]);
+
+/** Whether a path of a backup, with slashes, may be written into a home. */
+export function belongsInHome(path: string): boolean {
+  const parts = path.split("/");
+  return (
+    TOP_LEVEL_PATHS.has(parts[0] ?? "") &&
+    parts.every((part) => part !== "" && part !== "." && part !== ".." && !/[\\\0]/.test(part))
+  );
 }

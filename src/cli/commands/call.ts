@@ -3,14 +3,18 @@ import type { ToolCapability } from "../../model/capability.ts";
 import { resultText } from "../../model/content.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { type Assignment, parseAssignment } from "../arguments/assignment.ts";
-import { buildArguments, invalid, missing, parseArgumentsObject } from "../arguments/build.ts";
-import { ARGUMENT_COLUMNS, describeArguments, exampleCall } from "../arguments/describe.ts";
+import {
+  type Assignment,
+  buildArguments,
+  invalidArguments,
+  missingArguments,
+  parseArgumentsObject,
+  parseAssignment,
+} from "../tool-arguments.ts";
+import { ARGUMENT_COLUMNS, describeArguments, exampleCall } from "../argument-schema.ts";
 import type { Invocation } from "../command.ts";
-import { findCapability } from "../find-capability.ts";
-import { present, progressLine, saveTarget } from "../running-call.ts";
-import { withHub } from "../running-hub.ts";
-import { partsOfBlocks } from "../save-content.ts";
+import { findCapability, withHub } from "../running-hub.ts";
+import { partsOfBlocks, progressLine, saveTarget, showOutcome } from "../call-result.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const [name = "", ...typed] = invocation.args;
@@ -29,7 +33,7 @@ export async function run(invocation: Invocation): Promise<number> {
       signal,
       onProgress: progressLine(invocation),
     });
-    return present(invocation, running, outcome, {
+    return showOutcome(invocation, running, outcome, {
       show: (result) => invocation.out.line(resultText(result)),
       parts: (result) => partsOfBlocks(result.content, tool?.origin.name ?? name),
       target,
@@ -55,8 +59,8 @@ function fitToSchema({ out }: Invocation, given: Given, tool: ToolCapability | u
   // Without a definition the hub refuses the call; the arguments only have to be something.
   const schema = tool?.definition.inputSchema ?? {};
   if ("object" in given) {
-    const problems = missing(given.object, schema);
-    if (problems.length > 0) throw invalid(problems);
+    const problems = missingArguments(given.object, schema);
+    if (problems.length > 0) throw invalidArguments(problems);
     return given.object;
   }
   const built = buildArguments(given.assignments, schema);

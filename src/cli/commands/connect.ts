@@ -1,39 +1,51 @@
-import { nearMatches } from "../../catalog/near-matches.ts";
-import type { WrittenServer } from "../../clients/client.ts";
+import { nearMatches } from "../../base/near-matches.ts";
+import type { WrittenServer } from "../../clients/agent-client.ts";
 import { isInstalled } from "../../config/client-servers.ts";
 import { findConfig, toolcribHome } from "../../config/find-config.ts";
-import { planWrite, type WritePlan, type WriteRequest } from "../../hub/clients/plan-write.ts";
-import { gatewayCommand, readRecords, textOf, writeClientServers } from "../../hub/clients/write-client.ts";
+import {
+  gatewayCommand,
+  planWrite,
+  readTextIfPresent,
+  readWrittenEntries,
+  writeClientServers,
+  type WritePlan,
+  type WriteRequest,
+} from "../../hub/clients/client-files.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../model/loopback.ts";
-import { fileFor, findClient, placeOf, scopeOf } from "../clients/find-client.ts";
-import { showClientDiff } from "../clients/show-change.ts";
-import { withChanges } from "../clients/with-changes.ts";
+import { isLoopback } from "../../base/loopback.ts";
+import {
+  clientEnvironment,
+  clientScope,
+  fileToWriteFor,
+  findClient,
+  showClientDiff,
+  withChangeSet,
+} from "../client-config.ts";
 import type { Invocation } from "../command.ts";
-import { loadForCommand } from "../command-config.ts";
-import { ownFile } from "../config-target.ts";
+import { loadCommandConfig } from "../command-config.ts";
+import { userConfigFile } from "../config-target.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, env, flags, out } = invocation;
   const client = findClient(args[0] ?? "");
-  const place = placeOf(invocation);
-  const file = fileFor(client, scopeOf(invocation), place);
+  const place = clientEnvironment(invocation);
+  const file = fileToWriteFor(client, clientScope(invocation), place);
   const servers = await serversToWrite(invocation);
   const request: WriteRequest = { client, file, servers, replace: flags.has("force") };
   const home = toolcribHome(env);
-  warnOfPlainHttp(invocation);
+  warnAboutPlainHttp(invocation);
   if (file.scope === "user" && !isInstalled(client, place)) {
     out.warn(`${client.name} does not seem to be installed here.`);
   }
 
   if (flags.has("dryRun")) {
-    const before = await textOf(file.path);
-    const plan = planWrite(before, request, await readRecords(home));
+    const before = await readTextIfPresent(file.path);
+    const plan = planWrite(before, request, await readWrittenEntries(home));
     const after = plan.written.length === 0 ? before : plan.text;
     showClientDiff(invocation, client, { file: file.path, before, after }, factsOf(request, plan));
     return 0;
   }
-  const plan = await withChanges(home, out, (changes) => writeClientServers({ ...request, changes, home }));
+  const plan = await withChangeSet(home, out, (changes) => writeClientServers({ ...request, changes, home }));
   if (out.json) {
     const facts = factsOf(request, plan);
     out.value({ ...facts, file: file.path, changed: plan.written.length > 0, afterChange: client.afterChange });
@@ -53,11 +65,11 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
   if (url !== undefined) {
     // A hub at another address has servers of its own.
     return ids.length === 0
-      ? { toolcrib: addressOf(url) }
-      : Object.fromEntries(ids.map((server) => [server, addressOf(url, server)]));
+      ? { toolcrib: hubAddress(url) }
+      : Object.fromEntries(ids.map((server) => [server, hubAddress(url, server)]));
   }
   const found = findConfig({ config: flags.text("config"), env, cwd });
-  const configFile = ownFile(invocation);
+  const configFile = userConfigFile(invocation);
   if (ids.length === 0) {
     if ("project" in found && found.project !== null) {
       const hint = "To have the client use that file alone, name it with --config.";
@@ -65,7 +77,7 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
     }
     return { toolcrib: gatewayCommand({ configFile, env }) };
   }
-  const { project, servers } = await loadForCommand(invocation);
+  const { project, servers } = await loadCommandConfig(invocation);
   assertKnown(ids, servers);
   const isProjects = (id: string): boolean => servers.some((spec) => spec.id === id && spec.fromProject === true);
   return Object.fromEntries(
@@ -87,7 +99,7 @@ function assertKnown(ids: readonly string[], servers: readonly { readonly id: st
   }
 }
 
-function addressOf(text: string, server?: string): WrittenServer {
+function hubAddress(text: string, server?: string): WrittenServer {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new ToolcribError("invalid_arguments", "--url takes the address of a running hub.", {
@@ -98,7 +110,7 @@ function addressOf(text: string, server?: string): WrittenServer {
   return { url: url.href, transport: url.pathname.endsWith("/sse") ? "sse" : "http" };
 }
 
-function warnOfPlainHttp({ flags, out }: Invocation): void {
+function warnAboutPlainHttp({ flags, out }: Invocation): void {
   // `addressOf` has parsed it by now.
   const url = new URL(flags.text("url") ?? "https://localhost");
   if (url.protocol !== "http:" || isLoopback(url.hostname)) return;

@@ -1,29 +1,41 @@
 import { rmdir } from "node:fs/promises";
-import type { AgentClient, ClientFile } from "../../clients/client.ts";
+import type { AgentClient, ClientFile } from "../../clients/agent-client.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import { BY_CONNECT, type WrittenEntry } from "../../hub/clients/client-records.ts";
-import { planRemove, type RemovePlan, type RemoveRequest } from "../../hub/clients/plan-remove.ts";
-import { readRecords, removeClientServers, textOf } from "../../hub/clients/write-client.ts";
-import { fileFor, findClient, placeOf, scopeOf } from "../clients/find-client.ts";
-import { showClientDiff } from "../clients/show-change.ts";
-import { withChanges } from "../clients/with-changes.ts";
+import {
+  planRemove,
+  readTextIfPresent,
+  readWrittenEntries,
+  removeClientServers,
+  type RemovePlan,
+  type RemoveRequest,
+  WRITTEN_BY_CONNECT,
+  type WrittenEntry,
+} from "../../hub/clients/client-files.ts";
+import {
+  clientEnvironment,
+  clientScope,
+  fileToWriteFor,
+  findClient,
+  showClientDiff,
+  withChangeSet,
+} from "../client-config.ts";
 import type { Invocation } from "../command.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, env, flags, out } = invocation;
   const client = findClient(args[0] ?? "");
-  const file = fileFor(client, scopeOf(invocation), placeOf(invocation));
+  const file = fileToWriteFor(client, clientScope(invocation), clientEnvironment(invocation));
   const home = toolcribHome(env);
-  const records = await readRecords(home);
+  const records = await readWrittenEntries(home);
   const request: RemoveRequest = { client, file, ids: idsFor(invocation, records, file), force: flags.has("force") };
 
   if (flags.has("dryRun")) {
-    const before = await textOf(file.path);
+    const before = await readTextIfPresent(file.path);
     const plan = planRemove(before, request, records);
     showClientDiff(invocation, client, { file: file.path, before, after: plan.text }, factsOf(request, plan));
     return 0;
   }
-  const plan = await withChanges(home, out, (changes) => removeClientServers({ ...request, changes, home }));
+  const plan = await withChangeSet(home, out, (changes) => removeClientServers({ ...request, changes, home }));
   // Fails, as it should, where something else is in the folder by now.
   for (const folder of plan.madeFolders.toReversed()) await rmdir(folder).catch(() => undefined);
   const changed = plan.removed.length > 0;
@@ -41,9 +53,9 @@ function idsFor({ flags, out }: Invocation, records: readonly WrittenEntry[], fi
   const named = flags.list("server");
   if (named.length > 0) return named;
   const here = records.filter((entry) => entry.file === file.path && entry.scope === file.scope);
-  const others = here.filter(({ by }) => by !== BY_CONNECT).map(({ id }) => id);
+  const others = here.filter(({ by }) => by !== WRITTEN_BY_CONNECT).map(({ id }) => id);
   if (others.length > 0) out.note(`Brought by skills, and left: ${others.join(", ")}`);
-  const ids = here.filter(({ by }) => by === BY_CONNECT).map(({ id }) => id);
+  const ids = here.filter(({ by }) => by === WRITTEN_BY_CONNECT).map(({ id }) => id);
   return ids.length === 0 ? ["toolcrib"] : ids;
 }
 

@@ -1,24 +1,25 @@
-import { asToolcribError } from "../../model/errors.ts";
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { type Diagnostic, renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { Invocation } from "../command.ts";
+import { describeShadowing, findShadowing, listedTool, type Shadowing } from "../../guard/shadowing.ts";
+import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { STORE_DIALECT } from "../../hub/servers/stored-servers.ts";
+import { clusterOf } from "../../model/config.ts";
+import { asToolcribError, type ToolcribError } from "../../model/errors.ts";
+import { isAtLeast } from "../../model/finding.ts";
+import { sandboxKindOf, type ServerSpec } from "../../model/server-spec.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
+import type { Redactor } from "../../secrets/redactor.ts";
 import { Secrets } from "../../secrets/secrets.ts";
-import { availableCages } from "../../upstream/cages/available.ts";
-import { loadQuietly } from "../command-config.ts";
-import { cageChecks } from "../doctor/cage-checks.ts";
-import { clusterChecks, sharedStoreCheck } from "../doctor/cluster-checks.ts";
-import {
-  type Check,
-  configCheck,
-  configErrorCheck,
-  homeCheck,
-  nodeCheck,
-  storeCheck,
-} from "../doctor/machine-checks.ts";
-import { serverChecks, withoutRepeats } from "../doctor/server-checks.ts";
-import { shadowingChecks } from "../doctor/shadowing-checks.ts";
-import { skillChecks } from "../doctor/skill-checks.ts";
-import { withHub } from "../running-hub.ts";
+import { type AvailableSandbox, availableSandboxes } from "../../upstream/sandbox/open-sandbox.ts";
+import { loadCommandConfigQuietly } from "../command-config.ts";
+import type { Invocation } from "../command.ts";
+import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
+import { plain } from "../skill/describe-skill.ts";
 
 /** Exits 0 when nothing failed; warnings are told and harm nothing. */
 export async function run(invocation: Invocation): Promise<number> {
@@ -37,7 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
 
 async function load(invocation: Invocation, checks: Check[]): Promise<LoadedConfig | undefined> {
   try {
-    const config = await loadQuietly(invocation);
+    const config = await loadCommandConfigQuietly(invocation);
     checks.push(...configCheck(config, invocation.env));
     return config;
   } catch (error) {
@@ -51,7 +52,7 @@ async function surroundingChecks({ env, out }: Invocation, config: LoadedConfig)
   const { containers, secrets } = config.config;
   const home = toolcribHome(env);
   const parts = { secrets: new Secrets({ env, home, redactor: out.redactor, ...secrets }), redactor: out.redactor };
-  const [cages, cluster] = await Promise.all([availableCages({ env, containers }), clusterChecks(config, parts)]);
+  const [cages, cluster] = await Promise.all([availableSandboxes({ env, containers }), clusterChecks(config, parts)]);
   return [...cageChecks(cages, config.servers), ...cluster];
 }
 
@@ -101,4 +102,333 @@ function subjectOf(check: Check): string {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** What `doctor` checks before any server is started. */
+
+export interface Check {
+  readonly area: "node" | "home" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
+  readonly status: "ok" | "warn" | "fail";
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
+  readonly server?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const MIN_NODE_VERSION = [22, 14] as const;
+
+export function nodeCheck(version: string): Check {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [neededMajor, neededMinor] = MIN_NODE_VERSION;
+  if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
+    return { area: "node", status: "ok", message: `Node ${version}` };
+  }
+  return {
+    area: "node",
+    status: "fail",
+    message: `Node ${version} is too old; ${MIN_NODE_VERSION.join(".")} or newer is needed.`,
+    hint: "Get one at https://nodejs.org",
+  };
+}
+
+/** The home is made when it is first needed; until then the folder above must allow that. */
+export function homeCheck(env: NodeJS.ProcessEnv): Check {
+  const home = toolcribHome(env);
+  let folder = home;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    return {
+      area: "home",
+      status: "fail",
+      message: `${folder} is not writable.`,
+      hint: "Change its permissions, or set TOOLCRIB_HOME to a folder of your own.",
+    };
+  }
+  return { area: "home", status: "ok", message: home };
+}
+
+export function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
+  const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
+  const own = servers.filter(({ fromProject }) => fromProject !== true);
+  const counted = countOf(own);
+  if (project !== undefined) {
+    const brought = countOf(servers.filter((spec) => !own.includes(spec)));
+    told.unshift({ area: "config", status: "ok", message: `${project.file} (project, trusted): ${brought}` });
+  }
+  if (file !== null) return [{ area: "config", status: "ok", message: `${file}: ${counted}` }, ...told];
+  const hint = `\`toolcrib add\` makes one at ${join(toolcribHome(env), "toolcrib.json")}`;
+  return [{ area: "config", status: "warn", message: `There is no config file; ${counted}.`, hint }, ...told];
+}
+
+/** The servers that stand in no file; nothing where there is no store yet. */
+export function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+  if (store === undefined) return [];
+  const stored = config.servers.filter(({ origin }) => origin.dialect === STORE_DIALECT);
+  return [{ area: "store", status: "ok", message: `${store.place}: ${countOf(stored)}` }];
+}
+
+function countOf(servers: LoadedConfig["servers"]): string {
+  const enabled = servers.filter((spec) => spec.enabled).length;
+  return `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
+}
+
+export function configErrorCheck(error: ToolcribError): Check[] {
+  const problems = error.details?.["problems"];
+  // Config errors carry their diagnostics; anything else has a message of its own.
+  const diagnostics = Array.isArray(problems) && error.code === "invalid_config" ? (problems as Diagnostic[]) : [];
+  if (diagnostics.length > 0) {
+    return diagnostics.map((problem) => ({ area: "config", status: "fail", ...wordsOf(problem) }));
+  }
+  return [
+    {
+      area: "config",
+      status: "fail",
+      message: error.message,
+      hint: error.hint,
+    },
+  ];
+}
+
+function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
+  const { hint, ...rest } = diagnostic;
+  return { message: renderDiagnostic(rest), hint };
+}
+
+/** Which cages this machine offers, and whether every server can have its own. */
+
+/** bubblewrap is tried for a moment; a container needs an image, and there may be none. */
+const UNTRIED_NOTE = " answers; whether it can run a container shows when a server starts in one";
+
+/** One line for each kind. To lack one is a problem only for servers that need it. */
+export function cageChecks(cages: readonly AvailableSandbox[], servers: readonly ServerSpec[]): Check[] {
+  return cages
+    .filter(({ kind }) => kind !== "none")
+    .map((cage): Check => {
+      const { kind, available, version, reason, hint } = cage;
+      const needing = servers
+        .filter(({ enabled, sandbox }) => enabled && sandbox !== undefined && sandboxKindOf(sandbox) === kind)
+        .map(({ id }) => id);
+      const whose = needing.length === 0 ? "" : `; the cage of ${needing.join(", ")}`;
+      const details = { ...cage, servers: needing };
+      if (available) {
+        const found = `${version ?? "available"}${kind === "container" ? UNTRIED_NOTE : ""}`;
+        return { area: "cages", status: "ok", message: `${kind}: ${found}${whose}`, details };
+      }
+      return {
+        area: "cages",
+        status: needing.length === 0 ? "ok" : "fail",
+        message: `${kind}: not on this machine (${reason ?? "for no known reason"})${whose}`,
+        hint,
+        details,
+      };
+    });
+}
+
+/** Whether a node of the cluster could start here: NATS with JetStream answers, and the store is one that nodes share. */
+
+const CONNECT_MS = 5000;
+
+/** Nothing where there is no cluster. Joins it for no moment. */
+export async function clusterChecks(
+  { config, baseDir }: LoadedConfig,
+  parts: { readonly secrets: Secrets; readonly redactor: Redactor },
+): Promise<Check[]> {
+  const entry = clusterOf(config.cluster);
+  if (entry === undefined) return [];
+  try {
+    const { connectNats, OPEN_NATS_WARNING: OPEN_NATS } = await import("../../cluster/nats-link.ts");
+    const { MessageSigner } = await import("../../cluster/message-signer.ts");
+    const resolved = await resolveCluster(entry, baseDir, parts);
+    // Nothing is sent, so it need not be the key of the cluster.
+    const signer = new MessageSigner(randomBytes(32));
+    const link = await connectNats(resolved, { name: "doctor", timeoutMs: CONNECT_MS, signer });
+    const { isOpenToAll } = link;
+    await link.close();
+    const answers = `NATS with JetStream answers; the cluster is ${entry.name}`;
+    const open: Check[] = isOpenToAll ? [{ area: "cluster", status: "warn", message: OPEN_NATS }] : [];
+    return [{ area: "cluster", status: "ok", message: answers }, ...open];
+  } catch (error) {
+    const { message, hint } = asToolcribError(error);
+    const told = parts.redactor.mask(message);
+    return [{ area: "cluster", status: "fail", message: told, hint }];
+  }
+}
+
+/** Of a hub that has opened its store. */
+export function sharedStoreCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+  if (clusterOf(config.config.cluster) === undefined || store?.kind === "postgres") return [];
+  return [
+    {
+      area: "cluster",
+      status: "fail",
+      message: "The store is not one that all nodes share: a cluster needs PostgreSQL.",
+      hint: "Set store to the address of a PostgreSQL database.",
+    },
+  ];
+}
+
+/** What `doctor` finds out about each server once it was started. */
+
+export function serverChecks(running: RunningHub): Check[] {
+  const { hub, took } = running;
+  const reasons = new Map(running.unreachable().map(({ info, reason }) => [info.id, reason]));
+  const specs = new Map(hub.config.servers.map((spec) => [spec.id, spec]));
+  return hub.servers().flatMap((info) => {
+    const reason = reasons.get(info.id) ?? (info.state === "failed" ? info.lastError : undefined) ?? undefined;
+    const first =
+      reason === undefined ? connectedCheck(info, took.get(info.id)) : failedCheck(info, reason, specs.get(info.id));
+    return [first, ...warningsOf(info), ...quarantineOf(running, info.id)];
+  });
+}
+
+function connectedCheck(info: ServerInfo, ms: number | undefined): Check {
+  const base = { area: "server", server: info.id } as const;
+  if (info.state === "disabled") {
+    return { ...base, status: "ok", message: "disabled", hint: `toolcrib enable ${info.id} switches it on.` };
+  }
+  const version = info.serverVersion === null ? "" : `, version ${info.serverVersion}`;
+  return {
+    ...base,
+    status: "ok",
+    message: `${info.transport}, ${info.toolCount} tools, ${ms ?? "?"} ms, protocol ${info.protocolVersion ?? "unknown"}${version}`,
+    details: {
+      ms,
+      transport: info.transport,
+      era: info.era,
+      protocolVersion: info.protocolVersion,
+      toolCount: info.toolCount,
+      serverVersion: info.serverVersion,
+    },
+  };
+}
+
+function failedCheck(info: ServerInfo, reason: string, spec: ServerSpec | undefined): Check {
+  const hint = info.hint ?? serverAdvice(spec);
+  return {
+    area: "server",
+    server: info.id,
+    status: "fail",
+    message: reason,
+    hint,
+    details: { state: info.state, transport: info.transport, origin: info.origin.file },
+  };
+}
+
+/** Only words that the config itself holds: references in it are not resolved, so no secret can show. */
+function serverAdvice(spec: ServerSpec | undefined): string | undefined {
+  if (spec === undefined) return undefined;
+  if (spec.command === undefined) return `Check the url of ${spec.id} in ${spec.origin.file}, and its credentials.`;
+  return `Check command, args and env of ${spec.id} in ${spec.origin.file}; to see it fail, start ${spec.command} by hand.`;
+}
+
+/** What a first start in a container has to say is no trouble. */
+const PROGRESS = /^An image is being made for /;
+
+function warningsOf(info: ServerInfo): Check[] {
+  const login = loginExpiryNote(info);
+  const base = { area: "server", server: info.id } as const;
+  return [
+    ...(login === undefined ? [] : [{ ...base, status: "warn" as const, ...login }]),
+    ...info.warnings.map((message) => ({ ...base, status: statusOf(message), message })),
+  ];
+}
+
+function statusOf(message: string): Check["status"] {
+  return PROGRESS.test(message) ? "ok" : "warn";
+}
+
+/** A server's warning is told as it comes, and again with the server: only the latter stays. */
+export function withoutRepeats(checks: readonly Check[]): Check[] {
+  const ofServers = new Set(
+    checks.flatMap(({ server, message }) => (server === undefined ? [] : `${server}: ${message}`)),
+  );
+  return checks.filter(({ area, message }) => area !== "hub" || !ofServers.has(message));
+}
+
+function quarantineOf({ hub }: RunningHub, id: string): Check[] {
+  return hub
+    .quarantined()
+    .filter(({ source }) => source === id)
+    .map(({ kind, name, reason }) => ({
+      area: "server",
+      server: id,
+      status: "warn",
+      message: `The ${kind} ${name === "" ? "without a name" : `"${name}"`} is left out: ${reason}`,
+      hint: "The server's author can mend this; its other tools are not affected.",
+    }));
+}
+
+/** What `doctor` says of the user's own skills. */
+
+/** How many are offered, then each thing that is wrong: folders, skills that are left out, roles. */
+export function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
+  const { config, baseDir } = hub.config;
+  const own = hub.skills.list().filter(({ source }) => !source.startsWith("server:"));
+  const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
+  const from = dirs.length === 0 ? "" : `; folders: ${dirs.join(", ")}`;
+  const counted: Check = {
+    area: "skills",
+    status: "ok",
+    message: `${own.length} ${own.length === 1 ? "skill is" : "skills are"} offered${from}`,
+    details: { offered: own.map(({ name }) => name), dirs },
+  };
+  return [counted, ...skillWarnings.map(skillWarningCheck)];
+}
+
+function skillWarningCheck(warning: string): Check {
+  const hint = SKILL_ADVICE.find(([about]) => about.test(warning))?.[1];
+  return {
+    area: "skills",
+    status: "warn",
+    message: plain(warning, Infinity),
+    hint,
+  };
+}
+
+const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    / of skills\.dirs is not there\.$/,
+    "Make it, or correct skills.dirs in the config; paths start at the config's folder.",
+  ],
+  [/ is withheld: /, "Read it. If it is good, `toolcrib skill import <folder> --force` takes it in."],
+  [/^The role /, "Correct roles.<role>.skills, or import the skill; toolcrib skill list shows those there are."],
+];
+
+/** What `doctor` says of tools that reach for those of another server. */
+
+const MAX_NAMED_TOOLS = 5;
+
+/** The slight cases only, one line for each two servers: of the serious ones the hub warns itself. */
+export function shadowingChecks({ hub }: RunningHub): Check[] {
+  if (hub.config.config.guard.definitions === "ignore") return [];
+  const tools = hub.view(hub.session).tools.map(listedTool);
+  const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
+  return [
+    ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),
+  ].flatMap((group) => shadowingCheck(group));
+}
+
+function shadowingCheck(group: readonly Shadowing[]): Check[] {
+  const [first] = group;
+  if (first === undefined) return [];
+  const { kind, tool, target } = first;
+  const names = group
+    .slice(0, MAX_NAMED_TOOLS)
+    .map((each) => (each.tool.name === each.target.name ? each.tool.name : `${each.tool.name} (${each.target.name})`));
+  const more = group.length > names.length ? ` and ${group.length - names.length} more` : "";
+  const what = kind === "mention" ? "tools speak of tools" : "tools are called like, or almost like, tools";
+  const many = `${group.length} ${what} of the server ${target.server}: ${names.join(", ")}${more}`;
+  return [
+    {
+      area: "server",
+      server: tool.server,
+      status: "warn",
+      message: group.length === 1 ? describeShadowing(first) : many,
+      hint: "Harmless between servers that you know; a server that you do not know may want to be taken for another.",
+      details: { shadowing: group },
+    },
+  ];
 }

@@ -1,21 +1,32 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { AgentClient, ClientFile } from "../../clients/agent-client.ts";
+import { clientById } from "../../clients/clients.ts";
+import { isProjectFile, serversOfClient } from "../../config/client-servers.ts";
+import { type Diagnostic, invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
+import { parseConfigText, readDialect } from "../../config/dialects.ts";
 import { addServer, type EditResult } from "../../config/edit-config.ts";
+import { expandTilde, userHome } from "../../config/find-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
-import { type ImportSource, readSource } from "../clients/import-source.ts";
-import { adviceFor, type PlainCredential, plainCredentials } from "../clients/plain-credentials.ts";
+import {
+  type ServerEntry,
+  type ServerEntryInput,
+  ServerEntrySchema,
+  type ServerSpec,
+} from "../../model/server-spec.ts";
+import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { findClient, clientEnvironment, clientScope } from "../client-config.ts";
+import { recoverInterruptedInstall } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
-import { editTarget, showDiff } from "../config-target.ts";
-import { type ImportStep, planImport } from "../import-plan.ts";
-import { recoverKilled } from "../recover-install.ts";
+import { findEditTarget, showDiff } from "../config-target.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags, out } = invocation;
-  await recoverKilled(invocation);
-  const { file: target, renew } = await editTarget(invocation);
+  await recoverInterruptedInstall(invocation);
+  const { file: target, renew } = await findEditTarget(invocation);
   const source = await readSource(invocation, args[0] ?? "");
   if (source.files.includes(target)) throw new ToolcribError("invalid_arguments", `${target} is the config itself.`);
 
@@ -25,14 +36,14 @@ export async function run(invocation: Invocation): Promise<number> {
 
   const credentials = steps
     .filter(({ action }) => action !== "same")
-    .flatMap(({ id, entry }) => plainCredentials(id, entry));
-  for (const credential of credentials) out.warn(adviceFor(credential));
+    .flatMap(({ id, entry }) => findPlainCredentials(id, entry));
+  for (const credential of credentials) out.warn(credentialAdvice(credential));
   const facts = factsOf(steps, source, credentials);
   if (flags.has("dryRun")) {
     await showDryRun(invocation, steps, target, facts);
     return 0;
   }
-  for (const edit of await write(steps, target)) await renew(edit);
+  for (const edit of await writeSteps(steps, target)) await renew(edit);
   if (out.json) out.value({ ...facts, file: target });
   else show(out, steps, target);
   return 0;
@@ -52,7 +63,7 @@ function assertNoConflict(steps: readonly ImportStep[], target: string): void {
 }
 
 /** All steps as one edit, if there was anything to do. */
-async function write(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
+async function writeSteps(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
   const edits: EditResult[] = [];
   for (const { id, entry, action } of steps) {
     if (action !== "same") edits.push(await addServer(target, id, entry, { replace: action === "replace" }));
@@ -74,7 +85,7 @@ async function showDryRun(
     const copy = join(folder, basename(target));
     if (existsSync(target)) copyFileSync(target, copy);
     const before = existsSync(copy) ? readFileSync(copy, "utf8") : "";
-    await write(steps, copy);
+    await writeSteps(steps, copy);
     const after = existsSync(copy) ? readFileSync(copy, "utf8") : "";
     showDiff(invocation, target, before, after, { ...facts });
   } finally {
@@ -126,4 +137,213 @@ function show(out: Invocation["out"], steps: readonly ImportStep[], target: stri
   for (const { from, id, action } of steps) {
     out.line(`  ${id}  ${WORDS[action]}${from === id ? "" : ` (${from} there)`}`);
   }
+}
+
+/** What importing servers into a config would do with each of them. */
+
+export interface ImportStep {
+  /** The id in the file that is read. */
+  readonly from: string;
+  /** The id here; another one for `rename`, and for a server that is there already under another id. */
+  readonly id: string;
+  readonly entry: ServerEntryInput;
+  /** `conflict`: the id is taken by a different server. `same`: it is there already. */
+  readonly action: "add" | "replace" | "rename" | "same" | "conflict";
+}
+
+export function planImport(
+  incoming: readonly ServerSpec[],
+  present: readonly ServerSpec[],
+  onConflict: "replace" | "rename" | "refuse",
+): ImportStep[] {
+  const here = new Map(present.map((spec) => [spec.id, spec]));
+  const taken = new Set([...here.keys(), ...incoming.map((spec) => spec.id)]);
+  /** What each id means, with what the steps before bring. */
+  const known = new Map(present.map((spec) => [spec.id, targetOf(entryToWrite(spec))]));
+  return incoming.map((spec): ImportStep => {
+    const entry = entryToWrite(spec);
+    const existing = here.get(spec.id);
+    const step = { from: spec.id, id: spec.id, entry };
+    if (existing !== undefined && isDeepStrictEqual(entryToWrite(existing), entry)) return { ...step, action: "same" };
+    const isWanted = existing !== undefined && onConflict === "replace";
+    const twin = isWanted ? undefined : idOfSameServer(spec.id, targetOf(entry), known);
+    if (twin !== undefined) return { ...step, id: twin, action: "same" };
+    known.set(spec.id, targetOf(entry));
+    if (existing === undefined) return { ...step, action: "add" };
+    switch (onConflict) {
+      case "replace":
+        return { ...step, action: "replace" };
+      case "refuse":
+        return { ...step, action: "conflict" };
+      case "rename":
+        return { ...step, id: freeId(spec.id, taken), action: "rename" };
+    }
+  });
+}
+
+/** What is started or called, as whom, and for whom. Two entries that agree on it are one server. */
+function targetOf({ command, args = [], cwd, env = {}, url, headers = {}, tools, roles }: ServerEntryInput): object {
+  return { ...(url === undefined ? { command, args, cwd, env } : { url, headers }), tools, roles };
+}
+
+/** The other id under which the same server is known. */
+function idOfSameServer(id: string, target: object, known: ReadonlyMap<string, object>): string | undefined {
+  return [...known].find(([other, theirs]) => other !== id && isDeepStrictEqual(theirs, target))?.[0];
+}
+
+function freeId(wanted: string, taken: Set<string>): string {
+  for (let number = 2; ; number += 1) {
+    const id = `${wanted.slice(0, 58)}-${number}`;
+    if (taken.has(id)) continue;
+    taken.add(id);
+    return id;
+  }
+}
+
+/** The entry as a person would have written it: without defaults, and with paths that hold from any file. */
+function entryToWrite({ id: _id, origin: _origin, baseDir, ...entry }: ServerSpec): ServerEntryInput {
+  const defaults: ServerEntry = ServerEntrySchema.parse({});
+  const written = Object.entries(entry).filter(([key, value]) => {
+    // Both have the keys of ServerEntry; a key without a default compares with undefined.
+    return value !== undefined && !isDeepStrictEqual(value, defaults[key as keyof ServerEntry]);
+  });
+  const cwd = entry.cwd === undefined ? {} : { cwd: resolve(baseDir, entry.cwd) };
+  return { ...Object.fromEntries(written), ...cwd };
+}
+
+/** The servers that `import` brings in, of a client or of any file that has some. */
+
+export interface ImportSource {
+  /** A client's id, or the path of a file. */
+  readonly name: string;
+  /** Files that were read. */
+  readonly files: readonly string[];
+  readonly servers: readonly ServerSpec[];
+  /** Ids of entries that start Toolcrib itself. */
+  readonly own: readonly string[];
+}
+
+/** Entries that cannot be read are told of and left out; a source without any that can is an error. */
+export async function readSource(invocation: Invocation, named: string): Promise<ImportSource> {
+  const client = clientById(named);
+  if (client !== undefined) return readClient(invocation, client);
+  const file = resolve(invocation.cwd, expandTilde(named, userHome(invocation.env)));
+  if (existsSync(file)) return readConfigFile(invocation, file);
+  // A plain word may be a mistyped client.
+  if (/^[\w -]+$/.test(named)) throw notFound(named, file);
+  throw new ToolcribError("not_found", `There is no file ${file}.`);
+}
+
+function notFound(named: string, file: string): ToolcribError {
+  try {
+    findClient(named);
+  } catch (error) {
+    if (error instanceof ToolcribError) {
+      return new ToolcribError("not_found", `There is no client ${JSON.stringify(named)} and no file ${file}.`, {
+        hint: error.hint,
+      });
+    }
+  }
+  return new ToolcribError("not_found", `There is no file ${file}.`);
+}
+
+async function readClient(invocation: Invocation, client: AgentClient): Promise<ImportSource> {
+  const place = clientEnvironment(invocation);
+  const wanted = clientScope(invocation);
+  const inFolder = client.files(place).filter(isProjectFile);
+  // A folder that was cloned must not get its servers into the user's config by the way.
+  const isWanted = (file: ClientFile): boolean => wanted === "project" || !isProjectFile(file);
+  const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
+  const { layers, warnings, broken, own, files } = await serversOfClient(scoped, place);
+  for (const { path } of wanted === "user" ? inFolder.filter((file) => existsSync(file.path)) : []) {
+    invocation.out.note(`Not looked at, because it belongs to this folder: ${path}. --scope project imports it.`);
+  }
+  const servers = layers.flatMap((layer) => layer.servers);
+  if (layers.length === 0 && broken.length > 0) throw invalidConfigError(broken);
+  if (layers.length === 0) {
+    throw new ToolcribError("not_found", `${client.name} has no config file here.`, {
+      hint: `Looked for ${files.join(", ")}`,
+    });
+  }
+  warnAboutDiagnostics(invocation, [...warnings, ...broken]);
+  if (own.length > 0) invocation.out.note(`Left out, as it is Toolcrib itself: ${own.join(", ")}`);
+  if (servers.length === 0 && own.length === 0) {
+    throw new ToolcribError("not_found", `${client.name} has no MCP servers.`, {
+      hint: `Read ${layers.map(({ file }) => file).join(", ")}`,
+    });
+  }
+  return { name: client.id, files: layers.map(({ file }) => file), servers, own };
+}
+
+function readConfigFile(invocation: Invocation, file: string): ImportSource {
+  const { out, env } = invocation;
+  const document = parseConfigText(file, readFileSync(file, "utf8"));
+  if (document.errors.length > 0) throw invalidConfigError(document.errors);
+  const { servers, roleServers, warnings, problems, own } = readDialect(document.value, {
+    file,
+    document,
+    userHome: userHome(env),
+  });
+  if (servers.length === 0 && problems.length > 0) throw invalidConfigError(problems);
+  warnAboutDiagnostics(invocation, [...document.warnings, ...warnings, ...problems]);
+  for (const [role, theirs] of Object.entries(roleServers)) {
+    out.warn(`${file}: servers of the agent ${role} alone are not imported: ${theirs.map(({ id }) => id).join(", ")}`);
+  }
+  if (servers.length === 0 && own.length === 0) {
+    throw new ToolcribError("not_found", `${file} has no MCP servers.`);
+  }
+  return { name: file, files: [file], servers, own };
+}
+
+/** Credentials are told of later, for the servers that are really brought in. */
+function warnAboutDiagnostics({ out }: Invocation, diagnostics: readonly Diagnostic[]): void {
+  for (const diagnostic of diagnostics) {
+    if (diagnostic.code !== "plain_credential") out.warn(renderDiagnostic(diagnostic));
+  }
+}
+
+/** Credentials that stand in an imported entry as plain text: where, never what. */
+
+export interface PlainCredential {
+  readonly server: string;
+  /** Such as `env.GITHUB_TOKEN`. */
+  readonly key: string;
+  /** What `toolcrib secrets set` could call it. */
+  readonly name: string;
+}
+
+export function findPlainCredentials(server: string, entry: ServerEntryInput): PlainCredential[] {
+  const found: PlainCredential[] = [];
+  const add = (key: string, name: string): void => void found.push({ server, key, name: variableName(name) });
+  for (const [name, value] of Object.entries(entry.env ?? {})) {
+    if (isCredentialName(name) && isPlainText(value)) add(`env.${name}`, name);
+  }
+  for (const [name, value] of Object.entries(entry.headers ?? {})) {
+    if (isCredentialName(name) && isPlainText(value)) add(`headers.${name}`, `${server}_${name}`);
+  }
+  for (const [index, arg] of (entry.args ?? []).entries()) {
+    const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.+))?$/s.exec(arg) ?? [];
+    if (option === undefined || !isCredentialName(option)) continue;
+    const next = value ?? entry.args?.[index + 1];
+    if (next !== undefined && !next.startsWith("-") && isPlainText(next)) {
+      add(`args[${value === undefined ? index + 1 : index}]`, `${server}_${option}`);
+    }
+  }
+  return found;
+}
+
+export function credentialAdvice({ server, key, name }: PlainCredential): string {
+  return (
+    `${server}: ${key} is a credential in plain text. ` +
+    `Move it: \`toolcrib secrets set ${name}\` stores it and prints the reference to write in its place.`
+  );
+}
+
+/** A name that `toolcrib secrets set` takes. */
+function variableName(text: string): string {
+  const name = text
+    .replace(/[^A-Za-z0-9]+/g, "_")
+    .toUpperCase()
+    .slice(0, 64);
+  return /^\d/.test(name) ? `_${name.slice(0, 63)}` : name;
 }

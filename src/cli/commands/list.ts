@@ -1,14 +1,14 @@
-import type { View } from "../../hub/view.ts";
+import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { nearest } from "../../config/nearest.ts";
+import { findNearest } from "../../base/nearest.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
-import { ARGUMENT_COLUMNS, describeArguments } from "../arguments/describe.ts";
+import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
 import type { Flags, Invocation } from "../command.ts";
 import { LOCAL_SOURCE } from "../local-source.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
-import { plain } from "../skill/describe.ts";
+import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
 
 export function run(invocation: Invocation): Promise<number> {
@@ -20,7 +20,7 @@ export function run(invocation: Invocation): Promise<number> {
       for (const message of running.skillWarnings) invocation.out.warn(plain(message, Infinity));
     }
     await connect(running, source);
-    tellUnreachable(invocation, running, source);
+    reportUnreachable(invocation, running, source);
     const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
       (capability) => source === undefined || isOf(capability, source),
     );
@@ -54,7 +54,7 @@ function requireServer({ hub }: RunningHub, id: string): string {
   const spec = hub.config.servers.find((candidate) => candidate.id === id);
   if (spec === undefined) {
     const ids = hub.config.servers.map((each) => each.id);
-    const near = nearest(id, ids);
+    const near = findNearest(id, ids);
     throw new ToolcribError("not_found", `There is no server "${id}".`, {
       hint: near === undefined ? `Known servers: ${ids.join(", ") || "none"}.` : `Did you mean ${near}?`,
     });
@@ -66,7 +66,7 @@ function requireServer({ hub }: RunningHub, id: string): string {
 }
 
 /** The one server asked for is the point of the command; among many, one that is down is only told of. */
-function tellUnreachable({ out }: Invocation, running: RunningHub, server: string | undefined): void {
+function reportUnreachable({ out }: Invocation, running: RunningHub, server: string | undefined): void {
   for (const { info, reason } of running.unreachable()) {
     if (server !== undefined) {
       running.assertTime();

@@ -1,11 +1,11 @@
-import { LOGIN_LINKS_PATH } from "../../doors/http/login/login-routes.ts";
+import { LOGIN_LINKS_PATH } from "../../doors/http/login-routes.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Invocation } from "../command.ts";
-import { findHub } from "../remote-hub.ts";
+import { findRunningHub } from "../remote-hub.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
-  const hub = await findHub(invocation);
+  const hub = await findRunningHub(invocation);
   const { url } = await hub.request("POST", LOGIN_LINKS_PATH);
   if (typeof url !== "string") {
     throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no link.`, {

@@ -1,4 +1,4 @@
-import { openApiDocument } from "../../doors/http/api/openapi/document.ts";
+import { openApiDocument } from "../../doors/http/api/openapi-document.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Invocation } from "../command.ts";
 

@@ -1,28 +1,40 @@
+import { join } from "node:path";
+import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { type PinDiff, type PinEntry, titleOf } from "../../hub/pins/pin-event.ts";
-import type { Pins } from "../../hub/pins/pins.ts";
-import { ToolcribError } from "../../model/errors.ts";
-import { loadForCommand } from "../command-config.ts";
-import type { Invocation } from "../command.ts";
+import { openPins, pinLocation } from "../../hub/pins/open-pins.ts";
 import {
-  type Chosen,
-  choose,
-  chooseAll,
-  hidingNothing,
-  ownName,
-  publicName,
-  recordEvents,
-  withPins,
-} from "../pins/pinned-tools.ts";
-import { type RunningHub, withHub } from "../running-hub.ts";
+  describeCounts,
+  describeNames,
+  kindDetail,
+  MAX_NAMED,
+  type PinDiff,
+  type PinEntry,
+  type PinEvent,
+  type PinName,
+  pinTitle,
+} from "../../hub/pins/pin-event.ts";
+import type { PinChoice, Pins } from "../../hub/pins/pins.ts";
+import type { View } from "../../hub/view/view.ts";
+import type { Capability } from "../../model/capability.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { serverSkills } from "../../skills/offer/offered-skill.ts";
+import type { Store } from "../../store/store.ts";
+import type { AuditKeys } from "../../telemetry/audit/key.ts";
+import { AuditLog } from "../../telemetry/audit/log.ts";
+import type { EventRecord } from "../../telemetry/audit/record.ts";
+import { loadCommandConfig } from "../command-config.ts";
+import { commandAuditKeys } from "../command-home.ts";
+import { commandStore } from "../command-store.ts";
+import type { Invocation } from "../command.ts";
+import { findCapability, type RunningHub, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
 /** Enough of a fingerprint to compare by eye. */
-const SHORT = 12;
+const SHORT_FINGERPRINT = 12;
 
 export async function run(invocation: Invocation): Promise<number> {
   const [action, ...names] = invocation.args;
-  const config = await loadForCommand(invocation);
+  const config = await loadCommandConfig(invocation);
   switch (action) {
     case "list":
       return withPins(invocation, config, { create: false }, async (pins) => list(invocation, pins));
@@ -41,8 +53,8 @@ export async function run(invocation: Invocation): Promise<number> {
 
 const COLUMNS: readonly Column<PinEntry>[] = [
   { title: "SERVER", cell: (pin) => pin.server },
-  { title: "TOOL", cell: (pin) => (pin.kind === "tool" ? pin.tool : titleOf(pin)) },
-  { title: "FINGERPRINT", cell: (pin) => pin.fingerprint.slice(0, SHORT) },
+  { title: "TOOL", cell: (pin) => (pin.kind === "tool" ? pin.tool : pinTitle(pin)) },
+  { title: "FINGERPRINT", cell: (pin) => pin.fingerprint.slice(0, SHORT_FINGERPRINT) },
   { title: "PINNED", cell: (pin) => pin.pinnedAt },
 ];
 
@@ -100,7 +112,9 @@ function approve(invocation: Invocation, config: LoadedConfig, names: readonly s
     else if (approved.length === 0) out.line("Nothing to approve: nothing differs from its pin.");
     for (const each of out.json ? [] : approved) {
       showDiff(invocation, running, each);
-      out.line(`  approved: ${each.before?.slice(0, SHORT) ?? "(not pinned)"} → ${each.after.slice(0, SHORT)}`);
+      out.line(
+        `  approved: ${each.before?.slice(0, SHORT_FINGERPRINT) ?? "(not pinned)"} → ${each.after.slice(0, SHORT_FINGERPRINT)}`,
+      );
     }
     return 0;
   });
@@ -134,7 +148,7 @@ function withOffered(
   use: (running: RunningHub, pins: Pins) => Promise<number>,
 ): Promise<number> {
   return withPins(invocation, config, { create: true }, (pins) =>
-    withHub(invocation, (running) => use(running, pins), { config: hidingNothing(config) }),
+    withHub(invocation, (running) => use(running, pins), { config: withoutHidingRules(config) }),
   );
 }
 
@@ -146,7 +160,7 @@ async function chosenThings(
 ): Promise<Chosen[]> {
   if (names.length === 0) return chooseAll(invocation, running, pins);
   const chosen: Chosen[] = [];
-  for (const name of names) chosen.push(...(await choose(running, pins, name)));
+  for (const name of names) chosen.push(...(await chooseByName(running, pins, name)));
   return chosen;
 }
 
@@ -163,7 +177,7 @@ function named(running: RunningHub, { server, kind, tool, ...rest }: PinDiff): o
 
 function showDiff({ out }: Invocation, running: RunningHub, pin: PinDiff): void {
   const { server, kind, tool, state, diff } = pin;
-  const title = kind === "tool" ? tool : titleOf(pin);
+  const title = kind === "tool" ? tool : pinTitle(pin);
   const news = state === "new" ? ", new" : "";
   out.line(`${out.paint("bold", publicName(running, pin))}  (${title} of ${server}${news})`);
   for (const line of diff) out.line(`  ${paintLine(out, line)}`);
@@ -173,4 +187,227 @@ function paintLine(out: Invocation["out"], line: string): string {
   const style = { "+": "green", "-": "red", "!": "yellow" } as const;
   const mark = line.charAt(0);
   return mark === "+" || mark === "-" || mark === "!" ? out.paint(style[mark], line) : line;
+}
+
+/** Shared by the pins commands: the pins of the config, and what servers offer now, hidden tools included. */
+
+/** Of the audit log, looked up before anything is done: what is recorded later is recorded at once. */
+const auditKeys = new WeakMap<Invocation, AuditKeys>();
+
+/**
+ * The pins of the config for the length of a command; for one that changes nothing no store is made. Rejects if they cannot be
+ * used: a command about pins has nothing to say then.
+ */
+export async function withPins<T>(
+  invocation: Invocation,
+  config: LoadedConfig,
+  { create }: { readonly create: boolean },
+  use: (pins: Pins) => Promise<T>,
+): Promise<T> {
+  const lazy = commandStore(invocation);
+  try {
+    auditKeys.set(invocation, await commandAuditKeys(invocation, config));
+    const pins = await pinsOf(invocation, config, await lazy.open({ create }));
+    try {
+      return await use(pins);
+    } finally {
+      await pins.close();
+    }
+  } finally {
+    await lazy.close();
+  }
+}
+
+async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store | undefined): Promise<Pins> {
+  const { env, out } = invocation;
+  const place = pinLocation(config, toolcribHome(env));
+  const problems: string[] = [];
+  const pins = await openPins(
+    // Where nothing is pinned by itself, the commands still compare.
+    { ...place, mode: place.mode === "off" ? "warn" : place.mode },
+    {
+      store,
+      mask: out.redactor.maskContent,
+      pinsResources: (server) => config.servers.find(({ id }) => id === server)?.pinResources !== false,
+      onEvent: (event) => {
+        if (event.type === "problem") problems.push(`${event.message} ${event.hint}`);
+        reportPinEvent(invocation, config, event);
+      },
+    },
+  );
+  if (pins.problem !== undefined) throw pins.problem;
+  // Of a project's lock file: the home's pins can be used.
+  for (const problem of problems) out.warn(problem);
+  return pins;
+}
+
+function reportPinEvent(invocation: Invocation, config: LoadedConfig, event: PinEvent): void {
+  const { out } = invocation;
+  switch (event.type) {
+    case "removed":
+      out.warn(`${event.file} was removed. Its ${event.pins} pins still hold and are written again.`);
+      return recordAuditEvents(invocation, config, [
+        { event: "pin.file_removed", details: { file: event.file, tools: event.pins } },
+      ]);
+    case "edited": {
+      const { changed, forgotten } = event;
+      const named = { changed: changed.slice(0, MAX_NAMED), forgotten: forgotten.slice(0, MAX_NAMED) };
+      const details = { ...named, count: changed.length + forgotten.length };
+      return recordAuditEvents(invocation, config, [{ event: "pin.file_changed", details }]);
+    }
+    case "recorded": {
+      const { server, pins, later } = event;
+      if (!later) return out.note(`${server}: ${describeCounts(pins)} pinned for the first time`);
+      out.warn(`${server}: new since it was first seen, and pinned as offered now: ${describeNames(pins)}`);
+      return recordEvents(invocation, config, "pin.recorded", pins);
+    }
+    case "too-many":
+      return out.warn(
+        `${event.server} lists ${event.count} resources, and the first ${event.most} are pinned. If its resources come and go, set "pinResources": false in its entry.`,
+      );
+    case "masked":
+      return out.warn(
+        `${event.server}: a secret is in what the server says of itself (${describeNames(event.pins)}). It is masked in ${event.file}, which only you may read from now on.`,
+      );
+    default:
+      return;
+  }
+}
+
+/** The same servers without any rule that hides a tool. Nothing is called through it. */
+export function withoutHidingRules(config: LoadedConfig): LoadedConfig {
+  const { allow: _allow, deny: _deny, ask: _ask, max: _max, ...tools } = config.config.tools;
+  const guard = { ...config.config.guard, pins: "off", definitions: "ignore", taint: "off" } as const;
+  const { project } = config;
+  return {
+    ...config,
+    ...(project === undefined ? {} : { project: { ...project, rules: {} } }),
+    config: { ...config.config, tools, guard, roles: {}, plugins: [] },
+    servers: config.servers.map(({ tools: _tools, roles: _roles, ...spec }) => spec),
+  };
+}
+
+/** One thing, or all of a server. */
+export interface Chosen {
+  readonly server: string;
+  /** In the server's own words; undefined for all. */
+  readonly thing: PinChoice | undefined;
+}
+
+/**
+ * Connects what `name` needs. It is a public name or URI, a server id, `server/instructions`, or in the server's own words
+ * `server/tool` or `server/kind/name`. A name that several kinds share means all of them.
+ */
+export async function chooseByName(running: RunningHub, pins: Pins, name: string): Promise<Chosen[]> {
+  const { hub } = running;
+  const known = hub.config.servers.map((spec) => spec.id);
+  const pinned = pins.list().find((pin) => ownNames(pin).includes(name));
+  const server = known.find((id) => id === name) ?? pinned?.server ?? known.find((id) => name.startsWith(`${id}/`));
+  if (server !== undefined) {
+    await connectOne(running, server);
+    checkServer(running, pins, server);
+    if (server === name) return [{ server, thing: undefined }];
+    const listed = pins.list().filter((pin) => pin.server === server);
+    const named = listed.find((pin) => ownNames(pin).includes(name));
+    const thing = named ?? { kind: "tool" as const, tool: name.slice(server.length + 1) };
+    return [{ server, thing: { kind: thing.kind, name: thing.tool } }];
+  }
+  const found = await findCapability(running, name, offeredIn);
+  if (found === undefined) {
+    const why = hub.missing(hub.session, name);
+    if (why.code !== "not_found") throw why;
+    throw new ToolcribError("not_found", why.message, {
+      hint: "toolcrib pins list shows what is pinned. What is gone is named server/tool or server/kind/name.",
+    });
+  }
+  checkServer(running, pins, found.origin.source);
+  return offeredIn(hub.view(hub.session))
+    .filter((each) => each.name === name && each.origin.source === found.origin.source)
+    .map(({ kind, origin }) => ({ server: origin.source, thing: { kind, name: origin.name } }));
+}
+
+function offeredIn({ tools, prompts, resources, templates }: View): Capability[] {
+  return [...tools, ...prompts, ...resources, ...templates];
+}
+
+/** The ways to name something in its server's own words, the one that is shown first. */
+function ownNames({ server, kind, tool }: PinName): string[] {
+  if (kind === "instructions") return [`${server}/instructions`];
+  return kind === "tool" ? [`${server}/${tool}`, `${server}/tool/${tool}`] : [`${server}/${kind}/${tool}`];
+}
+
+/** Every server that connects by itself; those that are down are told of. */
+export async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
+  running.connectAuto();
+  await running.settled();
+  for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
+  const connected = running.hub.servers().filter((info) => info.status === "connected");
+  // The skills of a server are pinned apart from it.
+  const sources = connected.flatMap(({ id }) => [id, serverSkills(id)]);
+  for (const source of sources) checkServer(running, pins, source);
+  return sources.map((server) => ({ server, thing: undefined }));
+}
+
+/** The public name, or one in the server's own words for what the server does not offer now. */
+export function publicName({ hub }: RunningHub, pin: PinName): string {
+  const isIt = ({ kind, origin }: Capability): boolean =>
+    kind === pin.kind && origin.source === pin.server && origin.name === pin.tool;
+  return offeredIn(hub.view(hub.session)).find(isIt)?.name ?? ownName(pin);
+}
+
+export function ownName(pin: PinName): string {
+  return ownNames(pin)[0] ?? pin.tool;
+}
+
+/** Approvals belong into the audit log as much as calls do. */
+export function recordEvents(
+  invocation: Invocation,
+  config: LoadedConfig,
+  event: "pin.approved" | "pin.recorded" | "pin.reset",
+  changes: readonly (PinName & { readonly before?: string | null; readonly after?: string })[],
+): void {
+  const records = changes.map(({ server, kind, tool, before, after }) => ({
+    event,
+    origin: { source: server, name: tool },
+    details: { ...kindDetail(kind), ...(after === undefined ? {} : { before, after }) },
+  }));
+  recordAuditEvents(invocation, config, records);
+}
+
+function recordAuditEvents(
+  invocation: Invocation,
+  config: LoadedConfig,
+  records: readonly Pick<EventRecord, "event" | "origin" | "details">[],
+): void {
+  const { env, out } = invocation;
+  const keys = auditKeys.get(invocation);
+  const log = new AuditLog({
+    keys,
+    dir: join(toolcribHome(env), "audit"),
+    maxBytes: config.config.audit.maxBytes,
+    onProblem: (message) => out.warn(message),
+  });
+  for (const each of records) log.event({ time: new Date().toISOString(), door: "cli", ...each });
+  log.close();
+}
+
+async function connectOne(running: RunningHub, server: string): Promise<void> {
+  running.connect([server]);
+  await running.settled();
+  running.assertTime();
+  const down = running.unreachable().find(({ info }) => info.id === server);
+  if (down === undefined) return;
+  throw new ToolcribError("server_unavailable", `The server "${server}" is not connected: ${down.reason}`, {
+    hint: "toolcrib doctor checks it.",
+    details: { server },
+  });
+}
+
+function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
+  const problem = pins.problemOf(server);
+  if (problem !== undefined) throw problem;
+  const { session } = hub;
+  const offered = offeredIn(hub.view(session)).filter(({ origin }) => origin.source === server);
+  const instructions = hub.instructions(session).find((each) => each.server === server)?.text ?? null;
+  pins.check(server, offered, instructions);
 }

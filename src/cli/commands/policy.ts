@@ -1,8 +1,7 @@
 import { ToolcribError } from "../../model/errors.ts";
-import type { Explanation, Step } from "../../policy/decide.ts";
+import type { Explanation, PolicyStep } from "../../policy/decide.ts";
 import type { Invocation } from "../command.ts";
-import { findCapability } from "../find-capability.ts";
-import { withHub } from "../running-hub.ts";
+import { findCapability, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
 /** `policy explain <name>`: the decision, the rule, and what each level said. */
@@ -27,7 +26,7 @@ export async function run(invocation: Invocation): Promise<number> {
   });
 }
 
-const COLUMNS: readonly Column<Step>[] = [
+const COLUMNS: readonly Column<PolicyStep>[] = [
   { title: "LEVEL", cell: (step) => step.level },
   { title: "SAYS", cell: (step) => step.verdict },
   { title: "RULE", cell: ({ rule }) => (rule === null ? "-" : `${rule.list}: ${rule.pattern}`) },

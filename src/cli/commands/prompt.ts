@@ -1,14 +1,12 @@
 import { describeBlock } from "../../model/content.ts";
 import type { PromptCapability } from "../../model/capability.ts";
 import type { ContentBlock, GetPromptResult, PromptMessage } from "../../model/protocol.ts";
-import { nearest } from "../../config/nearest.ts";
+import { findNearest } from "../../base/nearest.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { type Assignment, parseAssignment } from "../arguments/assignment.ts";
+import { type Assignment, parseAssignment } from "../tool-arguments.ts";
 import type { Invocation } from "../command.ts";
-import { findCapability } from "../find-capability.ts";
-import { present, saveTarget } from "../running-call.ts";
-import { withHub } from "../running-hub.ts";
-import { partsOfBlocks } from "../save-content.ts";
+import { findCapability, withHub } from "../running-hub.ts";
+import { partsOfBlocks, saveTarget, showOutcome } from "../call-result.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const [name = "", ...typed] = invocation.args;
@@ -18,7 +16,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const { hub, signal } = running;
     const prompt = await findCapability(running, name, (view) => view.prompts);
     const outcome = await hub.prompt(hub.session, { name, arguments: promptArguments(assignments, prompt), signal });
-    return present(invocation, running, outcome, {
+    return showOutcome(invocation, running, outcome, {
       show: (result) => {
         for (const message of result.messages) invocation.out.line(`${message.role}: ${messageText(message)}`);
       },
@@ -53,7 +51,7 @@ function promptArguments(
 }
 
 function unknownArgument(key: string, names: readonly string[]): string {
-  const near = nearest(key, names);
+  const near = findNearest(key, names);
   if (near !== undefined) return `"${key}" is unknown; did you mean "${near}"`;
   return `"${key}" is unknown; ${names.length === 0 ? "there are none" : `known are ${names.join(", ")}`}`;
 }

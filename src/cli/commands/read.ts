@@ -1,9 +1,7 @@
 import type { ResourceContents } from "../../model/protocol.ts";
 import type { Invocation } from "../command.ts";
-import { findResource } from "../find-capability.ts";
-import { present, saveTarget } from "../running-call.ts";
-import { withHub } from "../running-hub.ts";
-import { partsOfContents } from "../save-content.ts";
+import { findResource, withHub } from "../running-hub.ts";
+import { partsOfContents, saveTarget, showOutcome } from "../call-result.ts";
 import { formatBytes } from "../../model/content.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -13,7 +11,7 @@ export async function run(invocation: Invocation): Promise<number> {
     await findResource(running, uri, (text) => invocation.out.note(text));
     const { hub, signal } = running;
     const outcome = await hub.read(hub.session, { uri, signal });
-    return present(invocation, running, outcome, {
+    return showOutcome(invocation, running, outcome, {
       show: (result) => {
         // With --out the content is in the file; printing it too would only be in the way.
         if (target === undefined) for (const contents of result.contents) invocation.out.line(textOf(contents));

@@ -1,13 +1,25 @@
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
-import { readHubFiles } from "../../hub/hub-file.ts";
+import { readHubFiles } from "../../hub/activity/hub-file.ts";
+import { storeAddress as addressOf } from "../../hub/create/open-home.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { DATABASE } from "../backup/home-state.ts";
-import { openBackup } from "../backup/open-backup.ts";
-import { inTheWay, replaceHome } from "../backup/replace-home.ts";
-import { storeAddress } from "../backup/store-address.ts";
+import { Secrets } from "../../secrets/secrets.ts";
+import { checkCopy } from "../../store/restore-store.ts";
 import type { Invocation } from "../command.ts";
+import { loadConfigForStore } from "../load-with-trust.ts";
+import {
+  type BackupManifest,
+  belongsInHome,
+  CONFIG_PATHS,
+  DATABASE_FILE,
+  DATABASE_FILES,
+  describeFiles,
+  KEY_FILE,
+  MANIFEST_FILE,
+  readBackupManifest,
+  STATE_PATHS,
+} from "./backup.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, cwd, env, flags, out } = invocation;
@@ -19,18 +31,18 @@ export async function run(invocation: Invocation): Promise<number> {
   await mkdir(home, { recursive: true, mode: 0o700 });
   const staged = await mkdtemp(join(home, ".restoring-"));
   try {
-    const manifest = await openBackup(file, staged);
+    const manifest = await unpackAndVerify(file, staged);
     const names = await readdir(staged);
-    const database = names.includes(DATABASE);
-    const moved = await inTheWay(home, names);
+    const database = names.includes(DATABASE_FILE);
+    const moved = await pathsToMoveAside(home, names);
     const { hasState, restoreInto } = await import("../../store/restore-store.ts");
     const used = address !== undefined && database && (await hasState(address));
     if ((moved.length > 0 || used) && !flags.has("force")) throw inUse(home, moved, used);
     const aside = join(home, `before-restore-${new Date().toISOString().replace(/[:.]/g, "-")}`);
     if (address !== undefined && database) {
       if (used) await saveDatabase(address, home, aside);
-      await restoreInto(address, join(staged, DATABASE));
-      await rm(join(staged, DATABASE));
+      await restoreInto(address, join(staged, DATABASE_FILE));
+      await rm(join(staged, DATABASE_FILE));
     }
     await replaceHome(home, staged, aside, moved);
     const keptAside = moved.length > 0 || used ? aside : null;
@@ -62,7 +74,7 @@ async function assertNoHub(home: string): Promise<void> {
 /** A process of a client has no address, and would go on writing all the same. */
 async function assertNotOpen(home: string): Promise<void> {
   const { usersOf } = await import("../../store/restore-store.ts");
-  const file = join(home, DATABASE);
+  const file = join(home, DATABASE_FILE);
   const users = await usersOf(file);
   if (users === undefined) return;
   const who = users.length === 0 ? "another process" : `process ${users.join(", ")}`;
@@ -86,8 +98,123 @@ async function saveDatabase(url: string, home: string, aside: string): Promise<v
   const store = await openStore({ home, url });
   try {
     await mkdir(aside, { recursive: true, mode: 0o700 });
-    await store?.backup(join(aside, DATABASE));
+    await store?.backup(join(aside, DATABASE_FILE));
   } finally {
     await store?.close();
   }
+}
+
+/** Unpacks a backup into a folder and checks it there, before anything is replaced. */
+
+/** `dir` is empty. Resolves with the manifest once every file is as it says. */
+export async function unpackAndVerify(file: string, dir: string): Promise<BackupManifest> {
+  await unpack(file, dir);
+  const manifest = await readBackupManifest(dir, file);
+  const wanted = new Map(manifest.files.map((each) => [each.path, each]));
+  const found = (await describeFiles(dir)).filter(({ path }) => path !== MANIFEST_FILE);
+  for (const { path, bytes, sha256 } of found) {
+    const listed = wanted.get(path);
+    if (listed === undefined || !belongsInHome(path)) throw unusableBackup(file, `${path} does not belong into it`);
+    if (listed.bytes !== bytes || listed.sha256 !== sha256) throw unusableBackup(file, `${path} is not as it was`);
+    wanted.delete(path);
+  }
+  for (const path of wanted.keys()) throw unusableBackup(file, `${path} is missing`);
+  await makePrivate(dir);
+  if (found.some(({ path }) => path === DATABASE_FILE)) await checkCopy(join(dir, DATABASE_FILE));
+  return manifest;
+}
+
+/** As a hub makes them. Scripts of skills stay what can be run. */
+async function makePrivate(dir: string): Promise<void> {
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const isOpened = entry.isDirectory() || ((await stat(path)).mode & 0o100) !== 0;
+    await chmod(path, isOpened ? 0o700 : 0o600);
+  }
+}
+
+async function unpack(file: string, dir: string): Promise<void> {
+  const { extract } = await import("tar");
+  try {
+    extract({
+      file,
+      // Otherwise it could go on writing after it has failed.
+      sync: true,
+      cwd: dir,
+      strict: true,
+      noChmod: true,
+      // No links and no devices: nothing that could lead out of the folder.
+      filter: (_path, entry) => "type" in entry && (entry.type === "File" || entry.type === "Directory"),
+    });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "ENOENT") throw new ToolcribError("not_found", `There is no file ${file}.`);
+    throw unusableBackup(file, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function unusableBackup(file: string, why: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", `${file} is no usable backup: ${why}.`, {
+    hint: "Give another copy of it. Nothing was changed.",
+    details: { file },
+  });
+}
+
+/** Puts what was unpacked in the place of a home's state. What was there is moved aside, never deleted. */
+
+/** Names in the home that a restore of these would move aside. */
+export async function pathsToMoveAside(home: string, restored: readonly string[]): Promise<string[]> {
+  const names = [
+    ...DATABASE_FILES,
+    ...STATE_PATHS,
+    ...[...CONFIG_PATHS, KEY_FILE].filter((name) => restored.includes(name)),
+  ];
+  const found = await Promise.all(names.map(async (name) => ((await hasContent(join(home, name))) ? [name] : [])));
+  return found.flat();
+}
+
+/**
+ * All by renames within the home, undone if one fails. `staged` is a folder of the home; `aside` is made if it is needed.
+ */
+export async function replaceHome(
+  home: string,
+  staged: string,
+  aside: string,
+  moved: readonly string[],
+): Promise<void> {
+  const done: { from: string; to: string }[] = [];
+  const move = async (from: string, to: string): Promise<void> => {
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    await rename(from, to);
+    done.push({ from, to });
+  };
+  try {
+    for (const name of moved) await move(join(home, name), join(aside, name));
+    for (const name of await readdir(staged)) {
+      if (name === MANIFEST_FILE) continue;
+      // What is left of that name is an empty folder or file.
+      await rm(join(home, name), { recursive: true, force: true });
+      await move(join(staged, name), join(home, name));
+    }
+  } catch (error) {
+    for (const { from, to } of done.toReversed()) await rename(to, from);
+    throw error;
+  }
+}
+
+async function hasContent(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return false;
+  return found.isDirectory() ? (await readdir(path)).length > 0 : found.size > 0;
+}
+
+/** The address of the PostgreSQL store that the config names, with its references resolved; undefined for SQLite. */
+
+export async function storeAddress(invocation: Invocation): Promise<string | undefined> {
+  const config = await loadConfigForStore(invocation);
+  const { store, secrets } = config.config;
+  if (store === undefined || store === "sqlite") return undefined;
+  const { env, out } = invocation;
+  const lookup = new Secrets({ env, home: toolcribHome(env), redactor: out.redactor, ...secrets });
+  return addressOf(store, config.baseDir, lookup);
 }

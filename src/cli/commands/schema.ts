@@ -7,9 +7,9 @@ export async function run({ out, flags }: Invocation): Promise<number> {
 }
 
 async function configSchema(): Promise<unknown> {
-  return (await import("../../config/json-schema.ts")).configJsonSchema();
+  return (await import("../../config/config-schema.ts")).configJsonSchema();
 }
 
 async function skillSchema(): Promise<unknown> {
-  return (await import("../../skills/schema/json-schema.ts")).skillJsonSchema();
+  return (await import("../../skills/schema/frontmatter-schema.ts")).skillJsonSchema();
 }

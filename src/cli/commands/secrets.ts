@@ -1,31 +1,35 @@
 /** `toolcrib secrets check`, `toolcrib secrets set NAME` and `toolcrib secrets set store/NAME`. */
+import { toolcribHome, userHome } from "../../config/find-config.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { StoredSecret } from "../../secrets/store-secret.ts";
-import { writeReference } from "../../secrets/references.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { specStrings } from "../../secrets/resolve-spec.ts";
+import { parseReferences, type Reference, writeReference } from "../../secrets/secret-references.ts";
+import type { StoredSecret } from "../../secrets/secret-storage.ts";
+import * as store from "../../secrets/secret-storage.ts";
+import type { Secrets } from "../../secrets/secrets.ts";
+import { loadCommandConfig } from "../command-config.ts";
+import { openCommandHome, withStoredServers } from "../command-home.ts";
 import type { Invocation } from "../command.ts";
-import { loadForCommand } from "../command-config.ts";
-import { type CheckedReference, checkReferences } from "../secrets/check-references.ts";
-import { openCommandHome, withStoredServers } from "../secrets/command-home.ts";
-import { readSecret } from "../secrets/read-secret.ts";
-import { storeSecret, storeUserSecret } from "../secrets/store-secret.ts";
 import type { Column } from "../table.ts";
+import { readSecret } from "../terminal-input.ts";
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 /** Before a name: sealed, in the store of the hub. */
-const IN_STORE = "store/";
+const STORE_PREFIX = "store/";
 
 export async function run(invocation: Invocation): Promise<number> {
   const [action, name] = invocation.args;
-  if (action === "check" && name === undefined) return check(invocation);
-  if (action === "set") return set(invocation, name);
+  if (action === "check" && name === undefined) return runCheck(invocation);
+  if (action === "set") return runSet(invocation, name);
   throw new ToolcribError("invalid_arguments", "Say what to do: check, or set and a name.", {
     hint: "toolcrib secrets --help",
   });
 }
 
-async function check(invocation: Invocation): Promise<number> {
+async function runCheck(invocation: Invocation): Promise<number> {
   const { out } = invocation;
-  const config = await loadForCommand(invocation);
+  const config = await loadCommandConfig(invocation);
   const home = await openCommandHome(invocation, config, false);
   let checked: CheckedReference[];
   try {
@@ -50,7 +54,7 @@ const COLUMNS: readonly Column<CheckedReference>[] = [
   { title: "REASON", cell: ({ found, reason }) => (found === false ? (reason ?? "") : ""), shrink: true },
 ];
 
-async function set(invocation: Invocation, given: string | undefined): Promise<number> {
+async function runSet(invocation: Invocation, given: string | undefined): Promise<number> {
   const { args, flags, stdin, out, env } = invocation;
   if (args.length > 2) {
     throw new ToolcribError(
@@ -61,10 +65,10 @@ async function set(invocation: Invocation, given: string | undefined): Promise<n
       },
     );
   }
-  const isForStore = given?.startsWith(IN_STORE) === true;
-  const name = isForStore ? given?.slice(IN_STORE.length) : given;
+  const isForStore = given?.startsWith(STORE_PREFIX) === true;
+  const name = isForStore ? given?.slice(STORE_PREFIX.length) : given;
   // Not quoted: somebody may have written NAME=value.
-  if (name === undefined || !NAME.test(name)) {
+  if (name === undefined || !SECRET_NAME.test(name)) {
     throw new ToolcribError("invalid_arguments", "A secret has a name of letters, digits and _, up to 64 characters.", {
       hint: "toolcrib secrets set NAME asks for the value.",
     });
@@ -80,8 +84,8 @@ async function set(invocation: Invocation, given: string | undefined): Promise<n
   const stored = isForStore
     ? await sealSecret(invocation, name, value)
     : user === undefined
-      ? await storeSecret(name, value, env)
-      : await storeUserSecret(user, name, value, env);
+      ? await storeInHome(name, value, env)
+      : await storeInHomeForUser(user, name, value, env);
   if (out.json) {
     out.value({ name, ...stored });
     return 0;
@@ -97,7 +101,7 @@ type Sealed = Omit<StoredSecret, "stored"> & { readonly stored: "store" };
 
 async function sealSecret(invocation: Invocation, name: string, value: string): Promise<Sealed> {
   invocation.out.redactor.addCredential(value);
-  const home = await openCommandHome(invocation, await loadForCommand(invocation), true);
+  const home = await openCommandHome(invocation, await loadCommandConfig(invocation), true);
   try {
     if (home.sealed === undefined) throw new ToolcribError("invalid_config", "There is no store to keep it in.");
     await home.sealed.put(name, value);
@@ -105,4 +109,124 @@ async function sealSecret(invocation: Invocation, name: string, value: string): 
   } finally {
     await home.close();
   }
+}
+
+/** Looks up every reference of a config and tells of each whether there is a value, never which. */
+
+export interface CheckedReference {
+  readonly reference: string;
+  /** `default` where a variable is not set and its default counts. */
+  readonly provider: string;
+  /** null for a value that each user has of their own. */
+  readonly found: boolean | null;
+  /** Characters of the value. */
+  readonly length?: number;
+  readonly reason?: string;
+  readonly hint?: string;
+  readonly usedIn: readonly string[];
+}
+
+interface ReferenceLocation {
+  readonly where: string;
+  readonly text: string;
+  readonly baseDir: string;
+}
+
+/** Keys of the file whose strings are looked up, besides the servers. */
+const OTHER_KEYS = ["roles", "http", "agent", "store", "audit"] as const;
+
+export async function checkReferences(
+  config: LoadedConfig,
+  secrets: Secrets,
+  signal?: AbortSignal,
+): Promise<CheckedReference[]> {
+  const uses = new Map<string, { place: ReferenceLocation; reference: Reference | ToolcribError; usedIn: string[] }>();
+  for (const place of referenceLocations(config)) {
+    for (const reference of referencesOf(place.text)) {
+      const name = reference instanceof ToolcribError ? reference.message : reference.text;
+      const key = JSON.stringify([name, place.baseDir]);
+      const known = uses.get(key);
+      if (known === undefined) uses.set(key, { place, reference, usedIn: [place.where] });
+      else if (!known.usedIn.includes(place.where)) known.usedIn.push(place.where);
+    }
+  }
+  return Promise.all(
+    [...uses.values()].map(async ({ place, reference, usedIn }) => ({
+      ...(await checkReference(reference, place, secrets, signal)),
+      usedIn,
+    })),
+  );
+}
+
+type Checked = Omit<CheckedReference, "usedIn">;
+
+async function checkReference(
+  reference: Reference | ToolcribError,
+  { baseDir }: ReferenceLocation,
+  secrets: Secrets,
+  signal: AbortSignal | undefined,
+): Promise<Checked> {
+  if (reference instanceof ToolcribError) {
+    return { reference: String(reference.details?.["reference"]), provider: "none", ...failure(reference) };
+  }
+  const { text } = reference;
+  const provider = reference.kind === "variable" ? "env" : reference.provider;
+  if (provider === "user") {
+    return { reference: text, provider, found: null, reason: "looked up for each user who connects" };
+  }
+  try {
+    const { value, looked } = await secrets.resolve(text, { baseDir, signal });
+    return { reference: text, provider: looked.length === 0 ? "default" : provider, found: true, length: value.length };
+  } catch (error) {
+    if (!(error instanceof ToolcribError)) throw error;
+    return { reference: text, provider, ...failure(error, text) };
+  }
+}
+
+function failure({ message, hint }: ToolcribError, reference = ""): Pick<Checked, "found" | "reason" | "hint"> {
+  const reason = message.startsWith(`${reference} `) ? message.slice(reference.length + 1) : message;
+  return { found: false, reason, hint };
+}
+
+function referenceLocations({ servers, config, baseDir }: LoadedConfig): ReferenceLocation[] {
+  const ofServers = servers.flatMap((spec) =>
+    specStrings(spec).map(({ where, text }) => ({ where: `${spec.id}: ${where}`, text, baseDir: spec.baseDir })),
+  );
+  const others = OTHER_KEYS.flatMap((key) => strings(config[key], key).map((place) => ({ ...place, baseDir })));
+  return [...ofServers, ...others];
+}
+
+function strings(value: unknown, where: string): { where: string; text: string }[] {
+  if (typeof value === "string") return [{ where, text: value }];
+  if (Array.isArray(value)) return value.flatMap((each, index) => strings(each, `${where}[${index}]`));
+  return isJsonObject(value) ? Object.entries(value).flatMap(([key, each]) => strings(each, `${where}.${key}`)) : [];
+}
+
+/** A broken reference is one that will not be found. */
+function referencesOf(text: string): (Reference | ToolcribError)[] {
+  try {
+    return parseReferences(text).filter((part) => typeof part !== "string");
+  } catch (error) {
+    if (error instanceof ToolcribError) return [error];
+    throw error;
+  }
+}
+
+/** Stores a secret in the place that the environment of a command says. */
+
+export function storeInHome(name: string, value: string, env: NodeJS.ProcessEnv): Promise<store.StoredSecret> {
+  return store.storeSecret(name, value, placeOf(env));
+}
+
+export function storeInHomeForUser(
+  user: string,
+  name: string,
+  value: string,
+  env: NodeJS.ProcessEnv,
+): Promise<store.StoredSecret> {
+  return store.storeUserSecret(user, name, value, placeOf(env));
+}
+
+function placeOf(env: NodeJS.ProcessEnv): store.SecretPlace {
+  return { env, home: toolcribHome(env), userHome: userHome(env) };
 }

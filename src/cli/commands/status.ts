@@ -1,8 +1,7 @@
 import { basename, dirname } from "node:path";
 import type { ServerInfo } from "../../model/server-state.ts";
-import { loginNote } from "../auth/login-note.ts";
+import { loginExpiryNote, withHub } from "../running-hub.ts";
 import type { Invocation } from "../command.ts";
-import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
 /** Reports, and so succeeds also when servers are down; `doctor` is the one that judges. */
@@ -43,7 +42,7 @@ function timeOf(ms: number | undefined): string {
 }
 
 function reasonOf(info: ServerInfo): string {
-  if (info.status === "connected") return loginNote(info)?.message ?? info.warnings[0] ?? "";
+  if (info.status === "connected") return loginExpiryNote(info)?.message ?? info.warnings[0] ?? "";
   if (info.state === "idle") return "connects when asked to";
   return info.lastError ?? "";
 }

@@ -14,15 +14,15 @@ import { describeProject } from "../../config/project-config.ts";
 import {
   isTrusted,
   readTrust,
-  recordOf,
+  trustRecordOf,
   saveTrust,
-  strangersAt,
+  findForeignWriter,
   trustCommand,
   trustFile,
   type TrustTable,
-} from "../../config/trust.ts";
+} from "../../config/project-trust.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { terminalLine } from "../../model/visible-text.ts";
+import { terminalLine } from "../../base/visible-text.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";
 
@@ -52,14 +52,14 @@ async function add(invocation: Invocation, named: string | undefined): Promise<n
   const shared = flags.has("shared");
   const reading = await readProject(file, { env, cwd, home });
   for (const path of shared ? [] : [file, ...reading.texts.keys()]) {
-    const strangers = await strangersAt(path);
+    const strangers = await findForeignWriter(path);
     if (strangers === undefined) continue;
     throw new ToolcribError("denied", `${terminalLine(file)} was not trusted: ${strangers}.`, {
       hint: `Change that, or accept that they can change what it runs: ${trustCommand(file, true)}`,
     });
   }
   if (reading.failure !== undefined) throw reading.failure;
-  await saveTrust(home, file, recordOf(reading, shared));
+  await saveTrust(home, file, trustRecordOf(reading, shared));
   const uses = describeProject(reading);
   if (out.json) {
     out.value({ file, digest: reading.digest, shared, uses });
@@ -119,7 +119,7 @@ async function rowOf({ env, cwd }: Invocation, file: string, record: Trusted): P
   const { trustedAt, shared = false } = record;
   const row = (state: Row["state"]): Row => ({ file, state, trustedAt, shared });
   if (!existsSync(file)) return row("missing");
-  if (!shared && (await strangersAt(file)) !== undefined) return row("refused");
+  if (!shared && (await findForeignWriter(file)) !== undefined) return row("refused");
   const reading = await readProject(file, { env, cwd, home: toolcribHome(env) });
   return row(isTrusted(record, reading) ? "trusted" : "changed");
 }

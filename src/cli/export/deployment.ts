@@ -1,5 +1,10 @@
 /** What is to run, before it is written in the words of a platform. */
-import type { JsonObject } from "../../model/json.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { maskTokens } from "../../secrets/mask.ts";
+import { findPlaintextCredentials, replaceCredentials } from "../../secrets/plaintext-credentials.ts";
+import { parseReferences, type Part, type Reference, writeReference } from "../../secrets/secret-references.ts";
 
 export interface Deployment {
   /** Image of the gateway. */
@@ -68,4 +73,167 @@ export const SERVE = ["toolcrib", "serve", "--config", `${CONFIG_DIR}/${CONFIG_F
 /** All that stand in the texts of a server. */
 export function variablesOf({ env, args }: DeployedServer): Variable[] {
   return [...Object.values(env), ...args].flatMap((text) => text.filter((part) => typeof part === "object"));
+}
+
+/** Which variables the texts of a config need, and other ways to write them. */
+
+/** Every process has them, also in a container. */
+const STANDARD = new Set(["HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "PWD", "HOSTNAME"]);
+
+function variableOf(reference: Reference): Variable | undefined {
+  if (reference.kind === "secret") {
+    return reference.provider === "env" ? { name: reference.path, needed: true } : undefined;
+  }
+  if (STANDARD.has(reference.name)) return undefined;
+  return { name: reference.name, needed: reference.fallback === undefined };
+}
+
+/** Each once, in the order of their names. One that is needed anywhere is needed. */
+export function variablesIn(value: unknown): Variable[] {
+  const found = new Map<string, Variable>();
+  for (const text of textsOf(value)) {
+    for (const part of partsOf(text)) {
+      const variable = typeof part === "string" ? undefined : variableOf(part);
+      if (variable !== undefined && found.get(variable.name)?.needed !== true) found.set(variable.name, variable);
+    }
+  }
+  return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A copy with other texts for the references that `write` knows. */
+export function rewriteReferences(value: JsonObject, write: (variable: Variable) => string | undefined): JsonObject {
+  const rewrite = (item: unknown): unknown => {
+    if (typeof item === "string") return rewritten(item, write);
+    if (Array.isArray(item)) return item.map(rewrite);
+    if (!isJsonObject(item)) return item;
+    return Object.fromEntries(Object.entries(item).map(([key, each]) => [key, rewrite(each)]));
+  };
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, rewrite(each)]));
+}
+
+function rewritten(text: string, write: (variable: Variable) => string | undefined): string {
+  const parts = partsOf(text);
+  if (parts.every((part) => typeof part === "string")) return text;
+  return parts
+    .map((part) => {
+      // One pass took the escapes away.
+      if (typeof part === "string") return part.replaceAll("${", "$${");
+      const variable = variableOf(part);
+      return (variable === undefined ? undefined : write(variable)) ?? part.text;
+    })
+    .join("");
+}
+
+/** For a program that reads its environment itself. `lost` is asked for what no variable can stand for. */
+export function envText(text: string, lost: (reference: Reference) => Variable): EnvText {
+  return partsOf(text).map((part) => {
+    if (typeof part === "string") return part;
+    if (part.kind === "variable" && part.fallback !== undefined) return part.fallback;
+    return variableOf(part) ?? lost(part);
+  });
+}
+
+/** References to other places than the environment, by provider. */
+export function providersIn(value: unknown): Set<string> {
+  const providers = textsOf(value).flatMap((text) =>
+    partsOf(text).flatMap((part) => (typeof part !== "string" && part.kind === "secret" ? [part.provider] : [])),
+  );
+  return new Set(providers.filter((provider) => provider !== "env"));
+}
+
+export function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
+}
+
+/** A text that only looks like a reference stands for itself. */
+function partsOf(text: string): Part[] {
+  try {
+    return parseReferences(text);
+  } catch {
+    return [text];
+  }
+}
+
+/** Takes what is secret out of a config and puts references in its place. */
+
+export interface SecretReplacement {
+  readonly names: VariableNames;
+  readonly warn: (message: string) => void;
+}
+
+/** Of a server's entry. Throws `invalid_config` for what no reference can replace. */
+export function replaceServerSecrets(id: string, entry: JsonObject, { names, warn }: SecretReplacement): JsonObject {
+  const found = findPlaintextCredentials(entry);
+  const fixed = found.find(({ replaceable }) => !replaceable);
+  if (fixed !== undefined) {
+    throw new ToolcribError("invalid_config", `${fixed.where} of the server "${id}" holds a secret in plain text.`, {
+      hint: "Put a reference such as ${NAME} or secret://env/NAME in its place, and export again.",
+    });
+  }
+  return replaceCredentials(entry, found, ({ path, where }) => {
+    const [first, ...rest] = path;
+    const name = names.next([id, ...(first === "env" ? rest : path)]);
+    warn(`${where} of the server "${id}" holds a secret in plain text: it becomes the variable ${name}.`);
+    return writeReference("env", name);
+  });
+}
+
+/** Names of variables and headers whose texts are exported as they stand: nothing about them looks like a secret. */
+export function plainTextNames({ env, headers }: JsonObject): string[] {
+  return [env, headers].flatMap((texts) =>
+    Object.entries(isJsonObject(texts) ? texts : {}).flatMap(([name, text]) =>
+      typeof text === "string" && isPlainText(text) ? [name] : [],
+    ),
+  );
+}
+
+/** Keys of the config, outside of servers, whose values are secret whatever they look like. */
+const SECRET_KEYS = new Set(["token", "key", "apiKey", "clientSecret", "password"]);
+
+/** Of everything else. */
+export function replaceConfigSecrets(config: JsonObject, { names, warn }: SecretReplacement): JsonObject {
+  const clean = (value: unknown, path: readonly (string | number)[]): unknown => {
+    if (Array.isArray(value)) return value.map((item, index) => clean(item, [...path, index]));
+    if (isJsonObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clean(item, [...path, key])]));
+    }
+    if (typeof value !== "string" || !isSecret(path.at(-1), value)) return value;
+    const name = names.next(["toolcrib", ...path]);
+    warn(`${path.join(".")} holds a secret in plain text: it becomes the variable ${name}.`);
+    return writeReference("env", name);
+  };
+  return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, clean(value, [key])]));
+}
+
+function isSecret(key: string | number | undefined, value: string): boolean {
+  const named = typeof key === "string" && (SECRET_KEYS.has(key) || isCredentialName(key));
+  // `cluster.credentials` may also be the path of a file.
+  if (named && isPlainText(value) && (key !== "credentials" || value.includes("-----BEGIN"))) return true;
+  return partsOf(value).some((part) => typeof part === "string" && maskTokens(part) !== part);
+}
+
+/** Names for variables that take the place of secrets: no two secrets get the same. */
+export class VariableNames {
+  readonly #taken: Set<string>;
+
+  /** @param taken Those that stand for something already. */
+  constructor(taken: Iterable<string>) {
+    this.#taken = new Set(taken);
+  }
+
+  /** Made of words that say where the secret stood. */
+  next(words: readonly (string | number)[]): string {
+    const plain = words
+      .join("_")
+      .toUpperCase()
+      .replace(/[^A-Z0-9]+/g, "_")
+      .replace(/^_+|_+$/g, "");
+    const first = /^\d/.test(plain) ? `_${plain}` : plain;
+    let name = first;
+    for (let count = 2; this.#taken.has(name); count++) name = `${first}_${count}`;
+    this.#taken.add(name);
+    return name;
+  }
 }

@@ -1,18 +1,29 @@
 /** Works out of a config what is to run, and what has to be said about it. */
+import { isLoopback } from "../../base/loopback.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { withoutDefaults } from "../../config/spec-entry.ts";
-import { clusterOf } from "../../model/cluster-config.ts";
-import { ConfigSchema } from "../../model/config.ts";
+import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
+import { clusterOf, ConfigSchema } from "../../model/config.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { isLoopback } from "../../model/loopback.ts";
-import { writeReference } from "../../secrets/references.ts";
-import { type Deployment, GATEWAY } from "./deployment.ts";
-import { portableServers } from "./portable-servers.ts";
-import { providersIn, textsOf, variablesIn } from "./references.ts";
-import { VariableNames } from "./variable-names.ts";
-import { withoutPlainTexts } from "./without-secrets.ts";
+import { sandboxImageOf, sandboxKindOf, type ServerSpec } from "../../model/server-spec.ts";
+import { writeReference } from "../../secrets/secret-references.ts";
+import { readSandbox } from "../../upstream/sandbox/sandbox-settings.ts";
+import {
+  type DeployedServer,
+  type Deployment,
+  envText,
+  GATEWAY,
+  plainTextNames,
+  providersIn,
+  replaceConfigSecrets,
+  replaceServerSecrets,
+  type SecretReplacement,
+  textsOf,
+  type Variable,
+  VariableNames,
+  variablesIn,
+} from "./deployment.ts";
 
-export interface DeploymentOptions {
+interface DeploymentOptions {
   readonly image: string;
   /** Of the gateway, in a cluster. */
   readonly replicas: number;
@@ -37,17 +48,23 @@ export function planDeployment(loaded: LoadedConfig, options: DeploymentOptions)
   const taken = [GATEWAY, ...options.taken];
   const { entries, ofRoles, deployed } = portableServers(loaded.servers, { ...options, names, taken });
   const port = config.http.port === 0 ? DEFAULT_PORT : config.http.port;
-  const { $schema: _schema, mcpServers: _servers, import: _import, roles: _roles, ...rest } = short(config);
-  const clean = withoutPlainTexts(rest, { names, warn });
+  const {
+    $schema: _schema,
+    mcpServers: _servers,
+    import: _import,
+    roles: _roles,
+    ...rest
+  } = withoutDefaultValues(config);
+  const clean = replaceConfigSecrets(rest, { names, warn });
   const portable: JsonObject = {
     mcpServers: entries,
     ...clean,
     http: portableHttp(loaded, isJsonObject(clean["http"]) ? clean["http"] : {}, { port, warn }),
     ...rolesOf(loaded, ofRoles),
   };
-  warnOfFolders(loaded, warn);
-  warnOfProviders(portable, warn);
-  if (!(isCluster && options.bringsEngines)) warnOfEngines(portable, warn);
+  warnAboutFolders(loaded, warn);
+  warnAboutProviders(portable, warn);
+  if (!(isCluster && options.bringsEngines)) warnAboutEngines(portable, warn);
   if (isCluster && config.secrets.key === undefined) {
     warn("secrets.key is not set: what is encrypted on one node cannot be read on the others.");
   }
@@ -83,7 +100,7 @@ function portableHttp(
 }
 
 /** As short as a person would write it. */
-function short(config: LoadedConfig["config"]): JsonObject {
+function withoutDefaultValues(config: LoadedConfig["config"]): JsonObject {
   return withoutDefaults({ ...config }, ConfigSchema.parse({}));
 }
 
@@ -98,7 +115,7 @@ function rolesOf({ config }: LoadedConfig, ofRoles: ReadonlyMap<string, JsonObje
   return { roles: Object.fromEntries(roles) };
 }
 
-function warnOfFolders({ config }: LoadedConfig, warn: (message: string) => void): void {
+function warnAboutFolders({ config }: LoadedConfig, warn: (message: string) => void): void {
   const folders = [
     ["plugins", config.plugins],
     ["skills.dirs", config.skills.dirs],
@@ -114,7 +131,7 @@ function warnOfFolders({ config }: LoadedConfig, warn: (message: string) => void
   }
 }
 
-function warnOfEngines({ store, cluster }: JsonObject, warn: (message: string) => void): void {
+function warnAboutEngines({ store, cluster }: JsonObject, warn: (message: string) => void): void {
   for (const [key, value] of Object.entries({ store, cluster })) {
     const hosts = textsOf(value).flatMap(
       (text) => /^[a-z]+:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:,]+)/i.exec(text)?.[1] ?? [],
@@ -135,8 +152,142 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   gcp: "Google Cloud: give the gateway an account that may read it",
 };
 
-function warnOfProviders(config: JsonObject, warn: (message: string) => void): void {
+function warnAboutProviders(config: JsonObject, warn: (message: string) => void): void {
   for (const provider of providersIn(config)) {
     warn(`A reference to secret://${provider} is looked up in ${PROVIDERS[provider] ?? provider}.`);
   }
+}
+
+/** The servers of a config as they are where the hub is deployed: in the gateway, beside it, or remote as before. */
+
+interface PortableServers {
+  /** For `mcpServers` of the gateway's config. */
+  readonly entries: JsonObject;
+  /** For `roles.<role>.mcpServers`, by role. */
+  readonly ofRoles: ReadonlyMap<string, JsonObject>;
+  readonly deployed: readonly DeployedServer[];
+}
+
+type Warn = (message: string) => void;
+
+/** Programs that the image has. */
+const IMAGE_PROGRAMS = new Set(["node", "npx", "npm", "toolcrib"]);
+/** What says where a program is and how it runs; a server beside the gateway has an address instead. */
+const PROCESS_KEYS = ["command", "args", "env", "cwd", "transport", "sandbox", "replicas"];
+
+function portableServers(
+  specs: readonly ServerSpec[],
+  options: SecretReplacement & { readonly taken: Iterable<string>; readonly env: NodeJS.ProcessEnv },
+): PortableServers {
+  const { taken, env, warn, names: variables } = options;
+  const beside = specs.filter(isHttpContainer);
+  const names = serviceNames(
+    beside.map(({ id }) => id),
+    taken,
+  );
+  const nameOf = new Map(beside.map(({ id }, index) => [id, names[index] ?? id]));
+  const deployed: DeployedServer[] = [];
+  const entries: JsonObject = {};
+  const ofRoles = new Map<string, JsonObject>();
+  for (const spec of specs) {
+    const entry = replaceServerSecrets(spec.id, toServerEntry(spec), options);
+    const asTheyStand = plainTextNames(entry);
+    if (asTheyStand.length > 0) {
+      warn(
+        `The server "${spec.id}" is exported with the plain texts of ${asTheyStand.join(", ")}: no secret may be there.`,
+      );
+    }
+    const name = nameOf.get(spec.id);
+    if (name === undefined) warnAboutProgram(spec, warn);
+    const server = name === undefined ? undefined : deployedServer(spec, entry, { name, env, warn, names: variables });
+    if (server !== undefined) deployed.push(server);
+    const portable = server === undefined ? entry : addressOf(spec, entry, server);
+    const [role] = spec.roles ?? [];
+    if (spec.replaces === undefined || role === undefined) entries[spec.id] = portable;
+    else {
+      const { roles: _roles, ...own } = portable;
+      ofRoles.set(role, { ...ofRoles.get(role), [spec.replaces]: own });
+    }
+  }
+  return { entries, ofRoles, deployed };
+}
+
+function isHttpContainer({ sandbox }: ServerSpec): boolean {
+  return typeof sandbox === "object" && sandboxImageOf(sandbox) !== undefined && sandbox.port !== undefined;
+}
+
+function deployedServer(
+  { id, sandbox = "none", baseDir, cwd }: ServerSpec,
+  entry: JsonObject,
+  { name, env, warn, names }: SecretReplacement & { readonly name: string; readonly env: NodeJS.ProcessEnv },
+): DeployedServer {
+  const { image = "", port = 0, network, read, write, memory, cpus, pids } = readSandbox(sandbox, baseDir, env);
+  const lost = (key: string): Variable => {
+    const variable = { name: names.next([id, key]), needed: true };
+    warn(`The server "${id}" gets ${key} from ${variable.name}: beside the gateway nobody looks its reference up.`);
+    return variable;
+  };
+  const texts = Object.entries((entry["env"] ?? {}) as Record<string, string>); // As the schema of entries says.
+  const { command, args = [] } = entry as { command?: string; args?: string[] }; // As above.
+  return {
+    id,
+    name,
+    image,
+    entrypoint: command,
+    args: args.map((text, index) => envText(text, () => lost(`args_${index}`))),
+    cwd,
+    env: Object.fromEntries(texts.map(([key, text]) => [key, envText(text, () => lost(key))])),
+    port,
+    needsNetwork: network === "host",
+    read: read.filter((path) => !write.includes(path)),
+    write,
+    memory,
+    cpus,
+    pids,
+  };
+}
+
+function addressOf({ sandbox }: ServerSpec, entry: JsonObject, { name, port }: DeployedServer): JsonObject {
+  const path = typeof sandbox === "object" ? (sandbox.path ?? "/mcp") : "/mcp";
+  const rest = Object.fromEntries(Object.entries(entry).filter(([key]) => !PROCESS_KEYS.includes(key)));
+  // The platform's own network: nobody else is on it.
+  return { url: `http://${name}:${port}${path}`, transport: "http", allowHttp: true, ...rest };
+}
+
+function warnAboutProgram({ id, command, cwd, url, sandbox, enabled }: ServerSpec, warn: Warn): void {
+  if (!enabled) return;
+  if (url !== undefined) {
+    const { hostname } = URL.parse(url) ?? {};
+    if (hostname !== undefined && isLoopback(hostname)) {
+      warn(`The server "${id}" is at ${hostname}, which is another machine inside of a container.`);
+    }
+    return;
+  }
+  if (command !== undefined && !IMAGE_PROGRAMS.has(command)) {
+    warn(`The server "${id}" runs ${command}, which the image does not have: add it, or give it an image and a port.`);
+  }
+  if (cwd !== undefined) warn(`The server "${id}" runs in ${cwd}, which is a folder of this machine: mount it.`);
+  const kind = sandbox === undefined ? "none" : sandboxKindOf(sandbox);
+  if (kind !== "none") {
+    warn(`The server "${id}" has the cage ${kind}, which cannot be made inside of the gateway's own container.`);
+  }
+}
+
+/** Names that every platform takes for a service: DNS labels that begin with a letter. */
+
+const MAX_SERVICE_NAME_LENGTH = 50;
+
+/** One for each id, in their order; no two are the same, and none is one of `taken`. */
+function serviceNames(ids: readonly string[], taken: Iterable<string>): string[] {
+  const used = new Set(taken);
+  return ids.map((id) => {
+    const plain = `mcp-${id.toLowerCase()}`
+      .replace(/[^a-z0-9]+/g, "-")
+      .slice(0, MAX_SERVICE_NAME_LENGTH)
+      .replace(/-+$/, "");
+    let name = plain;
+    for (let count = 2; used.has(name); count++) name = `${plain}-${count}`;
+    used.add(name);
+    return name;
+  });
 }

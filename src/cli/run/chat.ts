@@ -1,10 +1,17 @@
 /** `toolcrib run -i`: prompts and answers until the end, in one conversation or several. */
-import { asToolcribError, type ToolcribError } from "../../model/errors.ts";
+import { createInterface, type Interface } from "node:readline";
+import { modelId } from "../../agent/model/open-model.ts";
+import { nearMatches } from "../../base/near-matches.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
-import { CHAT_COMMANDS, unknownCommand } from "./chat-commands.ts";
-import { chatLines } from "./chat-lines.ts";
-import type { ChatParts } from "./chat-parts.ts";
-import { runTurn } from "./turn.ts";
+import type { StoredConversation } from "../../store/store.ts";
+import type { Invocation } from "../command.ts";
+import type { Sink } from "../output.ts";
+import { type Column, firstLine } from "../table.ts";
+import type { RunAgent } from "./run-agent.ts";
+import { chosenModel, modeOf, MODES, namedModels } from "./run-options.ts";
+import { type Interrupts, runTurn, type TurnView } from "./show-turn.ts";
 
 export class Chat {
   readonly #parts: ChatParts;
@@ -61,5 +68,253 @@ export class Chat {
   #tell({ message, hint }: ToolcribError): void {
     const { out } = this.#parts.invocation;
     out.labelled("red", "error:", hint === undefined ? message : `${message}\n  ${hint}`);
+  }
+}
+
+/** What a chat works with. */
+interface ChatParts {
+  readonly invocation: Invocation;
+  readonly hub: Hub;
+  readonly seat: RunAgent;
+  readonly interrupts: Interrupts;
+  readonly view: TurnView;
+}
+
+/** What the chat does itself. Every other `/name` is that of a skill or of a server's prompt. */
+
+interface ChatCommand {
+  readonly usage: string;
+  readonly summary: string;
+  readonly run: (parts: ChatParts, rest: string) => Promise<"exit" | void>;
+}
+
+const SHOWN_CONVERSATIONS = 20;
+
+interface Entry {
+  readonly name: string;
+  readonly text: string;
+}
+
+const ENTRY_COLUMNS: readonly Column<Entry>[] = [
+  { title: "NAME", cell: ({ name }) => name },
+  { title: "DESCRIPTION", cell: ({ text }) => firstLine(text), shrink: true },
+];
+
+const CONVERSATION_COLUMNS: readonly Column<StoredConversation>[] = [
+  { title: "ID", cell: ({ id }) => id },
+  { title: "LAST USED", cell: ({ updatedAt }) => updatedAt },
+  { title: "TITLE", cell: ({ title }) => firstLine(title ?? ""), shrink: true },
+];
+
+/** Without a prototype: `/constructor` is no command. */
+const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.assign(Object.create(null) as object, {
+  help: {
+    usage: "/help",
+    summary: "this list",
+    async run(parts) {
+      const own = Object.values(CHAT_COMMANDS).flatMap((command) =>
+        command === undefined ? [] : [{ name: command.usage, text: command.summary }],
+      );
+      listEntries(parts, [...own, ...callableEntries(parts)], "");
+    },
+  },
+  tools: {
+    usage: "/tools",
+    summary: "what the agent can use",
+    async run(parts) {
+      const { tools } = parts.hub.view(parts.seat.agent.session);
+      const entries = tools.map(({ name, definition }) => ({ name, text: definition.description ?? "" }));
+      listEntries(parts, entries, "There are no tools.");
+    },
+  },
+  skills: {
+    usage: "/skills",
+    summary: "skills, and prompts of servers, that can be called by name",
+    run: async (parts) => listEntries(parts, callableEntries(parts), "There is nothing that can be called by name."),
+  },
+  model: {
+    usage: "/model [id]",
+    summary: "show the models, or change to another",
+    async run(parts, rest) {
+      const { agent } = parts.hub.config.config;
+      if (rest !== "") await parts.seat.setModel(chosenModel(agent, rest));
+      const now = (await parts.seat.agent.model()).id;
+      const ids = new Set([now, ...namedModels(agent).map(modelId)]);
+      for (const id of ids) say(parts, id === now ? `${id} (now)` : id);
+    },
+  },
+  mode: {
+    usage: "/mode [mode]",
+    summary: `show the mode, or change it: ${MODES.join(", ")}`,
+    async run(parts, rest) {
+      if (rest !== "") parts.seat.setMode(modeOf(rest));
+      say(parts, parts.seat.agent.mode);
+    },
+  },
+  clear: {
+    usage: "/clear",
+    summary: "begin a new conversation",
+    async run(parts) {
+      await parts.seat.clear();
+      say(parts, "A new conversation.");
+    },
+  },
+  sessions: {
+    usage: "/sessions",
+    summary: "conversations of this folder",
+    async run(parts) {
+      const kept = await parts.seat.kept(SHOWN_CONVERSATIONS);
+      showRows(parts, CONVERSATION_COLUMNS, kept, "None is kept.");
+    },
+  },
+  resume: {
+    usage: "/resume [id]",
+    summary: "go on with a conversation; the beginning of its id is enough, the last one without",
+    async run(parts, rest) {
+      const { title, messages } = await parts.seat.resume(rest === "" ? "last" : { id: rest });
+      say(parts, `${title ?? "Untitled"}, ${messages.length} messages.`);
+    },
+  },
+  exit: { usage: "/exit", summary: "end, as Ctrl-D does", run: async () => "exit" as const },
+} satisfies Record<string, ChatCommand>);
+
+function callableEntries({ seat }: ChatParts): Entry[] {
+  return seat.agent.commands().map(({ name, hint, description }) => ({
+    name: `/${name}${hint === undefined ? "" : ` ${hint}`}`,
+    text: description,
+  }));
+}
+
+/** With --json stdout is for events. */
+function say({ invocation: { out } }: ChatParts, text: string): void {
+  if (out.json) out.note(text);
+  else out.line(text);
+}
+
+function listEntries(parts: ChatParts, entries: readonly Entry[], nothing: string): void {
+  showRows(parts, ENTRY_COLUMNS, entries, nothing);
+}
+
+function showRows<Row>(parts: ChatParts, columns: readonly Column<Row>[], rows: readonly Row[], nothing: string): void {
+  const { out } = parts.invocation;
+  if (rows.length === 0) say(parts, nothing);
+  else if (out.json) for (const row of rows) out.note(columns.map(({ cell }) => cell(row)).join("  "));
+  else out.table(columns, rows);
+}
+
+/** What was likely meant to be a command and is none, in words; undefined for what the model is to read. */
+function unknownCommand({ seat }: ChatParts, name: string, rest: string): ToolcribError | undefined {
+  // With a further slash it is a path.
+  if (name === "" || name.includes("/")) return undefined;
+  const called = seat.agent.commands().map((command) => command.name);
+  if (called.includes(name) || name === "skill-off") return undefined;
+  const near = nearMatches(name, [...Object.keys(CHAT_COMMANDS), ...called]);
+  // `/tmp is full` is a sentence.
+  if (rest !== "" && near.length === 0) return undefined;
+  return new ToolcribError("not_found", `There is no command /${name}.`, {
+    hint: near.length === 0 ? "/help lists them." : `Did you mean ${near.map((each) => `/${each}`).join(", ")}?`,
+  });
+}
+
+/** Prompts as a person types them, or one for each line of a pipe. A line that ends in a backslash goes on in the next. */
+
+interface ChatLines {
+  /** Undefined at the end: Ctrl-D, Ctrl-C at an empty prompt, end of the pipe, aborted signal. */
+  next(signal: AbortSignal): Promise<string | undefined>;
+  close(): void;
+}
+
+const CHAT_PROMPT = "> ";
+const CONTINUATION_PROMPT = "… ";
+
+export function chatLines(stdin: NodeJS.ReadStream, prompts: Sink): ChatLines {
+  const raw = stdin.isTTY ? new TypedLines(stdin, prompts) : new PipedLines(stdin);
+  return {
+    close: () => raw.close(),
+    async next(signal) {
+      const lines: string[] = [];
+      for (;;) {
+        const line = await raw.next(lines.length === 0 ? CHAT_PROMPT : CONTINUATION_PROMPT, signal);
+        if (line === undefined) return undefined;
+        if (!line.endsWith("\\")) return [...lines, line].join("\n");
+        lines.push(line.slice(0, -1));
+      }
+    },
+  };
+}
+
+/**
+ * The terminal is read only while a prompt is typed: in between, questions read it, and Ctrl-C is a signal. So each line has
+ * its own interface, and what was typed before is handed on for the arrow keys.
+ */
+class TypedLines {
+  readonly #stdin: NodeJS.ReadStream;
+  readonly #prompts: Sink;
+  #history: string[] = [];
+
+  constructor(stdin: NodeJS.ReadStream, prompts: Sink) {
+    this.#stdin = stdin;
+    this.#prompts = prompts;
+  }
+
+  next(prompt: string, signal: AbortSignal): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      const terminal = createInterface({ input: this.#stdin, output: this.#prompts, history: this.#history });
+      const stop = (): void => terminal.close();
+      terminal.on("history", (history) => (this.#history = [...history]));
+      let isTyped = false;
+      terminal.once("line", (line) => {
+        isTyped = true;
+        resolve(line);
+        terminal.close();
+      });
+      terminal.on("SIGINT", () => {
+        if (terminal.line === "") return terminal.close();
+        // As a shell does: the line is given up.
+        this.#prompts.write("^C\n");
+        terminal.write(null, { ctrl: true, name: "u" });
+        terminal.prompt();
+      });
+      terminal.once("close", () => {
+        signal.removeEventListener("abort", stop);
+        // What comes after the end does not stand behind the prompt.
+        if (!isTyped) this.#prompts.write("\n");
+        resolve(undefined);
+      });
+      signal.addEventListener("abort", stop, { once: true });
+      if (signal.aborted) return terminal.close();
+      terminal.setPrompt(prompt);
+      terminal.prompt();
+    });
+  }
+
+  close(): void {}
+}
+
+class PipedLines {
+  readonly #reader: Interface;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(stdin: NodeJS.ReadStream) {
+    this.#reader = createInterface({ input: stdin, crlfDelay: Infinity });
+    // Taken at once: lines that come before somebody asks for them would be lost.
+    this.#lines = this.#reader[Symbol.asyncIterator]();
+  }
+
+  async next(_prompt: string, signal: AbortSignal): Promise<string | undefined> {
+    const aborted = Promise.withResolvers<undefined>();
+    const stop = (): void => aborted.resolve(undefined);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      const line = await Promise.race([this.#lines.next(), aborted.promise]);
+      return line === undefined || line.done === true ? undefined : line.value;
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  close(): void {
+    this.#reader.close();
   }
 }

@@ -1,10 +1,14 @@
 /** What the options of `toolcrib run` say, checked before anything is started. */
+import { readFile, stat } from "node:fs/promises";
+import { extname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
 import type { AgentMode } from "../../agent/agent-options.ts";
+import { modelId } from "../../agent/model/open-model.ts";
+import type { AgentConfig, ModelSetting } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Invocation } from "../command.ts";
-import { attachedFile } from "./attached-file.ts";
 
 export const MODES = ["ask", "auto", "read-only"] as const satisfies readonly AgentMode[];
 
@@ -67,4 +71,92 @@ async function promptOf({ args, flags, stdin, cwd }: Invocation, isChat: boolean
 
 function usage(message: string, hint?: string): ToolcribError {
   return new ToolcribError("invalid_arguments", message, hint === undefined ? {} : { hint });
+}
+
+/** A file that goes with the prompt: text as an embedded resource, an image as an image. */
+
+/** What providers take at most for an image; a text of that size would fill most models' context too. */
+const MAX_FILE_BYTES = 5 * 1024 * 1024;
+
+const IMAGE_TYPES: Readonly<Record<string, string>> = {
+  ".png": "image/png",
+  ".jpg": "image/jpeg",
+  ".jpeg": "image/jpeg",
+  ".gif": "image/gif",
+  ".webp": "image/webp",
+};
+
+async function attachedFile(path: string, cwd: string): Promise<ContentBlock> {
+  const file = resolve(cwd, path);
+  const bytes = await readAttachment(file, path);
+  const image = IMAGE_TYPES[extname(file).toLowerCase()];
+  if (image !== undefined) return { type: "image", data: bytes.toString("base64"), mimeType: image };
+  return {
+    type: "resource",
+    resource: { uri: pathToFileURL(file).href, mimeType: "text/plain", text: decodeText(bytes, path) },
+  };
+}
+
+async function readAttachment(file: string, path: string): Promise<Buffer> {
+  try {
+    const { size } = await stat(file);
+    if (size > MAX_FILE_BYTES) {
+      throw new ToolcribError("too_large", `${path} has ${size} bytes; ${MAX_FILE_BYTES} go with a prompt at most.`, {
+        hint: "Name the file in the prompt and let the agent read it with a tool.",
+      });
+    }
+    return await readFile(file);
+  } catch (error) {
+    if (error instanceof ToolcribError) throw error;
+    // Only Node's file system throws here, and its errors have a code.
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ToolcribError(
+      "invalid_arguments",
+      `--file ${path} cannot be read${code === undefined ? "" : ` (${code})`}.`,
+    );
+  }
+}
+
+function decodeText(bytes: Buffer, path: string): string {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    if (!text.includes("\u0000")) return text;
+  } catch {
+    // Said below.
+  }
+  throw new ToolcribError(
+    "invalid_arguments",
+    `--file ${path} is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image.`,
+  );
+}
+
+/** Which model `--model` or `/model` means. */
+
+/** What the config names: the usual one first. */
+export function namedModels(agent: AgentConfig): ModelSetting[] {
+  return [...(agent.model === undefined ? [] : [agent.model]), ...agent.models];
+}
+
+/**
+ * @param given An id as the config's models have it, an endpoint's own word for its model, or `<provider>/<model>`. The config's
+ * `agent.model` if absent.
+ */
+export function chosenModel(agent: AgentConfig, given: string | undefined): ModelSetting {
+  if (given === undefined) {
+    if (agent.model !== undefined) return agent.model;
+    throw new ToolcribError("invalid_config", "No model is set for the agent.", {
+      hint: 'Set "agent": { "model": "…" } in the config or give --model: anthropic/… needs $ANTHROPIC_API_KEY, openai/… $OPENAI_API_KEY, google/… $GOOGLE_GENERATIVE_AI_API_KEY; ollama/… and lmstudio/… are local and need no key.',
+    });
+  }
+  const named = namedModels(agent).find((setting) => modelId(setting) === given || endpointName(setting) === given);
+  if (named !== undefined) return named;
+  if (/^[^/\s]+\/\S+$/.test(given)) return given;
+  const known = namedModels(agent).map(modelId).join(", ");
+  throw new ToolcribError("invalid_arguments", `"${given}" is no model.`, {
+    hint: `Write <provider>/<model>, such as anthropic/claude-sonnet-4-5${known === "" ? "." : `, or one of the config: ${known}.`}`,
+  });
+}
+
+function endpointName(setting: ModelSetting): string | undefined {
+  return typeof setting === "string" ? undefined : setting.model;
 }

@@ -1,11 +1,17 @@
 /** What `serve` says when it is up. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { delimiter, join, relative } from "node:path";
+import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
+import { claudeDesktop, cursor } from "../../clients/json-clients.ts";
+import { vscode } from "../../clients/vs-code.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { HttpListener } from "../../doors/http/listener.ts";
+import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
+import type { HttpListener } from "../../doors/http/listener.ts";
+import { gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Output } from "../output.ts";
-import { clientSnippets } from "./client-configs.ts";
 
 export interface Served {
   readonly listener: Pick<HttpListener, "url" | "loginLink">;
@@ -74,4 +80,129 @@ export function serverLine(out: Output, { id, state, toolCount, lastError, hint 
     return `  ${out.paint("red", "failed")}  ${name} ${lastError ?? ""}${advice}`.replaceAll("\n", " ");
   }
   return undefined;
+}
+
+/** What to paste into the common agent clients, so that they find this hub. `toolcrib connect` writes the same. */
+
+interface HubAddress {
+  /** Address of the MCP endpoint. */
+  readonly url: string;
+  /** Whether clients have to bring a token. */
+  readonly needsToken: boolean;
+  /** The config file of the hub, for clients that start their servers themselves. */
+  readonly configFile: string | null;
+  /** Whether a client may start a hub with that file; beside a node of a cluster it would be a second one, and no node. */
+  readonly mayStart?: boolean;
+}
+
+interface ClientSnippet {
+  readonly client: string;
+  readonly text: string;
+}
+
+const ID = "toolcrib";
+const TOKEN = "Bearer <token>";
+
+function clientSnippets({ url, needsToken, configFile, mayStart = true }: HubAddress): ClientSnippet[] {
+  const headers = needsToken ? { headers: { Authorization: TOKEN } } : {};
+  const hub: WrittenServer = { url, transport: "http", ...headers };
+  const claudeCode = [
+    `claude mcp add --transport http ${ID}`,
+    url,
+    ...(needsToken ? [`--header "Authorization: ${TOKEN}"`] : []),
+  ];
+  const desktop = {
+    client: "Claude Desktop (claude_desktop_config.json)",
+    text: fileWith(claudeDesktop, gatewayCommand({ configFile })),
+  };
+  return [
+    { client: "Claude Code", text: claudeCode.join(" ") },
+    { client: "Cursor (mcp.json)", text: fileWith(cursor, hub) },
+    { client: "VS Code (.vscode/mcp.json)", text: fileWith(vscode, hub) },
+    ...(mayStart ? [desktop] : []),
+  ];
+}
+
+/** A whole file with this server alone. */
+function fileWith(client: AgentClient, server: WrittenServer): string {
+  const path = client.pathOf(ID, { scope: "user", path: "" }).filter((step) => typeof step === "string");
+  const entry: unknown = client.write(ID, server);
+  return JSON.stringify(path.reduceRight((inner, key) => ({ [key]: inner }), entry));
+}
+
+/** How a person starts this Toolcrib for this home at a terminal: what is printed must work when it is copied. */
+export function shellCommand(env: NodeJS.ProcessEnv): string {
+  const home = toolcribHome(env);
+  const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
+  const isInstalled = (env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, "toolcrib")));
+  const program = isInstalled ? "toolcrib" : `node ${shellQuoted(shortestPath(ownBin()))}`;
+  return isDefaultHome ? program : `TOOLCRIB_HOME=${shellQuoted(home)} ${program}`;
+}
+
+function shortestPath(path: string): string {
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.startsWith("..") ? path : fromHere;
+}
+
+function shellQuoted(text: string): string {
+  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Who else uses this machine: without `http.auth` they reach a hub on loopback just as its own user does. */
+
+/** The facts that it is told by. */
+interface MachineFacts {
+  /** Of this process; undefined where there is no such thing. */
+  readonly uid: number | undefined;
+  /** The text of `/etc/passwd`. */
+  readonly passwd: string;
+  /** The names in `/run/user`: user ids of whoever is logged in, also of users that a directory service knows. */
+  readonly loggedIn: readonly string[];
+}
+
+/** Below are accounts of services, above is `nobody`. */
+const FIRST_UID = 1000;
+const LAST_UID = 60_000;
+const NO_SHELL = /(?:^|\/)(?:nologin|false|sync|halt|shutdown)$/;
+const MAX_NAMED_USERS = 3;
+
+/** People who can log in here, besides root and the user of this process. */
+export function otherUsers({ uid, passwd, loggedIn }: MachineFacts): string[] {
+  if (uid === undefined) return [];
+  const isOther = (id: number): boolean => id >= FIRST_UID && id <= LAST_UID && id !== uid;
+  const accounts = passwd.split("\n").map((line) => line.split(":"));
+  const named = new Map(accounts.map(([name = "", , id = ""]) => [Number(id), name]));
+  const people = accounts.flatMap(([name = "", , id = "", , , , shell = ""]) =>
+    isOther(Number(id)) && !NO_SHELL.test(shell) ? [name] : [],
+  );
+  const present = loggedIn.flatMap((id) => (isOther(Number(id)) ? [named.get(Number(id)) ?? `user ${id}`] : []));
+  return [...new Set([...people, ...present])];
+}
+
+export function machineFacts(): MachineFacts {
+  return {
+    uid: process.getuid?.(),
+    passwd: tryRead(() => readFileSync("/etc/passwd", "utf8")) ?? "",
+    loggedIn: tryRead(() => readdirSync("/run/user")) ?? [],
+  };
+}
+
+/** For a hub without `http.auth`; undefined where nobody else is there. */
+export function sharedMachineWarning(facts: MachineFacts): string | undefined {
+  const users = otherUsers(facts);
+  if (users.length === 0) return undefined;
+  const more = users.length > MAX_NAMED_USERS ? ` and ${users.length - MAX_NAMED_USERS} more` : "";
+  const named = `${users.slice(0, MAX_NAMED_USERS).join(", ")}${more}`;
+  return (
+    `Other users of this machine (${named}) can use this hub, because it asks for no token. ` +
+    'This line in the config closes it: "http": { "auth": { "tokens": [{ "token": "secret://env/TOOLCRIB_TOKEN" }] } }'
+  );
+}
+
+function tryRead<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }

@@ -1,18 +1,30 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
-import { writtenKey } from "../../doors/http/api/recorded-changes.ts";
-import type { HttpRoute } from "../../doors/http/exchange.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../../base/clock.ts";
+import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
+import type { ApiParts } from "../../doors/http/api/operation-handler.ts";
+import { apiRoutes, type RestParts } from "../../doors/http/api/rest-routes.ts";
+import { auditKey, Operations } from "../../doors/http/api/run-operation.ts";
+import { requestsPerMinute } from "../../doors/http/http-access.ts";
+import type { HttpRoute } from "../../doors/http/http-exchange.ts";
 import { type HttpListener, openListener } from "../../doors/http/listener.ts";
-import { McpDoor } from "../../doors/mcp/door.ts";
+import { EventFeed } from "../../doors/http/live/event-feed.ts";
+import { openEventStreams } from "../../doors/http/live/event-streams.ts";
+import { openWebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
+import { metricsRoute } from "../../doors/http/status-routes.ts";
+import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
+import { CallCount } from "../../doors/mcp/door-context.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
-import { type NodeIds, openNodeIds } from "../../hub/cluster/node-ids.ts";
-import { troublesOf } from "../../hub/cluster/troubles.ts";
+import { McpDoor } from "../../doors/mcp/mcp-door.ts";
+import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
+import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
-import { systemClock } from "../../model/clock.ts";
-import type { HttpConfig } from "../../model/http-config.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import type { ApiParts } from "../../doors/http/api/operation.ts";
-import { openOperatorDoors } from "./operator-doors.ts";
+import { HubMetrics } from "../../telemetry/metrics/hub-metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
   readonly hub: Hub;
@@ -39,7 +51,7 @@ export interface HttpDoors {
 }
 
 /** So long a node that ends says that it is not ready and still serves, for balancers to send requests elsewhere. */
-const NOTICE_MS = 1000;
+const DRAIN_NOTICE_MS = 1000;
 
 export async function openHttpDoors(options: HttpDoorsOptions): Promise<HttpDoors> {
   const { hub, http, warn } = options;
@@ -85,9 +97,9 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       warn,
       home,
       onLogin: (event, caller) =>
-        hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: writtenKey(caller) } }),
+        hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: auditKey(caller) } }),
       ready: readyOf(hub),
-      troubles: () => troublesOf(hub),
+      troubles: () => hubHealth(hub),
       node,
     });
   } catch (error) {
@@ -105,9 +117,9 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     async stop() {
       const { shutdownMs } = http().limits;
       opened.beginStopping();
-      if (node !== undefined) await new Promise((resolve) => setTimeout(resolve, NOTICE_MS));
+      if (node !== undefined) await new Promise((resolve) => setTimeout(resolve, DRAIN_NOTICE_MS));
       opened.stopAccepting();
-      await Promise.all([mcp.close(shutdownMs), operator.close(shutdownMs), opened.endHandedOn(shutdownMs)]);
+      await Promise.all([mcp.close(shutdownMs), operator.close(shutdownMs), opened.endForwarded(shutdownMs)]);
     },
     close,
   };
@@ -142,4 +154,91 @@ function mcpRoutes(mcp: McpHttp, onRequest: () => void = () => {}): HttpRoute[] 
     { path: "/sse", access: "read", handle: (exchange) => mcp.handleSse(exchange) },
     { path: "/messages", access: "read", handle: (exchange) => mcp.handleMessages(exchange) },
   ];
+}
+
+/** What an operator and their programs use: REST, the WebSocket, event streams, metrics and the page. */
+
+interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env">, Pick<RestParts, "ids"> {
+  readonly hub: Hub;
+  readonly redactor: Redactor;
+  readonly http: () => HttpConfig;
+  readonly url: () => string;
+  /** What programs are told at `/`. */
+  readonly words: () => string;
+  readonly warn: (message: string) => void;
+}
+
+interface OperatorDoors {
+  readonly routes: readonly HttpRoute[];
+  close(graceMs: number): Promise<void>;
+}
+
+function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
+  const { hub, redactor, http, ids, warn } = options;
+  const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
+  const operations = new Operations(parts);
+  const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
+  const feed = new EventFeed(hub, redactor, { nodes: hub.cluster });
+  const limits = (): SocketLimits => {
+    const now = http();
+    return {
+      bodyBytes: now.limits.bodyBytes,
+      streams: quotaOf(now, now.limits.streams),
+      requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute),
+    };
+  };
+  const socket = openWebSocketDoor({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
+  const streams = openEventStreams({
+    feed,
+    sessionOf: (caller) => sessions.of(caller),
+    streams: () => quotaOf(http(), http().limits.streams),
+  });
+  const metrics = new HubMetrics(hub, VERSION);
+  const underWay = new CallCount();
+  return {
+    routes: [
+      ...apiRoutes({ ...parts, operations, sessions, ids }).map((route) => counted(route, underWay)),
+      ...streams.routes,
+      socket.route,
+      metricsRoute(metrics),
+      ...pageRoutes(new PageFiles(pageDir()), options.words),
+    ],
+    async close(graceMs) {
+      streams.close();
+      await Promise.all([socket.close(graceMs), withinGrace(underWay.whenIdle(), graceMs)]);
+      sessions.close();
+      operations.close();
+      feed.close();
+      metrics.close();
+    },
+  };
+}
+
+/** Sessions that end take calls with them: those under way are waited for. */
+function counted(route: HttpRoute, underWay: CallCount): HttpRoute {
+  return {
+    ...route,
+    async handle(exchange) {
+      underWay.begin();
+      try {
+        await route.handle(exchange);
+      } finally {
+        underWay.end();
+      }
+    },
+  };
+}
+
+async function withinGrace(done: Promise<void>, graceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, graceMs)));
+  await Promise.race([done, late]);
+  clearTimeout(timer);
+}
+
+/** Where the built page is: beside the bundle, or in dist for a hub that runs from its sources. */
+function pageDir(): string {
+  const here = import.meta.dirname;
+  const beside = join(here, "..", "web");
+  return existsSync(join(beside, "index.html")) ? beside : join(here, "..", "..", "..", "dist", "web");
 }

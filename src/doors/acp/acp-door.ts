@@ -1,69 +1,72 @@
 /** What one client asks for: its sessions, opened, found again and ended. */
-import type {
-  AgentContext,
-  AuthenticateRequest,
-  CancelNotification,
-  CloseSessionRequest,
-  DeleteSessionRequest,
-  InitializeRequest,
-  InitializeResponse,
-  ListSessionsRequest,
-  ListSessionsResponse,
-  NewSessionResponse,
-  PromptRequest,
-  PromptResponse,
-  SetSessionConfigOptionRequest,
-  SetSessionConfigOptionResponse,
-  SetSessionModeRequest,
+import { basename, isAbsolute, resolve } from "node:path";
+import {
+  type AgentContext,
+  type AuthenticateRequest,
+  type AuthMethod,
+  type CancelNotification,
+  type CloseSessionRequest,
+  type DeleteSessionRequest,
+  type InitializeRequest,
+  type InitializeResponse,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type NewSessionResponse,
+  type PromptRequest,
+  type PromptResponse,
+  PROTOCOL_VERSION,
+  type SessionModeState,
+  type SetSessionConfigOptionRequest,
+  type SetSessionConfigOptionResponse,
+  type SetSessionModeRequest,
 } from "@agentclientprotocol/sdk/unstable";
-import { resolve } from "node:path";
-import type { Conversation } from "../../agent/conversation/conversation.ts";
-import { Conversations } from "../../agent/conversation/conversations.ts";
-import { untilAborted } from "../../agent/loop/until-aborted.ts";
+import { abortable } from "../../agent/abortable.ts";
+import type { AgentMode } from "../../agent/agent-options.ts";
+import { type Conversation, Conversations } from "../../agent/conversation.ts";
+import { sealedServersName } from "../../hub/activity/sealed-servers.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { watchFiles } from "../../hub/reload/file-watcher.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { VERSION } from "../../model/version.ts";
 import type { AcpDoorOptions } from "./acp-options.ts";
 import { AcpSession } from "./acp-session.ts";
-import { authMethodId, initializeResponse } from "./capabilities.ts";
-import { clientOffer, type ClientOffer, NO_OFFER } from "./client-offer.ts";
-import { FollowedConfig } from "./followed-config.ts";
-import { GuardedPaths } from "./guarded-paths.ts";
+import { clientFeatures, type ClientFeatures, NO_FEATURES } from "./client-requests.ts";
 import { type McpOverAcp, outlivesConnection } from "./mcp-over-acp.ts";
-import { asMode, modeState, openingMode } from "./modes.ts";
-import { MODEL_OPTION, Models } from "./models.ts";
-import type { KnownSession, SessionPlace } from "./params.ts";
-import type { Notice } from "./notices.ts";
-import { RememberedServers } from "./remembered-servers.ts";
-import { sessionNotFound } from "./request-error.ts";
+import { MODEL_OPTION, ModelChoices } from "./models.ts";
+import { errorText, sessionNotFound } from "./request-error.ts";
+import type { Notice } from "./updates.ts";
+import { ProtectedPaths, type Workspace } from "./workspace.ts";
 
 const DOOR = "acp";
 
 export class AcpDoor {
   readonly #options: AcpDoorOptions;
   readonly #mcp: McpOverAcp;
-  readonly #models: Models;
+  readonly #models: ModelChoices;
   readonly #conversations: Conversations;
   readonly #sessions = new Map<string, AcpSession>();
   /** Of each session what is being done to it as a whole: loading it twice at once must not start its servers twice. */
   readonly #changing = new Map<string, Promise<unknown>>();
   /** By the id of a session: what ends the opening of it. */
   readonly #opening = new Map<string, Set<AbortController>>();
-  readonly #remembered: RememberedServers;
-  readonly #guarded: GuardedPaths;
-  readonly #config: FollowedConfig | undefined;
+  readonly #remembered: SavedServers;
+  readonly #guarded: ProtectedPaths;
+  readonly #config: ConfigFollower | undefined;
   #client: AgentContext | undefined;
-  #offer: ClientOffer = NO_OFFER;
+  #offer: ClientFeatures = NO_FEATURES;
   #closed = false;
 
   constructor(options: AcpDoorOptions, mcp: McpOverAcp) {
     this.#options = options;
     this.#mcp = mcp;
-    this.#models = new Models(options);
+    this.#models = new ModelChoices(options);
     this.#conversations = new Conversations(options.hub.store);
-    this.#remembered = new RememberedServers(options.hub);
-    this.#guarded = new GuardedPaths(options);
+    this.#remembered = new SavedServers(options.hub);
+    this.#guarded = new ProtectedPaths(options);
     const tell = (notice: Notice): void => this.#sessions.forEach((session) => session.tell(notice));
     if (options.followConfig === true) {
-      this.#config = new FollowedConfig(options.hub, this.#guarded, { log: options.log, tell });
+      this.#config = new ConfigFollower(options.hub, this.#guarded, { log: options.log, tell });
     }
   }
 
@@ -72,7 +75,7 @@ export class AcpDoor {
   }
 
   async initialize(request: InitializeRequest): Promise<InitializeResponse> {
-    this.#offer = clientOffer(request);
+    this.#offer = clientFeatures(request);
     const unusable = await this.#models.unusable();
     const isUsable = !unusable.some(({ id }) => id === undefined);
     const seesImages = isUsable && (await this.#models.open(this.#models.first)).images;
@@ -90,7 +93,7 @@ export class AcpDoor {
     return {};
   }
 
-  async newSession(place: SessionPlace, signal: AbortSignal): Promise<NewSessionResponse> {
+  async newSession(place: SessionParams, signal: AbortSignal): Promise<NewSessionResponse> {
     const conversation = this.#conversations.create({ door: DOOR, cwd: place.cwd });
     const servers = place.mcpServers ?? [];
     const session = await this.#opened(conversation.id, signal, (cancelled) =>
@@ -99,13 +102,13 @@ export class AcpDoor {
     return { sessionId: session.id, ...this.#settings(session) };
   }
 
-  async loadSession(known: KnownSession, signal: AbortSignal): Promise<object> {
+  async loadSession(known: ExistingSessionParams, signal: AbortSignal): Promise<object> {
     const session = await this.#take(known, signal);
     await session.replay();
     return this.#settings(session);
   }
 
-  async resumeSession(known: KnownSession, signal: AbortSignal): Promise<object> {
+  async resumeSession(known: ExistingSessionParams, signal: AbortSignal): Promise<object> {
     return this.#settings(await this.#take(known, signal));
   }
 
@@ -156,7 +159,7 @@ export class AcpDoor {
   }
 
   async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<object> {
-    const mode = asMode(modeId);
+    const mode = parseMode(modeId);
     if (mode === undefined) throw new ToolcribError("invalid_arguments", `There is no mode ${modeId}.`);
     await this.#session(sessionId).setMode(mode);
     return {};
@@ -195,7 +198,7 @@ export class AcpDoor {
   }
 
   /** The session of that id, with the servers that the client names now, or with those it had. */
-  #take(known: KnownSession, signal: AbortSignal): Promise<AcpSession> {
+  #take(known: ExistingSessionParams, signal: AbortSignal): Promise<AcpSession> {
     const { sessionId, mcpServers, cwd } = known;
     return this.#opened(sessionId, signal, async (cancelled) => {
       const live = this.#sessions.get(sessionId);
@@ -229,7 +232,7 @@ export class AcpDoor {
 
   async #open(
     conversation: Conversation,
-    place: SessionPlace,
+    place: SessionParams,
     servers: readonly unknown[],
     cancelled: AbortSignal,
   ): Promise<AcpSession> {
@@ -247,7 +250,7 @@ export class AcpDoor {
       conversation,
       workspace,
       guarded: this.#guarded,
-      mode: openingMode(conversation.facts["mode"], mode),
+      mode: initialMode(conversation.facts["mode"], mode),
       model: typeof kept === "string" && this.#models.has(kept) ? kept : this.#models.first,
       role,
     });
@@ -271,7 +274,7 @@ export class AcpDoor {
   /** Whoever gives up waits no longer; a session that is live goes on with its servers. */
   async #mount(session: AcpSession, servers: readonly unknown[], cancelled: AbortSignal): Promise<void> {
     const mounted = session.mount(this.#mcp.reachable(this.#connectedClient(), servers));
-    await untilAborted(mounted, cancelled);
+    await abortable(mounted, cancelled);
     await this.#remembered.keep(session.id, servers.filter(outlivesConnection)).catch((error: unknown) => {
       this.#options.log(`The servers of a session cannot be kept: ${asToolcribError(error).message}`);
     });
@@ -330,4 +333,212 @@ export class AcpDoor {
 
 function notOpened(): ToolcribError {
   return new ToolcribError("cancelled", "The session was not opened: the client gave up.");
+}
+
+/** Params of requests that hold MCP servers. The SDK's own schemas refuse the whole request for one field of one entry. */
+
+interface SessionParams {
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  /** As they came: an entry that makes no sense is reported and left out when they are mounted. Undefined if not named. */
+  readonly mcpServers: readonly unknown[] | undefined;
+}
+
+interface ExistingSessionParams extends SessionParams {
+  readonly sessionId: string;
+}
+
+export function parseSessionParams(params: unknown): SessionParams {
+  const given = objectOf(params);
+  return {
+    cwd: absolutePath(given["cwd"], "cwd"),
+    additionalDirectories: listOf(given, "additionalDirectories").map((dir) =>
+      absolutePath(dir, "additionalDirectories"),
+    ),
+    mcpServers: given["mcpServers"] == null ? undefined : listOf(given, "mcpServers"),
+  };
+}
+
+export function parseExistingSessionParams(params: unknown): ExistingSessionParams {
+  const { sessionId } = objectOf(params);
+  if (typeof sessionId !== "string" || sessionId === "") throw invalidParam("`sessionId` must be a text.");
+  return { sessionId, ...parseSessionParams(params) };
+}
+
+function objectOf(params: unknown): JsonObject {
+  if (!isJsonObject(params)) throw invalidParam("The params must be an object.");
+  return params;
+}
+
+function listOf(params: JsonObject, key: string): readonly unknown[] {
+  const value = params[key] ?? [];
+  if (!Array.isArray(value)) throw invalidParam(`\`${key}\` must be a list.`);
+  return value;
+}
+
+function absolutePath(value: unknown, key: string): string {
+  if (typeof value !== "string" || !isAbsolute(value)) throw invalidParam(`\`${key}\` must be an absolute path.`);
+  // One folder has one spelling.
+  return resolve(value);
+}
+
+function invalidParam(message: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", message);
+}
+
+/** What the agent says of itself. */
+
+const AUTH_METHOD = "model-key";
+
+/** What `authenticate` is called with for a model. */
+function authMethodId(id: string | undefined): string {
+  return id === undefined ? AUTH_METHOD : `${AUTH_METHOD}:${id}`;
+}
+
+interface AgentFacts {
+  readonly seesImages: boolean;
+  /** Models that cannot be used yet, and why; an undefined id is the one that sessions begin with. */
+  readonly unusable: readonly { readonly id: string | undefined; readonly error: ToolcribError }[];
+}
+
+/** There is one version; a client that asks for another one decides whether it can go on with this one. */
+function initializeResponse({ seesImages, unusable }: AgentFacts): InitializeResponse {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    agentInfo: { name: "toolcrib", title: "Toolcrib", version: VERSION },
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: seesImages, audio: false, embeddedContext: true },
+      mcpCapabilities: { http: true, sse: true, acp: true },
+      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+    },
+    authMethods: unusable.map(({ id, error }) => authMethod(id, error)),
+  };
+}
+
+function authMethod(model: string | undefined, missing: ToolcribError): AuthMethod {
+  const variable = missing.details?.["variable"];
+  const name = typeof variable === "string" ? `Set ${variable}` : "Set up the model";
+  return {
+    id: authMethodId(model),
+    name: model === undefined ? name : `${name} for ${model}`,
+    description: errorText(missing.toObject()),
+  };
+}
+
+const MODES: readonly { readonly id: AgentMode; readonly name: string; readonly description: string }[] = [
+  { id: "ask", name: "Ask", description: "Asks before every tool that is not read-only." },
+  { id: "auto", name: "Auto", description: "Asks only where rules say so." },
+  { id: "read-only", name: "Read-only", description: "Runs nothing that is not read-only." },
+];
+
+function modeState(currentModeId: AgentMode): SessionModeState {
+  return { currentModeId, availableModes: MODES.map((mode) => ({ ...mode })) };
+}
+
+function parseMode(value: unknown): AgentMode | undefined {
+  return MODES.find(({ id }) => id === value)?.id;
+}
+
+const STRICTNESS: readonly AgentMode[] = ["auto", "ask", "read-only"];
+
+/** What a session begins with. One that was left in a laxer mode than the agent is started with is not laxer than that. */
+function initialMode(kept: unknown, given: AgentMode | undefined): AgentMode {
+  const left = parseMode(kept);
+  if (left === undefined || given === undefined) return left ?? given ?? "ask";
+  return STRICTNESS.indexOf(left) > STRICTNESS.indexOf(given) ? left : given;
+}
+
+/**
+ * The servers that sessions had, for a client that resumes one without naming them. They hold keys of the client's user: the
+ * store has them sealed only, and without a store they are gone with the process.
+ */
+
+class SavedServers {
+  readonly #hub: Hub;
+  readonly #here = new Map<string, readonly unknown[]>();
+
+  constructor(hub: Hub) {
+    this.#hub = hub;
+  }
+
+  async keep(sessionId: string, servers: readonly unknown[]): Promise<void> {
+    this.#here.set(sessionId, servers);
+    const { sealed } = this.#hub;
+    if (servers.length > 0) await sealed?.put(sealedServersName(sessionId), JSON.stringify(servers));
+    else await sealed?.remove(sealedServersName(sessionId));
+  }
+
+  /** Rejects if they are kept and cannot be opened: a session without its tools must not look whole. */
+  async of(sessionId: string): Promise<readonly unknown[]> {
+    const here = this.#here.get(sessionId);
+    if (here !== undefined) return here;
+    const { sealed, store } = this.#hub;
+    if (sealed === undefined || (await store?.sealed.get(sealedServersName(sessionId))) === undefined) return [];
+    const servers: unknown = JSON.parse(await sealed.get(sealedServersName(sessionId)));
+    return Array.isArray(servers) ? servers : [];
+  }
+
+  async forget(sessionId: string): Promise<void> {
+    this.#here.delete(sessionId);
+    await this.#hub.sealed?.remove(sealedServersName(sessionId));
+  }
+}
+
+/**
+ * The hub in step with its config, for as long as no session can write there: a model that writes a server into a config
+ * that is taken up would run commands without anybody being asked.
+ */
+
+interface NoticeTargets {
+  log(message: string): void;
+  tell(notice: Notice): void;
+}
+
+class ConfigFollower {
+  readonly #hub: Hub;
+  readonly #guarded: ProtectedPaths;
+  readonly #told: NoticeTargets;
+  readonly #stopListening: () => void;
+  #stopFollowing: (() => void) | undefined;
+  #stopLooking: (() => void) | undefined;
+  /** The hub itself wrote an answer down, and has taken it up. */
+  #isOurs = false;
+
+  constructor(hub: Hub, guarded: ProtectedPaths, told: NoticeTargets) {
+    this.#hub = hub;
+    this.#guarded = guarded;
+    this.#told = told;
+    this.#stopFollowing = hub.watch();
+    this.#stopListening = hub.on("answer", ({ answer }) => {
+      if (answer === "always") this.#isOurs = true;
+    });
+  }
+
+  /** From now on a session may write in these folders. It holds for good: what is written stays when the session ends. */
+  exposedTo(workspace: Workspace): void {
+    if (this.#stopFollowing === undefined) return;
+    if (this.#guarded.in(workspace).length === 0) return;
+    this.#stopFollowing();
+    this.#stopFollowing = undefined;
+    const { files, inCode } = this.#hub.config;
+    if (!inCode) this.#stopLooking = watchFiles(files, () => this.#changed(files));
+  }
+
+  close(): void {
+    this.#stopFollowing?.();
+    this.#stopLooking?.();
+    this.#stopListening();
+  }
+
+  #changed(files: readonly string[]): void {
+    if (this.#isOurs) {
+      this.#isOurs = false;
+      return;
+    }
+    const names = [...new Set(files.map((file) => basename(file)))].join(" or ");
+    const message = `${names} changed. Restart the agent to take it up.`;
+    this.#told.log(message);
+    this.#told.tell({ level: "warning", message });
+  }
 }

@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { AgentMode } from "../../agent/agent-options.ts";
 import type { ChatModel } from "../../agent/model/chat-model.ts";
 import type { Hub } from "../../hub/hub.ts";
-import type { ModelSetting } from "../../model/agent-config.ts";
+import type { ModelSetting } from "../../model/config.ts";
 
 export interface AcpDoorOptions {
   readonly hub: Hub;

@@ -1,40 +1,57 @@
 /** One session of a client: the hub's session with the servers it brought, the agent, and what the client is told of both. */
-import type { AgentContext, PromptRequest, PromptResponse } from "@agentclientprotocol/sdk/unstable";
-import type { Agent, AgentMode, AskContext } from "../../agent/agent-options.ts";
-import type { Conversation } from "../../agent/conversation/conversation.ts";
-import { createAgent } from "../../agent/create-agent.ts";
+import type {
+  AgentContext,
+  AvailableCommand,
+  ContentBlock as AcpBlock,
+  PromptRequest,
+  PromptResponse,
+  StopReason,
+  Usage,
+} from "@agentclientprotocol/sdk/unstable";
+import type {
+  Agent,
+  AgentEvent,
+  AgentMode,
+  AskContext,
+  EndReason,
+  PlanEntry,
+  SlashCommand,
+  Tokens,
+  ToolCallEvent,
+} from "../../agent/agent-options.ts";
+import { createAgent } from "../../agent/agent.ts";
+import type { Conversation } from "../../agent/conversation.ts";
+import type { AgentMessage, AssistantPart, CallPart, CallResult, UserMessage } from "../../agent/model/chat-model.ts";
+import { toolCallLocations, toolCallTitle, toolKind } from "../../agent/tools/tool-facts.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { Hub } from "../../hub/hub.ts";
-import type { AskAnswer, AskRequest } from "../../model/ask.ts";
-import { systemClock } from "../../model/clock.ts";
+import { isSessionLocalSource } from "../../model/capability.ts";
+import type { AskAnswer, AskRequest } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isSessionLocal } from "../../model/local-source.ts";
-import { waitAtMost } from "../../sessions/own/wait-at-most.ts";
+import { isJsonObject } from "../../model/json.ts";
+import type { ContentBlock } from "../../model/protocol.ts";
 import type { Session } from "../../sessions/session.ts";
-import { clientFileTools } from "./client-files.ts";
-import type { ClientOffer } from "./client-offer.ts";
-import { Commands } from "./commands.ts";
-import { elicitThrough } from "./elicitation.ts";
-import type { GuardedPaths } from "./guarded-paths.ts";
-import { HubServerNotices } from "./hub-server-notices.ts";
-import type { Models } from "./models.ts";
-import { type Notice, Notices } from "./notices.ts";
-import { Permissions } from "./permissions.ts";
-import { promptContent } from "./prompt-content.ts";
-import { replay } from "./replay.ts";
-import { sampling } from "./sampling.ts";
-import { ToolCalls } from "./tool-calls.ts";
-import { runTurn } from "./turn.ts";
-import { Updates } from "./updates.ts";
-import type { Workspace } from "./workspace.ts";
+import { waitAtMost } from "../../sessions/wait-at-most.ts";
+import {
+  type ClientFeatures,
+  clientFileTools,
+  elicitationCallback,
+  PermissionRequests,
+  samplingOptions,
+} from "./client-requests.ts";
+import type { ModelChoices } from "./models.ts";
+import { stripMarkers, toAcpBlock, ToolCalls } from "./tool-calls.ts";
+import { HubServerNotices, type Notice, Notices, Updates } from "./updates.ts";
+import type { ProtectedPaths, Workspace } from "./workspace.ts";
 
-export interface AcpSessionOptions {
+interface AcpSessionOptions {
   readonly hub: Hub;
   readonly client: AgentContext;
-  readonly offer: ClientOffer;
-  readonly models: Models;
+  readonly offer: ClientFeatures;
+  readonly models: ModelChoices;
   readonly conversation: Conversation;
   readonly workspace: Workspace;
-  readonly guarded: GuardedPaths;
+  readonly guarded: ProtectedPaths;
   readonly mode: AgentMode;
   readonly model: string | undefined;
   readonly role: string | undefined;
@@ -51,8 +68,8 @@ export class AcpSession {
   readonly #session: Session;
   readonly #updates: Updates;
   readonly #notices: Notices;
-  readonly #commands: Commands;
-  readonly #permissions: Permissions;
+  readonly #commands: CommandUpdates;
+  readonly #permissions: PermissionRequests;
   readonly #hubServers: HubServerNotices;
   readonly #closing = new AbortController();
   #agent: Agent;
@@ -75,21 +92,21 @@ export class AcpSession {
       // Whoever speaks to this process over its stdin has started it, and can start others.
       mayRunCommands: true,
       role,
-      ...(offer.forms ? { onElicit: elicitThrough(client, this.id) } : {}),
-      ...sampling(hub, { client, sessionId: this.id, model: () => options.models.open(this.model) }),
+      ...(offer.forms ? { onElicit: elicitationCallback(client, this.id) } : {}),
+      ...samplingOptions(hub, { client, sessionId: this.id, model: () => options.models.open(this.model) }),
     });
     this.#session = session;
     this.#model = model;
     this.#title = conversation.title;
     this.#updates = new Updates(client, this.id);
-    this.#permissions = new Permissions(client, this.id);
+    this.#permissions = new PermissionRequests(client, this.id);
     this.#notices = new Notices(this.#updates, { hasPlace: offer.notices });
     session.own.on("notice", (notice) => this.#notices.tell(notice));
     session.own.setTools("acp-fs", clientFileTools({ client, sessionId: this.id, offer, workspace, guarded }));
     this.#hubServers = new HubServerNotices(hub, session, (notice) => this.#notices.add(notice));
     this.#conversation = conversation;
     this.#agent = this.#makeAgent(mode);
-    this.#commands = new Commands(hub, session, () => this.#agent.commands(), this.#updates);
+    this.#commands = new CommandUpdates(hub, session, () => this.#agent.commands(), this.#updates);
   }
 
   get mode(): AgentMode {
@@ -222,7 +239,7 @@ export class AcpSession {
     this.#title = conversation.title;
     this.#agent = this.#makeAgent(mode);
     // A new agent begins with all that its session ever said.
-    this.#notices.runWillSay(this.#session.own.notices());
+    this.#notices.expectFromRun(this.#session.own.notices());
   }
 
   async #ask(request: AskRequest, { toolCallId, signal }: AskContext): Promise<AskAnswer> {
@@ -230,7 +247,7 @@ export class AcpSession {
     if (turn === undefined) return "no";
     const cancelTurn = (): void => turn.controller.abort();
     const { source } = request.origin;
-    const isBrought = isSessionLocal(source) || this.#session.own.servers().some(({ id }) => id === source);
+    const isBrought = isSessionLocalSource(source) || this.#session.own.servers().some(({ id }) => id === source);
     return this.#permissions.ask(request, { toolCallId, calls: turn.calls, signal, isBrought, cancelTurn });
   }
 
@@ -246,4 +263,273 @@ export class AcpSession {
     this.#title = title;
     await this.#updates.send({ sessionUpdate: "session_info_update", title, updatedAt });
   }
+}
+
+/** One `session/prompt`: the events of a run as updates, and how it ended. */
+
+interface TurnContext {
+  readonly agent: Agent;
+  readonly modelId: string;
+  readonly updates: Updates;
+  readonly calls: ToolCalls;
+  readonly notices: Notices;
+  readonly signal: AbortSignal;
+}
+
+async function runTurn(content: readonly ContentBlock[], turn: TurnContext): Promise<PromptResponse> {
+  const { agent, calls, signal } = turn;
+  let end: Extract<AgentEvent, { type: "end" }> | undefined;
+  try {
+    for await (const event of agent.run(content, { signal })) {
+      if (event.type === "end") end = event;
+      else await reportEvent(event, turn);
+    }
+  } finally {
+    await calls.end({ cancelled: signal.aborted });
+  }
+  if (end === undefined || signal.aborted) return { stopReason: "cancelled" };
+  if (end.reason === "error") {
+    const { code, message, hint, details } = end.error ?? { code: "internal", message: "The run failed." };
+    throw new ToolcribError(code, message, { hint, details });
+  }
+  return { stopReason: stopReason(end.reason), usage: toUsage(end.usage) };
+}
+
+async function reportEvent(event: Exclude<AgentEvent, { type: "end" }>, turn: TurnContext): Promise<void> {
+  const { updates } = turn;
+  switch (event.type) {
+    case "text":
+      return updates.text(stripMarkers(event.text));
+    case "thought":
+      return updates.thought(event.text);
+    case "tool-call":
+      return turn.calls.take(event);
+    case "plan":
+      return updates.send({ sessionUpdate: "plan", entries: event.entries.map((entry) => ({ ...entry })) });
+    case "usage": {
+      const size = contextWindow(turn.modelId);
+      const used = event.step.input + event.step.output;
+      return size === undefined ? undefined : updates.send({ sessionUpdate: "usage_update", used, size });
+    }
+    case "notice":
+      return turn.notices.addFromRun(event);
+  }
+}
+
+function toUsage({ input, output, cached }: Tokens): Usage {
+  return {
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: input + output,
+    cachedReadTokens: cached,
+  };
+}
+
+/** The blocks of a prompt. ACP took them from MCP, so most stay as they are. */
+
+/** Throws `invalid_arguments` for what the model cannot take: leaving it out would change what was asked. */
+function promptContent(prompt: readonly AcpBlock[], model: { id: string; images: boolean }): ContentBlock[] {
+  if (prompt.length === 0) throw new ToolcribError("invalid_arguments", "The prompt is empty.");
+  return prompt.map((block) => {
+    if (block.type === "audio") {
+      throw new ToolcribError("invalid_arguments", "The prompt holds audio, which this agent does not take.", {
+        hint: "Write what it says instead.",
+      });
+    }
+    if (block.type === "image" && !model.images) {
+      throw new ToolcribError("invalid_arguments", `The prompt holds an image, which ${model.id} cannot see.`, {
+        hint: "Choose a model that sees images, or describe it.",
+      });
+    }
+    return { ...block };
+  });
+}
+
+/** An `error` is an error of the request instead. */
+function stopReason(reason: Exclude<EndReason, "error">): StopReason {
+  switch (reason) {
+    case "done":
+      return "end_turn";
+    case "cancelled":
+      return "cancelled";
+    case "steps":
+      return "max_turn_requests";
+    case "tokens":
+    case "length":
+      return "max_tokens";
+    case "refusal":
+      return "refusal";
+  }
+}
+
+/** How much a model can hold, in tokens, for the gauge that some clients show. Nothing is said of models that are not here. */
+const WINDOWS: readonly (readonly [pattern: RegExp, tokens: number])[] = [
+  [/claude/, 200_000],
+  [/gemini/, 1_048_576],
+  [/gpt-4\.1/, 1_047_576],
+  [/gpt-5/, 400_000],
+  [/gpt-4o/, 128_000],
+];
+
+function contextWindow(modelId: string): number | undefined {
+  return WINDOWS.find(([pattern]) => pattern.test(modelId))?.[1];
+}
+
+/** A conversation told again, for a client that loads it. */
+
+const PLAN_TOOL = "toolcrib_plan";
+
+interface ReplayContext {
+  readonly hub: Hub;
+  readonly session: Session;
+  readonly updates: Updates;
+  readonly workspace: Workspace;
+  /** The calls of the turn under way, which tell of themselves. */
+  readonly running: ToolCalls | undefined;
+}
+
+async function replay(messages: readonly AgentMessage[], to: ReplayContext): Promise<void> {
+  const { hub, session, updates, workspace, running } = to;
+  const rawBytes = hub.config.config.agent.resultBytes;
+  const calls = new ToolCalls(updates, { workspace, rawBytes, isPast: true });
+  const asked = new Map<string, CallPart>();
+  const ended = new Set(
+    messages.flatMap((message) => (message.role === "tool" ? message.results : [])).map(({ id }) => id),
+  );
+  for (const message of messages) {
+    if (message.role === "user") {
+      for (const content of userBlocks(message)) await updates.send({ sessionUpdate: "user_message_chunk", content });
+    } else if (message.role === "assistant") {
+      for (const part of message.parts) await tellPart(part);
+    } else {
+      for (const result of message.results) await tellResult(result);
+    }
+  }
+  // A process that was killed leaves calls without a result.
+  await calls.end({ cancelled: true });
+  await running?.retell(ended);
+
+  async function tellPart(part: AssistantPart): Promise<void> {
+    if (part.type === "text") return updates.text(stripMarkers(part.text));
+    if (part.type === "thought") return updates.thought(part.text);
+    if (part.name === PLAN_TOOL) {
+      const entries = planEntries(part);
+      if (entries.length > 0) await updates.send({ sessionUpdate: "plan", entries });
+    }
+    if (running !== undefined && !ended.has(part.id)) return;
+    asked.set(part.id, part);
+    await calls.take({ ...describeCall(part, hub, session), state: "pending" });
+  }
+
+  async function tellResult({ id, content, isError }: CallResult): Promise<void> {
+    const part = asked.get(id);
+    if (part === undefined) return;
+    await calls.take({ ...describeCall(part, hub, session), state: isError ? "failed" : "done", content });
+  }
+}
+
+/** What the user typed, where something else was made of it for the model. */
+function userBlocks(message: UserMessage): AcpBlock[] {
+  const said = "said" in message && typeof message.said === "string" ? message.said : undefined;
+  if (said === undefined) return message.content.map(toAcpBlock);
+  const others = message.content.filter(({ type }) => type !== "text");
+  return [{ type: "text", text: said }, ...others.map(toAcpBlock)];
+}
+
+/** As it was shown when it ran. Of a tool that is not there, or not seen in this mode, its name tells as much as it can. */
+function describeCall({ id, name, input }: CallPart, hub: Hub, session: Session): Omit<ToolCallEvent, "state"> {
+  const capability = hub.view(session).tools.find((tool) => tool.name === name);
+  const servers = [...session.own.servers(), ...hub.servers()];
+  const server =
+    capability === undefined
+      ? servers.find((one) => name.startsWith(`${one.name}__`) || name.startsWith(`${one.id}__`))
+      : servers.find((one) => one.id === capability.origin.source);
+  const bareName = capability?.origin.name ?? bareToolName(name);
+  const definition = capability?.definition ?? { name: bareName, inputSchema: {} };
+  const { workspaceDir } = session;
+  return {
+    type: "tool-call",
+    id,
+    name,
+    title: toolCallTitle({ definition, server: server?.name, workspaceDir }, input),
+    kind: toolKind(bareName, definition.annotations),
+    server: server?.id ?? null,
+    input,
+    locations: toolCallLocations(input, workspaceDir),
+  };
+}
+
+function planEntries({ input }: CallPart): PlanEntry[] {
+  const entries = Array.isArray(input["entries"]) ? input["entries"].filter(isJsonObject) : [];
+  return entries.flatMap(({ content, priority, status }) =>
+    typeof content === "string" ? [{ content, priority: parsePriority(priority), status: parseStatus(status) }] : [],
+  );
+}
+
+function parsePriority(value: unknown): PlanEntry["priority"] {
+  return value === "high" || value === "low" ? value : "medium";
+}
+
+function parseStatus(value: unknown): PlanEntry["status"] {
+  return value === "in_progress" || value === "completed" ? value : "pending";
+}
+
+/** `read_file` of `files__read_file`. */
+function bareToolName(name: string): string {
+  const at = name.indexOf("__");
+  return at === -1 ? name : name.slice(at + 2);
+}
+
+/** The skills that a user can call, told to the client whenever they are others than before. */
+
+class CommandUpdates {
+  readonly #list: () => readonly SlashCommand[];
+  readonly #updates: Updates;
+  readonly #stops: readonly (() => void)[];
+  #told: string | undefined;
+  #pending: NodeJS.Immediate | undefined;
+
+  constructor(hub: Hub, session: Session, list: () => readonly SlashCommand[], updates: Updates) {
+    this.#list = list;
+    this.#updates = updates;
+    const changed = (): void => this.#soon();
+    this.#stops = [
+      hub.on("skills", changed),
+      hub.on("catalog", changed),
+      hub.on("visibility", changed),
+      session.own.on("change", changed),
+    ];
+  }
+
+  /** The client knows the session, or knows it anew. */
+  opened(): void {
+    this.#told = undefined;
+    this.#tell();
+  }
+
+  close(): void {
+    clearImmediate(this.#pending);
+    for (const stop of this.#stops) stop();
+  }
+
+  /** Several changes at once are one. Before the client knows the session there is nobody to tell. */
+  #soon(): void {
+    if (this.#told === undefined || this.#pending !== undefined) return;
+    this.#pending = setImmediate(() => {
+      this.#pending = undefined;
+      this.#tell();
+    });
+  }
+
+  #tell(): void {
+    const availableCommands = this.#list().map(availableCommand);
+    const now = JSON.stringify(availableCommands);
+    if (now === this.#told) return;
+    this.#told = now;
+    void this.#updates.send({ sessionUpdate: "available_commands_update", availableCommands });
+  }
+}
+
+function availableCommand({ name, description, hint }: SlashCommand): AvailableCommand {
+  return { name, description, ...(hint === undefined ? {} : { input: { hint } }) };
 }

@@ -1,8 +1,18 @@
 /** MCP servers that live in the client and are reached through the ACP connection. */
-import { type AgentContext, isMcpServerAcp, McpOverAcpCaller } from "@agentclientprotocol/sdk/unstable";
+import {
+  type AgentContext,
+  isMcpServerAcp,
+  type McpOutcome,
+  McpOverAcpCaller,
+} from "@agentclientprotocol/sdk/unstable";
+import type { CancelSignal } from "../../base/cancel.ts";
+import { Emitter } from "../../base/emitter.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { METHOD_NOT_FOUND, type RequestId, type RpcMessage, type RpcRequest } from "../../model/protocol.ts";
 import { VERSION } from "../../model/version.ts";
-import { WireEntry } from "../../sessions/own/wire-entry.ts";
-import { AcpWire } from "./acp-wire.ts";
+import { WireEntry } from "../../sessions/read-session-servers.ts";
+import type { SendOptions, Wire, WireEvents } from "../../upstream/wire.ts";
 
 export class McpOverAcp {
   /** Takes the notifications that belong to requests under way. */
@@ -28,4 +38,86 @@ export class McpOverAcp {
 /** Whether an entry is worth keeping for later: what lives in a client is gone with the connection. */
 export function outlivesConnection(server: unknown): boolean {
   return !isMcpServerAcp(server);
+}
+
+/** A Wire through the client's own connection: each request of MCP is one of ACP. There is only the modern era on it. */
+
+interface AcpWireOptions {
+  readonly client: AgentContext;
+  readonly caller: McpOverAcpCaller;
+  readonly serverId: string;
+}
+
+class AcpWire implements Wire {
+  /** What it is most like: requests stand alone, and each has a stream of its own. */
+  readonly transport = "http";
+  readonly #options: AcpWireOptions;
+  readonly #events = new Emitter<WireEvents>();
+  readonly #running = new Set<AbortController>();
+  #closed = false;
+
+  constructor(options: AcpWireOptions) {
+    this.#options = options;
+  }
+
+  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  async open(): Promise<void> {}
+
+  agreed(): void {}
+
+  async send(message: RpcMessage, { signal }: SendOptions = {}): Promise<void> {
+    if (this.#closed)
+      throw new ToolcribError("server_unavailable", "The wire is closed.", { details: { sent: false } });
+    // Notifications of a client have no place in it; a cancelled request ends by its signal.
+    if (!("method" in message) || !("id" in message)) return;
+    if (message.method === "initialize") this.#refuse(message.id);
+    else void this.#request(message, signal);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const request of this.#running) request.abort();
+  }
+
+  async #request({ id, method, params }: RpcRequest, signal: CancelSignal | undefined): Promise<void> {
+    const { client, caller, serverId } = this.#options;
+    const controller = new AbortController();
+    const cancel = (): void => controller.abort();
+    signal?.addEventListener("abort", cancel);
+    this.#running.add(controller);
+    try {
+      const outcome = await caller.request(client, serverId, method, params, {
+        signal: controller.signal,
+        onNotification: (notice) => {
+          const message = { jsonrpc: "2.0" as const, method: notice.method, params: notice.params ?? {} };
+          this.#events.emit("message", { message, related: id });
+        },
+      });
+      if (!controller.signal.aborted)
+        this.#events.emit("message", { message: toRpcResponse(id, outcome), related: id });
+    } catch (error) {
+      if (!controller.signal.aborted) this.#events.emit("failed", { id, error: forwardFailed(error) });
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+      this.#running.delete(controller);
+    }
+  }
+
+  #refuse(id: RequestId): void {
+    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP knows no initialize." };
+    this.#events.emit("message", { message: { jsonrpc: "2.0", id, error }, related: id });
+  }
+}
+
+function toRpcResponse(id: RequestId, outcome: McpOutcome): RpcMessage {
+  if ("error" in outcome) return { jsonrpc: "2.0", id, error: outcome.error };
+  return { jsonrpc: "2.0", id, result: isJsonObject(outcome.result) ? outcome.result : {} };
+}
+
+function forwardFailed(error: unknown): ToolcribError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new ToolcribError("server_unavailable", `The client did not pass the request on: ${why}`, { cause: error });
 }

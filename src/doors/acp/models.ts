@@ -2,15 +2,15 @@
 import type { SessionConfigOption } from "@agentclientprotocol/sdk/unstable";
 import type { ChatModel } from "../../agent/model/chat-model.ts";
 import { modelId, openModel } from "../../agent/model/open-model.ts";
-import type { ModelSetting } from "../../model/agent-config.ts";
-import { systemClock } from "../../model/clock.ts";
+import type { ModelSetting } from "../../model/config.ts";
+import { systemClock } from "../../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { AcpDoorOptions } from "./acp-options.ts";
 
 /** The id of the one option that sessions have. */
 export const MODEL_OPTION = "model";
 
-export class Models {
+export class ModelChoices {
   readonly #options: Pick<AcpDoorOptions, "hub" | "model" | "env">;
   readonly #open = new Map<string, { readonly setting: string; readonly model: ChatModel }>();
 
@@ -34,8 +34,8 @@ export class Models {
   /** Rejects with `unauthorized`, and says what to set, if there is no model or no key for it. Nothing is sent yet. */
   async open(id: string | undefined): Promise<ChatModel> {
     const setting = id === undefined ? undefined : this.#settings().get(id);
-    if (id === undefined) throw noModel();
-    if (setting === undefined) throw modelIsGone(id);
+    if (id === undefined) throw noModelSet();
+    if (setting === undefined) throw modelNotConfigured(id);
     if (isChatModel(setting)) return setting;
     const written = JSON.stringify(setting);
     const known = this.#open.get(id);
@@ -101,13 +101,13 @@ function isChatModel(setting: ModelSetting | ChatModel): setting is ChatModel {
   return typeof setting === "object" && "step" in setting;
 }
 
-function noModel(): ToolcribError {
+function noModelSet(): ToolcribError {
   return new ToolcribError("unauthorized", "No model is set.", {
     hint: 'Set `agent.model` in toolcrib.json, such as "anthropic/claude-sonnet-4-5", or start with --model.',
   });
 }
 
-function modelIsGone(id: string): ToolcribError {
+function modelNotConfigured(id: string): ToolcribError {
   return new ToolcribError("invalid_config", `The model ${id} is not in the config any more.`, {
     hint: "Choose another one, or name it in `agent.models`.",
   });

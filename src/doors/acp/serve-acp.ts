@@ -10,6 +10,6 @@ export type { AcpDoorOptions } from "./acp-options.ts";
  */
 export async function serveAcp(options: AcpDoorOptions): Promise<void> {
   // The protocol's SDK is only loaded where it is spoken.
-  const { connectAcp } = await import("./connect-acp.ts");
+  const { connectAcp } = await import("./acp-connection.ts");
   await connectAcp(options);
 }

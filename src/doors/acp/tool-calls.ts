@@ -1,20 +1,24 @@
 /** Tool calls of one run as `tool_call` and `tool_call_update`. */
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import type {
+  ContentBlock as AcpBlock,
   ToolCallContent,
   ToolCallLocation,
   ToolCallStatus,
   ToolCallUpdate,
   ToolKind,
 } from "@agentclientprotocol/sdk/unstable";
-import type { ToolCallEvent, ToolCallState } from "../../agent/events.ts";
-import type { AskRequest } from "../../model/ask.ts";
-import type { JsonObject } from "../../model/json.ts";
-import { textContent, toolContent } from "./acp-content.ts";
-import { editsOf, rewriteOf } from "./diffs.ts";
+import type { ToolCallEvent, ToolCallState } from "../../agent/agent-options.ts";
+import { MARKER } from "../../guard/wrap-untrusted.ts";
+import { describeBlock, truncateMiddle } from "../../model/content.ts";
+import type { AskRequest } from "../../model/decision.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ContentBlock } from "../../model/protocol.ts";
 import { errorText } from "./request-error.ts";
-import { shownValue } from "./shown-text.ts";
 import type { Updates } from "./updates.ts";
-import type { Workspace } from "./workspace.ts";
+import { isReallyInside, type Workspace } from "./workspace.ts";
 
 /** ACP knows no state for what was refused or cancelled; the content says which. */
 const STATUS: Record<ToolCallState, ToolCallStatus> = {
@@ -27,7 +31,7 @@ const STATUS: Record<ToolCallState, ToolCallStatus> = {
   cancelled: "failed",
 };
 
-interface ShownCall {
+interface ReportedCall {
   readonly title?: string;
   readonly kind?: ToolKind;
   readonly locations?: ToolCallLocation[];
@@ -37,15 +41,15 @@ interface ShownCall {
   readonly diffs: readonly ToolCallContent[];
   status: ToolCallStatus;
   /** What was told last of what comes of it. */
-  last: Shown;
+  last: CallOutput;
 }
 
-interface Shown {
+interface CallOutput {
   readonly content?: ToolCallContent[];
   readonly rawOutput?: unknown;
 }
 
-export interface ToolCallsOptions {
+interface ToolCallsOptions {
   readonly workspace: Workspace;
   /** Of the raw output of one call. */
   readonly rawBytes: number;
@@ -56,7 +60,7 @@ export interface ToolCallsOptions {
 export class ToolCalls {
   readonly #updates: Updates;
   readonly #options: ToolCallsOptions;
-  readonly #shown = new Map<string, ShownCall>();
+  readonly #shown = new Map<string, ReportedCall>();
   /** Questions that wait until the client knows what they are about. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
@@ -95,7 +99,7 @@ export class ToolCalls {
    */
   async asked(toolCallId: string, request: AskRequest, signal: AbortSignal): Promise<ToolCallUpdate> {
     const rawInput = request.arguments;
-    if (isOfCommand(toolCallId)) {
+    if (isUserCommand(toolCallId)) {
       const isKnown = this.#shown.has(toolCallId);
       this.#shown.set(toolCallId, {
         title: request.name,
@@ -147,31 +151,31 @@ export class ToolCalls {
 
   #diffs(input: JsonObject): ToolCallContent[] {
     const { workspace, isPast = false } = this.#options;
-    const parts = editsOf(input, workspace);
-    return parts.length > 0 || isPast ? parts : rewriteOf(input, workspace);
+    const parts = editDiffs(input, workspace);
+    return parts.length > 0 || isPast ? parts : rewriteDiff(input, workspace);
   }
 }
 
 /** As the agent names what it runs for a command of the user. */
-function isOfCommand(toolCallId: string): boolean {
+function isUserCommand(toolCallId: string): boolean {
   return toolCallId.startsWith("command_");
 }
 
 function contentOf(
   event: ToolCallEvent,
-  { diffs, status }: ShownCall,
+  { diffs, status }: ReportedCall,
   { isFirst, rawBytes }: { readonly isFirst: boolean; readonly rawBytes: number },
-): Shown {
+): CallOutput {
   if (!isFinal(status)) {
     const message = event.progress?.message;
     if (typeof message === "string") return { content: [...diffs, textContent(message)] };
     return isFirst && diffs.length > 0 ? { content: [...diffs] } : {};
   }
-  const blocks = toolContent(event.content ?? []);
+  const blocks = toToolContent(event.content ?? []);
   if (blocks.length === 0 && event.error !== undefined) blocks.push(textContent(errorText(event.error)));
   // A diff of what did not happen would be read as done.
   const content = status === "completed" ? [...diffs, ...blocks] : blocks;
-  return { content, rawOutput: shownValue(rawOutput(event), rawBytes) };
+  return { content, rawOutput: boundedOutput(rawOutput(event), rawBytes) };
 }
 
 function rawOutput({ details, content, error }: ToolCallEvent): unknown {
@@ -180,4 +184,130 @@ function rawOutput({ details, content, error }: ToolCallEvent): unknown {
 
 function isFinal(status: ToolCallStatus): boolean {
   return status === "completed" || status === "failed";
+}
+
+/** Content of tools as ACP takes it; what it has no block for becomes text. */
+
+export function toAcpBlock(block: ContentBlock): AcpBlock {
+  const { type, text, data, mimeType, uri, name, resource } = block;
+  if (type === "text" && typeof text === "string") return { type, text };
+  if ((type === "image" || type === "audio") && typeof data === "string" && typeof mimeType === "string") {
+    return { type, data, mimeType };
+  }
+  if (type === "resource_link" && typeof uri === "string") {
+    return { type, uri, name: typeof name === "string" ? name : uri, ...mimeField(mimeType) };
+  }
+  if (type === "resource" && isJsonObject(resource) && typeof resource["uri"] === "string") {
+    const place = { uri: resource["uri"], ...mimeField(resource["mimeType"]) };
+    if (typeof resource["text"] === "string") return { type, resource: { ...place, text: resource["text"] } };
+    if (typeof resource["blob"] === "string") return { type, resource: { ...place, blob: resource["blob"] } };
+  }
+  return { type: "text", text: describeBlock(block) };
+}
+
+function toToolContent(blocks: readonly ContentBlock[]): ToolCallContent[] {
+  return blocks.map((block) => {
+    const content = toAcpBlock(block);
+    return content.type === "text" ? textContent(stripMarkers(content.text)) : { type: "content", content };
+  });
+}
+
+function textContent(text: string): ToolCallContent {
+  return { type: "content", content: { type: "text", text } };
+}
+
+function mimeField(value: unknown): { mimeType?: string } {
+  return typeof value === "string" ? { mimeType: value } : {};
+}
+
+/** What an edit changes, as far as its arguments say. Names of arguments are those of the common file servers and editors. */
+
+const PATH_KEYS = ["path", "file_path", "filePath", "file", "filename", "uri"];
+const OLD_KEYS = ["old_text", "oldText", "old_string", "oldString", "old_str"];
+const NEW_KEYS = ["new_text", "newText", "new_string", "newString", "new_str"];
+const WHOLE_KEYS = ["content", "contents", "text", "file_text"];
+/** A diff of a longer file is nothing that anybody reads. */
+const MAX_DIFF_BYTES = 256 * 1024;
+
+/** Pieces of text that are replaced. */
+export function editDiffs(input: JsonObject, { cwd }: Workspace): ToolCallContent[] {
+  const path = editedPath(input, cwd);
+  if (path === undefined) return [];
+  const edits = Array.isArray(input["edits"]) ? input["edits"].filter(isJsonObject) : [input];
+  return edits.flatMap((edit) => {
+    const oldText = firstText(edit, OLD_KEYS);
+    const newText = firstText(edit, NEW_KEYS);
+    return oldText === undefined || newText === undefined ? [] : [{ type: "diff", path, oldText, newText }];
+  });
+}
+
+/** A file that is written as a whole, compared with what is on the disk now: ask before the tool runs. */
+export function rewriteDiff(input: JsonObject, workspace: Workspace): ToolCallContent[] {
+  const path = editedPath(input, workspace.cwd);
+  const newText = firstText(input, WHOLE_KEYS);
+  if (path === undefined || newText === undefined || newText.length > MAX_DIFF_BYTES) return [];
+  const oldText = isReallyInside(path, workspace) ? currentText(path) : undefined;
+  // It cannot be read, or has been written already: a diff would say something wrong.
+  if (oldText === undefined || oldText === newText) return [];
+  return [{ type: "diff", path, oldText, newText }];
+}
+
+/** Null if there is no such file; undefined if it cannot be told. */
+function currentText(path: string): string | null | undefined {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) return null;
+    return stat.isFile() && stat.size <= MAX_DIFF_BYTES ? readFileSync(path, "utf8") : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function editedPath(input: JsonObject, cwd: string): string | undefined {
+  const given = firstText(input, PATH_KEYS);
+  if (given === undefined) return undefined;
+  if (!given.startsWith("file:")) return given.includes("://") ? undefined : resolve(cwd, given);
+  try {
+    return fileURLToPath(given);
+  } catch {
+    return undefined;
+  }
+}
+
+function firstText(input: JsonObject, keys: readonly string[]): string | undefined {
+  for (const key of keys) {
+    const value = input[key];
+    if (typeof value === "string") return value;
+  }
+  return undefined;
+}
+
+/** Results as people read them: the marks around untrusted text are for models, and a client shows whose text it is. */
+
+/** Opening line, our own lines and an empty one, the text, and the closing line of the same id. */
+const MARKED_TEXT = new RegExp(
+  `<<<${MARKER} id="([A-Za-z0-9_-]{8,64})" [^\\n]*>>>\\n(?:[^\\n]+\\n)*\\n([^]*?)\\n<<<END_${MARKER} id="\\1">>>`,
+  "g",
+);
+
+/** Without the marks, wherever they stand in it. */
+export function stripMarkers(text: string): string {
+  return text.includes(MARKER) ? text.replace(MARKED_TEXT, (_whole, _id, inner: string) => inner) : text;
+}
+
+/** A value for programs, without the marks, and not much longer than `maxBytes`. */
+export function boundedOutput(value: unknown, maxBytes: number): unknown {
+  const shown = stripMarkersDeep(value);
+  const json = JSON.stringify(shown) ?? "";
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= maxBytes) return shown;
+  const note = `The output has ${bytes} bytes as JSON; beginning and end are shown.`;
+  return { truncated: true, note, json: truncateMiddle(json, maxBytes, "[...]") };
+}
+
+function stripMarkersDeep(value: unknown): unknown {
+  if (typeof value === "string") return stripMarkers(value);
+  if (Array.isArray(value)) return value.map(stripMarkersDeep);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, stripMarkersDeep(part)]));
 }

@@ -1,6 +1,9 @@
 /** The folders of a session, and what lies in them. */
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
+import { toolcribHome } from "../../config/find-config.ts";
+import type { Hub } from "../../hub/hub.ts";
+import type { AcpDoorOptions } from "./acp-options.ts";
 
 export interface Workspace {
   readonly cwd: string;
@@ -21,13 +24,13 @@ export function isReallyInside(path: string, workspace: Workspace): boolean {
 }
 
 /** True for the folder itself too. */
-export function isBelow(path: string, dir: string): boolean {
+function isBelow(path: string, dir: string): boolean {
   const way = relative(dir, path);
   return way !== ".." && !way.startsWith("../") && !way.startsWith("..\\") && !isAbsolute(way);
 }
 
 /** Where a path leads; what is not there yet stays as it is written. Undefined for a link that leads nowhere. */
-export function realPath(path: string): string | undefined {
+function realPath(path: string): string | undefined {
   try {
     return realpathSync.native(path);
   } catch {
@@ -44,4 +47,42 @@ function isLink(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Files that decide what the hub may do. The model gets at none of them through the client. */
+
+export class ProtectedPaths {
+  readonly #hub: Hub;
+  readonly #home: string;
+
+  constructor({ hub, home, env }: Pick<AcpDoorOptions, "hub" | "home" | "env">) {
+    this.#hub = hub;
+    this.#home = home ?? toolcribHome(env);
+  }
+
+  /** Keys and tokens are there. */
+  isOfHome(path: string): boolean {
+    return isBelow(path, this.#home) || isBelow(realPathOr(path), realPathOr(this.#home));
+  }
+
+  /** Whether what stands there can make the hub run commands, now or at its next start. */
+  decides(path: string): boolean {
+    const { files, watched = [] } = this.#hub.config;
+    return (
+      this.isOfHome(path) ||
+      [...files, ...watched].some((file) => file === path || realPathOr(file) === realPathOr(path))
+    );
+  }
+
+  /** Of the config and of skills, which may bring servers, what lies in the folders of a session. */
+  in({ cwd, additionalDirectories }: Workspace): readonly string[] {
+    const { files, inCode, config } = this.#hub.config;
+    const dirs = [cwd, ...additionalDirectories].map(realPathOr);
+    const places = [...(inCode ? [] : files), ...config.skills.dirs];
+    return places.filter((place) => dirs.some((dir) => isBelow(realPathOr(place), dir)));
+  }
+}
+
+function realPathOr(path: string): string {
+  return realPath(path) ?? path;
 }

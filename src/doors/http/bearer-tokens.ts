@@ -1,9 +1,8 @@
 /** Tokens that are known beforehand. Only their digests are kept. */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
-import { type Caller, identityOf } from "../../model/caller.ts";
+import { type Caller, identityOf, type Scope, SCOPES } from "../../model/caller.ts";
+import type { TokenSettings } from "../../model/config.ts";
 import { asToolcribError } from "../../model/errors.ts";
-import type { TokenSettings } from "../../model/http-config.ts";
-import { ALL_SCOPES, withImplied } from "./scopes.ts";
 
 interface KnownToken {
   readonly digest: Buffer;
@@ -12,7 +11,7 @@ interface KnownToken {
 
 /** Keys of callers are derived with it: one that appears in a log gives no hold for guessing the token. */
 const KEY_SECRET = randomBytes(32);
-const SHORT = 16;
+const MIN_TOKEN_LENGTH = 16;
 
 export class BearerTokens {
   readonly #known: readonly KnownToken[];
@@ -37,7 +36,7 @@ export class BearerTokens {
   }
 }
 
-export interface TokenSources {
+interface TokenSources {
   readonly tokens: readonly TokenSettings[];
   /** The hub's own, for the user who runs it. */
   readonly adminToken: string;
@@ -57,7 +56,7 @@ export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
     { digest: digestOf(adminToken), caller: { key: "hub", owner: true, scopes: ALL_SCOPES } },
   ];
   const values = await Promise.all(
-    tokens.map(({ token }, index) => valueOf(token, `http.auth.tokens[${index}]`, sources)),
+    tokens.map(({ token }, index) => resolveToken(token, `http.auth.tokens[${index}]`, sources)),
   );
   const seen = new Set<string>();
   for (const [index, settings] of tokens.entries()) {
@@ -65,12 +64,12 @@ export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
     if (value === undefined) continue;
     if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as one before it, which counts.`);
     seen.add(value);
-    known.push({ digest: digestOf(value), caller: callerOf(value, settings, keySecret) });
+    known.push({ digest: digestOf(value), caller: tokenCaller(value, settings, keySecret) });
   }
   return new BearerTokens(known);
 }
 
-async function valueOf(text: string, where: string, sources: TokenSources): Promise<string | undefined> {
+async function resolveToken(text: string, where: string, sources: TokenSources): Promise<string | undefined> {
   const { resolve, conceal, warn } = sources;
   let value: string;
   try {
@@ -85,11 +84,12 @@ async function valueOf(text: string, where: string, sources: TokenSources): Prom
     return undefined;
   }
   conceal(value);
-  if (value.length < SHORT) warn(`${where} has fewer than ${SHORT} characters and can be guessed.`);
+  if (value.length < MIN_TOKEN_LENGTH)
+    warn(`${where} has fewer than ${MIN_TOKEN_LENGTH} characters and can be guessed.`);
   return value;
 }
 
-function callerOf(value: string, { user, role, scopes }: TokenSettings, secret: Uint8Array): Caller {
+function tokenCaller(value: string, { user, role, scopes }: TokenSettings, secret: Uint8Array): Caller {
   const all = withImplied(scopes);
   return {
     key: `token:${createHmac("sha256", secret).update(value).digest("hex").slice(0, 24)}`,
@@ -102,4 +102,22 @@ function callerOf(value: string, { user, role, scopes }: TokenSettings, secret: 
 
 function digestOf(token: string): Buffer {
   return hash("sha256", token, "buffer");
+}
+
+/** A scope gives those that it needs too: who may call a tool has to find it, and an admin is the owner. */
+const IMPLIED: Readonly<Record<Scope, readonly Scope[]>> = {
+  read: ["read"],
+  call: ["read", "call"],
+  // Nothing else: who answers for others need not see what the servers offer.
+  approve: ["approve"],
+  admin: SCOPES,
+};
+
+export const ALL_SCOPES: ReadonlySet<Scope> = new Set(IMPLIED.admin);
+export const LOCAL_SCOPES: ReadonlySet<Scope> = new Set(IMPLIED.call);
+
+export function withImplied(scopes: Iterable<Scope>): ReadonlySet<Scope> {
+  const all = new Set<Scope>();
+  for (const scope of scopes) for (const implied of IMPLIED[scope]) all.add(implied);
+  return all;
 }

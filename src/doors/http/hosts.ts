@@ -2,10 +2,13 @@
  * Which Host and Origin headers are taken. A web page that has its own name resolve to this machine (DNS rebinding) gets
  * this far with the user's browser; here it is sent away, before anything is said about tokens.
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import type { HttpConfig } from "../../model/http-config.ts";
-import { isLoopback } from "../../model/loopback.ts";
+import { isLoopback } from "../../base/loopback.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { sendError } from "./http-responses.ts";
 
 export interface HostRules {
   /** `header` as it came, with or without a port. */
@@ -73,4 +76,76 @@ function isAddress(name: string): boolean {
 function normal(name: string): string {
   const plain = name.toLowerCase().replace(/\.$/, "");
   return plain.startsWith("[") ? (URL.parse(`http://${plain}`)?.hostname ?? plain) : plain;
+}
+
+/** Host and Origin, before anything else is looked at. */
+
+/** False if the request was refused, and answered. A header that is there twice is refused: a proxy may have read the other. */
+export function admitOrRefuse(request: IncomingMessage, response: ServerResponse, hosts: HostRules): boolean {
+  const repeated = repeatedHeader(request.rawHeaders);
+  if (repeated !== undefined) {
+    sendError(response, new ToolcribError("invalid_arguments", `The header ${repeated} is there more than once.`));
+    return false;
+  }
+  const { host, origin } = request.headers;
+  if (host === undefined || !hosts.acceptsHost(host)) {
+    const error = new ToolcribError("denied", "This hub does not go by the name in the Host header.", {
+      hint: "Names that are right are listed in http.allowedHosts.",
+    });
+    sendError(response, error);
+    return false;
+  }
+  if (origin === undefined) return true;
+  if (!hosts.acceptsOrigin(origin, host)) {
+    const error = new ToolcribError("denied", "Web pages of this origin may not use this hub.", {
+      hint: "Only its own page may; `http.cors` lists further origins.",
+    });
+    sendError(response, error, { headers: { vary: "Origin" } });
+    return false;
+  }
+  allowOrigin(response, origin);
+  return true;
+}
+
+const SINGLE_HEADERS = ["host", "origin", "authorization"];
+
+function repeatedHeader(raw: readonly string[]): string | undefined {
+  let seen = 0;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] ?? "";
+    // Lengths of the three names: lower-casing every name would cost more than the rest of the check.
+    if (name.length !== 4 && name.length !== 6 && name.length !== 13) continue;
+    const which = SINGLE_HEADERS.indexOf(name.toLowerCase());
+    if (which === -1) continue;
+    if ((seen & (1 << which)) !== 0) return SINGLE_HEADERS[which];
+    seen |= 1 << which;
+  }
+  return undefined;
+}
+
+/** What browsers need to hear before they let a page use an answer. Only ever called for origins that are accepted. */
+
+const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+const EXPOSED = "mcp-session-id, mcp-protocol-version, www-authenticate, retry-after, etag, location";
+const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+(?:[ \t]*,[ \t]*[A-Za-z0-9!#$%&'*+.^_`|~-]+)*$/;
+const PREFLIGHT_SECONDS = 600;
+
+/** No credentials of the browser's own are ever allowed: tokens travel in a header that the page sets itself. */
+function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", EXPOSED);
+  response.setHeader("vary", "Origin");
+}
+
+/** Answers every OPTIONS, from a browser or not. */
+export function answerOptions(request: IncomingMessage, response: ServerResponse): void {
+  const wanted = request.headers["access-control-request-headers"];
+  if (request.headers.origin !== undefined) {
+    response.setHeader("access-control-allow-methods", METHODS);
+    response.setHeader("access-control-max-age", PREFLIGHT_SECONDS);
+    // Echoed, because `Mcp-Param-*` are as many as tools have parameters.
+    if (wanted !== undefined && HEADER_NAMES.test(wanted)) response.setHeader("access-control-allow-headers", wanted);
+  }
+  response.writeHead(204, { allow: METHODS });
+  response.end();
 }

@@ -2,26 +2,21 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
 import type { Cluster } from "../../cluster/cluster.ts";
-import { type Clock, systemClock } from "../../model/clock.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import type { HttpConfig } from "../../model/http-config.ts";
-import { unknownToken } from "./authenticator.ts";
-import { refuseBadRequests } from "./bad-requests.ts";
-import { HandedOnRequests } from "./cluster/handed-on.ts";
-import { takeRequests } from "./cluster/taken-requests.ts";
-import { type Entrance, type EntranceParts, makeEntrance } from "./entrance.ts";
-import { type HttpRoute, RouteTable } from "./exchange.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
+import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
+import { RequestForwarder } from "./cluster/forward-request.ts";
+import { serveForwarded } from "./cluster/serve-forwarded.ts";
+import { type HttpRoute, parseTarget, RouteTable } from "./http-exchange.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
-import { writeHubFile } from "../../hub/hub-file.ts";
-import { LastAnswers } from "./last-answers.ts";
-import { type LoginEvent, loginLink, loginRoutes } from "./login/login-routes.ts";
-import { PageLogins } from "./login/page-logins.ts";
-import { ownRoutes } from "./own-routes.ts";
-import { readinessOf, type Reliance } from "./readiness.ts";
-import { baseOf, RequestPath } from "./request-path.ts";
-import { parseTarget } from "./target.ts";
-import { Upgrades } from "./upgrades.ts";
+import { writeHubFile } from "../../hub/activity/hub-file.ts";
+import { type LoginEvent, loginLink, loginRoutes } from "./login-routes.ts";
+import { PageLogins } from "./page-logins.ts";
+import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
+import { baseOf, RequestPipeline } from "./request-pipeline.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -39,7 +34,7 @@ export interface ListenerOptions {
   /** Whether the hub has begun; always if absent. */
   readonly ready?: () => boolean;
   /** What it relies on beyond itself. */
-  readonly troubles?: () => Reliance;
+  readonly troubles?: () => DependencyHealth;
   /** The cluster that it is a node of. */
   readonly node?: ListenerNode | undefined;
   /** What `GET /` says. */
@@ -68,7 +63,7 @@ export interface HttpListener {
   /** Takes no new connection and is no longer ready. Requests on open connections still go on. */
   stopAccepting(): void;
   /** Answers that other nodes owe to clients of this one have so long; streams from there end. */
-  endHandedOn(graceMs: number): Promise<void>;
+  endForwarded(graceMs: number): Promise<void>;
   /** Tokens, names, origins and limits hold from the next request on. What needs a restart is warned about. */
   reconfigure(http: HttpConfig, callsPerMinute?: number): Promise<void>;
   /** Ends what is left. Safe to call twice. */
@@ -93,17 +88,17 @@ const CREDENTIALS_MS = 15_000;
 class Listener implements HttpListener {
   readonly #options: ListenerOptions;
   readonly #adminToken = randomBytes(32).toString("base64url");
-  readonly #answers = new LastAnswers();
-  readonly #parts: EntranceParts;
+  readonly #answers = new PendingResponses();
+  readonly #parts: HttpAccessOptions;
   readonly #routes: RouteTable;
   readonly #logins: PageLogins;
   #server: Server | undefined;
   #upgrades: Upgrades | undefined;
-  #path: RequestPath | undefined;
+  #path: RequestPipeline | undefined;
   #callsPerMinute: number;
   #port = 0;
   #stopping = false;
-  readonly #handedOn: HandedOnRequests | undefined;
+  readonly #handedOn: RequestForwarder | undefined;
   #stopTaking: () => void = () => {};
   #changes = 0;
   #stopWatch: () => void = () => {};
@@ -117,10 +112,10 @@ class Listener implements HttpListener {
     this.#callsPerMinute = options.callsPerMinute;
     this.#logins = new PageLogins(options.clock ?? systemClock);
     const { node } = options;
-    this.#handedOn = node && new HandedOnRequests(node.cluster);
+    this.#handedOn = node && new RequestForwarder(node.cluster);
     const guarded = new RouteTable(options.routes);
     this.#routes = new RouteTable([
-      ...ownRoutes({
+      ...statusRoutes({
         readiness: () =>
           readinessOf(
             { isStopping: this.#stopping, isReady: options.ready?.() ?? true },
@@ -133,7 +128,7 @@ class Listener implements HttpListener {
       ...loginRoutes({
         logins: this.#logins,
         http: () => this.#entrance().http,
-        cookiePlace: () => node?.cluster.name ?? this.#port,
+        cookieScope: () => node?.cluster.name ?? this.#port,
         identify: (token) => this.#ofToken(token),
         baseOf: ({ request }) => baseOf(this.#entrance(), request),
         onLogin: options.onLogin,
@@ -169,18 +164,18 @@ class Listener implements HttpListener {
   async open(): Promise<void> {
     const { http } = this.#options;
     const { clock, warn } = this.#parts;
-    const entrance = await makeEntrance(http, this.#callsPerMinute, this.#parts);
+    const entrance = await createHttpAccess(http, this.#callsPerMinute, this.#parts);
     const mask = (text: string): string => this.#options.redactor.mask(text);
     const { node } = this.#options;
     const handedOn = this.#handedOn;
-    const path = new RequestPath({
+    const path = new RequestPipeline({
       entrance,
       routes: this.#routes,
       clock,
       mask,
       warn,
       logins: this.#logins,
-      cookiePlace: () => node?.cluster.name ?? this.#port,
+      cookieScope: () => node?.cluster.name ?? this.#port,
       handOn: handedOn && ((exchange, to) => handedOn.handOn(exchange, to)),
     });
     this.#path = path;
@@ -198,7 +193,7 @@ class Listener implements HttpListener {
     this.#stopping = true;
   }
 
-  async endHandedOn(graceMs: number): Promise<void> {
+  async endForwarded(graceMs: number): Promise<void> {
     await this.#handedOn?.close(graceMs, this.#parts.clock);
   }
 
@@ -212,7 +207,7 @@ class Listener implements HttpListener {
     // The address stays what it was, and so does what it asks of auth.
     const { host, port } = first;
     const change = ++this.#changes;
-    const entrance = await makeEntrance({ ...http, host, port }, callsPerMinute, this.#parts);
+    const entrance = await createHttpAccess({ ...http, host, port }, callsPerMinute, this.#parts);
     // Looking tokens up takes time; an older config must not come after a newer one.
     if (change !== this.#changes || this.#closed !== undefined) return;
     this.#callsPerMinute = callsPerMinute;
@@ -246,7 +241,7 @@ class Listener implements HttpListener {
 
   async #join({ cluster }: ListenerNode, mask: (text: string) => string): Promise<void> {
     await this.#logins.share(cluster);
-    this.#stopTaking = takeRequests({
+    this.#stopTaking = serveForwarded({
       cluster,
       routes: this.#routes,
       bodyBytes: () => this.#entrance().http.limits.bodyBytes,
@@ -257,7 +252,7 @@ class Listener implements HttpListener {
   /** Streams last longer than credentials: whoever would not be let in now is cut off. */
   #cutStrangers(): void {
     for (const response of this.#answers.underWay())
-      if (this.#path?.isForStranger(response) === true) response.destroy();
+      if (this.#path?.isUnauthorized(response) === true) response.destroy();
   }
 
   #watchCredentials(): void {
@@ -275,7 +270,7 @@ class Listener implements HttpListener {
   }
 
   /** An address that is refused for how it is written is refused as any other request. */
-  #takesOver({ url = "" }: IncomingMessage): boolean {
+  #acceptsUpgrade({ url = "" }: IncomingMessage): boolean {
     try {
       return this.#routes.find(parseTarget(url).path)?.upgrade !== undefined;
     } catch {
@@ -283,16 +278,16 @@ class Listener implements HttpListener {
     }
   }
 
-  #entrance(): Entrance {
+  #entrance(): HttpAccess {
     if (this.#path === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
     return this.#path.entrance;
   }
 
-  #makeServer(path: RequestPath, { limits }: HttpConfig): Server {
+  #makeServer(path: RequestPipeline, { limits }: HttpConfig): Server {
     const answers = this.#answers;
     const upgrades = new Upgrades({
       answers,
-      takesOver: (request) => this.#takesOver(request),
+      acceptsUpgrade: (request) => this.#acceptsUpgrade(request),
       take: (request, response, takeover) => path.take(request, response, takeover),
     });
     this.#upgrades = upgrades;

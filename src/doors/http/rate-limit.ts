@@ -1,10 +1,10 @@
 /** Requests per minute, for each of many keys, at one number per key. */
 import { isIPv6 } from "node:net";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 const MINUTE_MS = 60_000;
 /** Above this many keys those that are owed nothing are dropped, then the oldest. */
-const MOST_KEYS = 20_000;
+const MAX_KEYS = 20_000;
 
 /**
  * A bucket that holds a minute's worth and fills steadily. Kept as the time at which it would be full again, so that an
@@ -35,7 +35,7 @@ export class RateLimit {
     const wait = owed + each - MINUTE_MS;
     // What is left of rounding must not cost a request.
     if (wait > 1e-6) return wait;
-    if (this.#fullAt.size >= MOST_KEYS && !this.#fullAt.has(key)) this.#makeRoom(now);
+    if (this.#fullAt.size >= MAX_KEYS && !this.#fullAt.has(key)) this.#makeRoom(now);
     this.#fullAt.set(key, now + owed + each);
     return 0;
   }
@@ -47,7 +47,7 @@ export class RateLimit {
   #makeRoom(now: number): void {
     for (const [key, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(key);
     // A tenth at once, so that the sweep is rare even when every key is owed something.
-    let excess = this.#fullAt.size - MOST_KEYS * 0.9;
+    let excess = this.#fullAt.size - MAX_KEYS * 0.9;
     for (const key of this.#fullAt.keys()) {
       if (excess-- <= 0) break;
       this.#fullAt.delete(key);

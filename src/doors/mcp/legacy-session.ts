@@ -1,6 +1,7 @@
 /** One client of the legacy era: initialised once, then requests in both directions until it ends. */
-import { Cancel } from "../../model/cancel.ts";
-import { asToolcribError } from "../../model/errors.ts";
+import { CancelController } from "../../base/cancel.ts";
+import { ChurnMap } from "../../base/maps.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
   INVALID_REQUEST,
@@ -9,30 +10,41 @@ import {
   type RpcNotification,
   type RpcRequest,
   type RpcResponse,
-} from "../../model/rpc.ts";
-import type { ClientSide, ServerRequestContext } from "../../model/session.ts";
-import { TurnoverMap } from "../../model/turnover.ts";
+} from "../../model/protocol.ts";
+import type { ClientSide, ServerRequestContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
-import { askThrough } from "./ask-client.ts";
-import { ClientRequests } from "./client-requests.ts";
-import type { DoorParts } from "./door-parts.ts";
-import type { Origin } from "./origin.ts";
-import { encodeError, encodeNotification, encodeResult, encodeToolcribError } from "./encode.ts";
-import type { Encoded, Outlet } from "./encoded.ts";
-import { type Listener, type ListKind, sourcesOf } from "./listeners.ts";
-import { asLogLevel, DEFAULT_LEVEL, isAtLeastLevel, type LogLevel } from "./log-levels.ts";
-import { invalidParams, textParam } from "./params.ts";
-import type { Incoming } from "./incoming.ts";
-import { answer, sharedMethod } from "./requests.ts";
-import { WatchedOutlet } from "./watched-outlet.ts";
-import { instructionsFor, negotiated, passedOnCapabilities, SERVER_INFO, serverCapabilities } from "./welcome.ts";
+import { errorFromRpc } from "../../upstream/rpc-error.ts";
+import { approvalCallback } from "./approval-form.ts";
+import { type ChangeListener, type ListKind, sourcesOf } from "./change-listeners.ts";
+import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, parseLogLevel } from "./door-context.ts";
+import {
+  instructionsFor,
+  negotiateVersion,
+  forwardedCapabilities,
+  SERVER_INFO,
+  serverCapabilities,
+} from "./mcp-handshake.ts";
+import {
+  type Encoded,
+  encodeError,
+  encodeNotification,
+  encodeRequest,
+  encodeResult,
+  encodeToolcribError,
+  invalidParams,
+  type MessageSink,
+  stringParam,
+  TrackedSink,
+} from "./rpc-messages.ts";
+import { encodeOutcome, type IncomingRequest, sharedMethod } from "./shared-requests.ts";
+import type { RequestOrigin } from "./view-scope.ts";
 
 export class LegacySession {
-  readonly #door: DoorParts;
-  readonly #origin: Origin;
-  readonly #outlet: Outlet;
+  readonly #door: DoorContext;
+  readonly #origin: RequestOrigin;
+  readonly #outlet: MessageSink;
   readonly #onClose: () => void;
-  readonly #running = new TurnoverMap<RequestId, Cancel>();
+  readonly #running = new ChurnMap<RequestId, CancelController>();
   readonly #asked = new ClientRequests();
   readonly #followed = new Set<string>();
   #capabilities: JsonObject = {};
@@ -49,7 +61,7 @@ export class LegacySession {
   /** The negotiated version; undefined before `initialize` was answered. */
   version: string | undefined;
 
-  constructor(door: DoorParts, origin: Origin, outlet: Outlet, onClose: () => void) {
+  constructor(door: DoorContext, origin: RequestOrigin, outlet: MessageSink, onClose: () => void) {
     this.#door = door;
     this.#origin = origin;
     this.#outlet = outlet;
@@ -57,7 +69,7 @@ export class LegacySession {
   }
 
   /** Answers one request. Null if it was cancelled: then there is no answer. `outlet` takes what comes before it. */
-  async request(message: RpcRequest, outlet: Outlet): Promise<Encoded | null> {
+  async request(message: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
     const { id, method } = message;
     const params = isJsonObject(message.params) ? message.params : {};
     if (method === "ping") return encodeResult(id, {});
@@ -119,7 +131,7 @@ export class LegacySession {
   }
 
   /** Whether the client may hear what this server asks outside of any call. */
-  maySpeakFor(server: string, user: string | undefined): boolean {
+  canReceiveFrom(server: string, user: string | undefined): boolean {
     const session = this.#session;
     if (session === undefined || (user === undefined ? !session.owner : session.user !== user)) return false;
     return sourcesOf(this.#door.hub.view(session)).has(server);
@@ -165,11 +177,11 @@ export class LegacySession {
     try {
       const { hub } = this.#door;
       // The instructions of servers belong into the answer.
-      await this.#door.soonSettled();
+      await this.#door.waitUntilSettled();
       if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
-      this.#capabilities = passedOnCapabilities(params["capabilities"]);
+      this.#capabilities = forwardedCapabilities(params["capabilities"]);
       const session = (this.#session = hub.openSession(this.#door.sessionOptions(this.#origin)));
-      this.version = negotiated(params["protocolVersion"]);
+      this.version = negotiateVersion(params["protocolVersion"]);
       const instructions = await instructionsFor(hub, session);
       return encodeResult(id, {
         protocolVersion: this.version,
@@ -197,15 +209,15 @@ export class LegacySession {
     id: RequestId,
     method: string,
     params: JsonObject,
-    given: Outlet,
+    given: MessageSink,
   ): Promise<Encoded | null> {
-    const outlet = new WatchedOutlet(given);
-    const signal = new Cancel();
+    const outlet = new TrackedSink(given);
+    const signal = new CancelController();
     this.#running.set(id, signal);
     this.#door.calls.begin();
     const client = this.#client(outlet);
-    const onAsk = askThrough(client, session);
-    const incoming: Incoming = {
+    const onAsk = approvalCallback(client, session);
+    const incoming: IncomingRequest = {
       id,
       method,
       params,
@@ -230,11 +242,11 @@ export class LegacySession {
   }
 
   /** The methods that only this era has. */
-  #own(incoming: Incoming): Promise<Encoded> | Encoded {
+  #own(incoming: IncomingRequest): Promise<Encoded> | Encoded {
     const { id, method, params } = incoming;
     switch (method) {
       case "logging/setLevel": {
-        const level = asLogLevel(params["level"]);
+        const level = parseLogLevel(params["level"]);
         if (level === undefined) throw invalidParams(`${method} needs one of MCP's log levels.`);
         this.level = level;
         this.#door.levelsChanged();
@@ -248,20 +260,20 @@ export class LegacySession {
     }
   }
 
-  async #follow(incoming: Incoming, begins: boolean): Promise<Encoded> {
+  async #follow(incoming: IncomingRequest, begins: boolean): Promise<Encoded> {
     const { session, params, method, signal, client } = incoming;
-    const uri = textParam(params, "uri", method);
+    const uri = stringParam(params, "uri", method);
     const { hub } = this.#door;
     const request = { uri, signal, client };
     // An update may come before the answer does.
     if (begins) this.#followed.add(uri);
     const outcome = await (begins ? hub.subscribe(session, request) : hub.unsubscribe(session, request));
     if (begins !== outcome.ok) this.#followed.delete(uri);
-    return answer(incoming, outcome);
+    return encodeOutcome(incoming, outcome);
   }
 
   /** All calls of a session have the same client; what it is asked goes with the call that is served at the moment. */
-  #client(outlet: Outlet): ClientSide {
+  #client(outlet: MessageSink): ClientSide {
     const capabilities = this.#capabilities;
     const asker =
       (method: string) =>
@@ -279,7 +291,7 @@ export class LegacySession {
     };
   }
 
-  #listener(session: Session): Listener {
+  #listener(session: Session): ChangeListener {
     const outlet = this.#outlet;
     return {
       session,
@@ -293,10 +305,63 @@ export class LegacySession {
     };
   }
 
-  #tell(outlet: Outlet, method: string, params: JsonObject): void {
+  #tell(outlet: MessageSink, method: string, params: JsonObject): void {
     // What others asked for is not for a client that never said what it wants.
     const tooQuiet = !isAtLeastLevel(params["level"], this.level ?? DEFAULT_LEVEL);
     if (method === "notifications/message" && tooQuiet) return;
     outlet.send(encodeNotification(method, params));
   }
+}
+
+/** Requests of ours to a legacy client that wait for its answer. */
+
+interface PendingRequest {
+  readonly resolve: (result: JsonObject) => void;
+  readonly reject: (error: ToolcribError) => void;
+}
+
+class ClientRequests {
+  readonly #waiting = new Map<RequestId, PendingRequest>();
+  #nextId = 1;
+
+  /** Resolves with the client's result as it came; its error answer keeps code, message and data. */
+  ask(outlet: MessageSink, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject> {
+    if (signal.aborted) return Promise.reject(noLongerNeeded(method));
+    const id = this.#nextId++;
+    return new Promise<JsonObject>((resolve, reject) => {
+      const giveUp = (): void => {
+        if (!this.#waiting.delete(id)) return;
+        outlet.send(encodeNotification("notifications/cancelled", { requestId: id, reason: "No longer needed." }));
+        reject(noLongerNeeded(method));
+      };
+      const done = (): void => signal.removeEventListener("abort", giveUp);
+      this.#waiting.set(id, {
+        resolve: (result) => (done(), resolve(result)),
+        reject: (error) => (done(), reject(error)),
+      });
+      signal.addEventListener("abort", giveUp, { once: true });
+      outlet.send(encodeRequest(id, method, params));
+    });
+  }
+
+  /** An answer that nobody waits for is ignored: the question may have been given up meanwhile. */
+  answer(response: RpcResponse): void {
+    const { id } = response;
+    const waiting = id === null ? undefined : this.#waiting.get(id);
+    if (id === null || waiting === undefined) return;
+    this.#waiting.delete(id);
+    if ("error" in response) waiting.reject(errorFromRpc(response.error));
+    else if (isJsonObject(response.result)) waiting.resolve(response.result);
+    else waiting.reject(new ToolcribError("tool_error", "The client's answer is no object."));
+  }
+
+  close(): void {
+    const gone = new ToolcribError("cancelled", "The client's session ended.");
+    for (const { reject } of this.#waiting.values()) reject(gone);
+    this.#waiting.clear();
+  }
+}
+
+function noLongerNeeded(method: string): ToolcribError {
+  return new ToolcribError("cancelled", `${method} is no longer needed.`);
 }

@@ -1,49 +1,69 @@
 /** Requests of the modern era: each stands alone and says itself what its client can do. */
+import type { Clock } from "../../base/clock.ts";
 import { identityOf } from "../../model/caller.ts";
-import type { Clock } from "../../model/clock.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, SERVER_INFO_KEY } from "../../model/protocol.ts";
-import { METHOD_NOT_FOUND, type RpcRequest } from "../../model/rpc.ts";
-import type { ClientSide } from "../../model/session.ts";
-import type { Session } from "../../sessions/session.ts";
-import { askThrough } from "./ask-client.ts";
-import type { DoorParts } from "./door-parts.ts";
-import type { Origin } from "./origin.ts";
-import { encodeError, encodeNotification, encodeResult, inEra, readdressed, rpcErrorOf } from "./encode.ts";
-import type { Encoded, Outlet } from "./encoded.ts";
-import { type Interruption, InputRounds, RoundCall } from "./input-rounds.ts";
-import { listen } from "./listen.ts";
-import { asLogLevel, isAtLeastLevel } from "./log-levels.ts";
-import { metaOf, objectParam } from "./params.ts";
-import type { PrincipalSessions } from "./principal-sessions.ts";
-import type { Incoming } from "./incoming.ts";
-import { sharedMethod } from "./requests.ts";
-import { WatchedOutlet } from "./watched-outlet.ts";
 import {
+  CLIENT_CAPABILITIES_KEY,
+  LOG_LEVEL_KEY,
+  METHOD_NOT_FOUND,
+  type RequestId,
+  type RpcRequest,
+  SERVER_INFO_KEY,
+  SUBSCRIPTION_KEY,
+} from "../../model/protocol.ts";
+import type { ClientSide } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import { approvalCallback } from "./approval-form.ts";
+import type { ListKind } from "./change-listeners.ts";
+import { type DoorContext, isAtLeastLevel, parseLogLevel } from "./door-context.ts";
+import {
+  forwardedCapabilities,
   instructionsFor,
-  passedOnCapabilities,
   SERVER_INFO,
   serverCapabilities,
   SUPPORTED_VERSIONS,
-} from "./welcome.ts";
+} from "./mcp-handshake.ts";
+import { type InputRequired, ParkedCalls, ParkableCall } from "./parked-calls.ts";
+import type { PrincipalSessions } from "./principal-sessions.ts";
+import {
+  type Encoded,
+  encodeError,
+  encodeNotification,
+  encodeResult,
+  errorInEra,
+  invalidParams,
+  type MessageSink,
+  metaOf,
+  objectParam,
+  toRpcError,
+  TrackedSink,
+  withRequestId,
+} from "./rpc-messages.ts";
+import { type IncomingRequest, sharedMethod } from "./shared-requests.ts";
+import type { RequestOrigin } from "./view-scope.ts";
 
 /** The requests that a server may answer with questions. */
-const CAN_ASK: ReadonlySet<string> = new Set(["tools/call", "resources/read", "prompts/get"]);
+const INTERRUPTIBLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "resources/read", "prompts/get"]);
 
 export class ModernRequests {
-  readonly #door: DoorParts;
+  readonly #door: DoorContext;
   readonly #principals: PrincipalSessions;
-  readonly #rounds: InputRounds;
+  readonly #rounds: ParkedCalls;
   readonly #closing = new AbortController();
 
-  constructor(door: DoorParts, principals: PrincipalSessions, clock: Clock, newRoundId?: () => string) {
+  constructor(door: DoorContext, principals: PrincipalSessions, clock: Clock, newRoundId?: () => string) {
     this.#door = door;
     this.#principals = principals;
-    this.#rounds = new InputRounds(clock, newRoundId);
+    this.#rounds = new ParkedCalls(clock, newRoundId);
   }
 
-  async answer(request: RpcRequest, origin: Origin, outlet: Outlet, signal: AbortSignal): Promise<Encoded | null> {
+  async answer(
+    request: RpcRequest,
+    origin: RequestOrigin,
+    outlet: MessageSink,
+    signal: AbortSignal,
+  ): Promise<Encoded | null> {
     const { id, method } = request;
     const params = isJsonObject(request.params) ? request.params : {};
     const { session, release } = this.#principals.hold(origin);
@@ -54,7 +74,7 @@ export class ModernRequests {
       return signal.aborted ? null : answer;
     } catch (error) {
       if (signal.aborted) return null;
-      return encodeError(id, inEra("modern", rpcErrorOf(asToolcribError(error).toObject())));
+      return encodeError(id, errorInEra("modern", toRpcError(asToolcribError(error).toObject())));
     } finally {
       if (!isStream) this.#door.calls.end();
       release();
@@ -69,14 +89,14 @@ export class ModernRequests {
   async #dispatch(
     { id, method }: RpcRequest,
     params: JsonObject,
-    origin: Origin,
+    origin: RequestOrigin,
     session: Session,
-    outlet: Outlet,
+    outlet: MessageSink,
     signal: AbortSignal,
   ): Promise<Encoded> {
     if (method === "server/discover") return this.#discover(id, session);
     if (method === "subscriptions/listen") {
-      return listen(this.#door, {
+      return serveSubscription(this.#door, {
         id,
         params,
         origin,
@@ -88,13 +108,13 @@ export class ModernRequests {
     }
     const run = sharedMethod(method);
     if (run === undefined) return encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` });
-    const watched = new WatchedOutlet(outlet);
+    const watched = new TrackedSink(outlet);
     const call = { id, method, params, session, outlet: watched, signal };
-    const level = asLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
+    const level = parseLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
     if (level !== undefined) this.#door.wantsLevel(level);
-    const answer = await (CAN_ASK.has(method)
+    const answer = await (INTERRUPTIBLE_METHODS.has(method)
       ? this.#inRounds(run, call, origin)
-      : run(this.#door.hub, incoming(call, mute(session, params))));
+      : run(this.#door.hub, toIncomingRequest(call, silentClient(session, params))));
     await watched.settle();
     return answer;
   }
@@ -102,35 +122,35 @@ export class ModernRequests {
   async #inRounds(
     run: NonNullable<ReturnType<typeof sharedMethod>>,
     call: ModernCall,
-    { caller }: Origin,
+    { caller }: RequestOrigin,
   ): Promise<Encoded> {
     const { id, method, params, outlet, signal } = call;
     const { requestState: state } = params;
     const responses = objectParam(params, "inputResponses", method);
     const key = { caller: identityOf(caller), method, params };
-    if (InputRounds.owns(state)) {
+    if (ParkedCalls.owns(state)) {
       const ended = await this.#rounds.take(state, key, responses ?? {}, outlet).run(signal);
       // The answer was made for the request that began the call.
-      return "requestState" in ended ? interrupted(id, ended) : readdressed(id, ended);
+      return "requestState" in ended ? encodeInputRequired(id, ended) : withRequestId(id, ended);
     }
-    const capabilities = passedOnCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
-    const rounds = new RoundCall(this.#rounds, key, call.session, capabilities, outlet);
+    const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
+    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, outlet);
     const input = {
       responses,
       state,
     };
     const first = {
-      ...incoming({ ...call, outlet: rounds.outlet, signal: rounds.signal }, rounds.client),
+      ...toIncomingRequest({ ...call, outlet: rounds.outlet, signal: rounds.signal }, rounds.client),
       input,
-      insteadOfFailure: () => rounds.missingCapability(),
+      failureOverride: () => rounds.missingCapability(),
     };
     const ended = await rounds.run(signal, async () => run(this.#door.hub, first));
-    return "requestState" in ended ? interrupted(id, ended) : ended;
+    return "requestState" in ended ? encodeInputRequired(id, ended) : ended;
   }
 
   async #discover(id: RpcRequest["id"], session: Session): Promise<Encoded> {
     const { hub } = this.#door;
-    await this.#door.soonSettled();
+    await this.#door.waitUntilSettled();
     const instructions = await instructionsFor(hub, session);
     return encodeResult(id, {
       resultType: "complete",
@@ -149,24 +169,24 @@ interface ModernCall {
   readonly method: string;
   readonly params: JsonObject;
   readonly session: Session;
-  readonly outlet: Outlet;
+  readonly outlet: MessageSink;
   readonly signal: AbortSignal;
 }
 
 /** For requests that no server may answer with questions; what the client could answer is told all the same. */
-function mute(session: Session, params: JsonObject): ClientSide {
-  const capabilities = passedOnCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
+function silentClient(session: Session, params: JsonObject): ClientSide {
+  const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
   return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
 }
 
-function incoming(call: ModernCall, client: ClientSide): Incoming {
+function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingRequest {
   const { params, session, outlet } = call;
-  const level = asLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
+  const level = parseLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
   return {
     ...call,
     era: "modern",
     client,
-    onAsk: askThrough(client, session),
+    onAsk: approvalCallback(client, session),
     logLevel: level,
     onNotice: (method, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.
@@ -177,11 +197,105 @@ function incoming(call: ModernCall, client: ClientSide): Incoming {
   };
 }
 
-function interrupted(id: RpcRequest["id"], { inputRequests, requestState }: Interruption): Encoded {
+function encodeInputRequired(id: RpcRequest["id"], { inputRequests, requestState }: InputRequired): Encoded {
   return encodeResult(id, {
     resultType: "input_required",
     inputRequests,
     requestState,
     _meta: { [SERVER_INFO_KEY]: SERVER_INFO },
+  });
+}
+
+/** `subscriptions/listen`: one stream that tells what the client chose to hear of, until either side ends it. */
+
+interface SubscriptionRequest {
+  readonly id: RequestId;
+  readonly params: JsonObject;
+  readonly origin: RequestOrigin;
+  /** The hub session that the caller's requests share. */
+  readonly principal: Session;
+  readonly outlet: MessageSink;
+  /** The client ended it. */
+  readonly signal: AbortSignal;
+  /** The door ends. */
+  readonly closing: AbortSignal;
+}
+
+const LIST_FILTERS = {
+  tools: "toolsListChanged",
+  resources: "resourcesListChanged",
+  prompts: "promptsListChanged",
+} as const satisfies Record<ListKind, string>;
+
+/** Resolves with the answer that ends the stream. */
+async function serveSubscription(door: DoorContext, listening: SubscriptionRequest): Promise<Encoded> {
+  const { id, params, origin, outlet, signal, closing } = listening;
+  const wanted = params["notifications"];
+  if (!isJsonObject(wanted)) throw invalidParams("subscriptions/listen needs `notifications`, an object.");
+  // A session of its own: what the stream follows ends with the stream, and with nothing else.
+  using session = door.hub.openSession({ ...door.sessionOptions(origin), links: listening.principal.links });
+  const tell = (method: string, told: JsonObject = {}): void => {
+    outlet.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
+  };
+
+  const kinds = (Object.keys(LIST_FILTERS) as ListKind[]).filter((kind) => wanted[LIST_FILTERS[kind]] === true);
+  const followed = new Set<string>();
+  // The acknowledgement has to be the first message, and comes when every server has answered.
+  let early: (() => void)[] | undefined = [];
+  const inTime = (telling: () => void): void => {
+    if (early === undefined) telling();
+    else early.push(telling);
+  };
+  const stop = door.listeners.add({
+    session,
+    listsChanged: (changed) => {
+      for (const kind of kinds) if (changed.has(kind)) inTime(() => tell(`notifications/${kind}/list_changed`));
+    },
+    followed,
+    resourceUpdated: (updated) => inTime(() => tell("notifications/resources/updated", updated)),
+  });
+  // Nobody can be asked here; but it is the same client as that of the caller's other requests.
+  const client = { key: listening.principal, waiting: true, capabilities: {} };
+  try {
+    await Promise.all(
+      urisIn(wanted).map(async (uri) => {
+        const outcome = await door.hub.subscribe(session, { uri, signal, client });
+        if (outcome.ok) followed.add(uri);
+      }),
+    );
+    const honoured: JsonObject = Object.fromEntries(kinds.map((kind) => [LIST_FILTERS[kind], true]));
+    if (followed.size > 0) honoured["resourceSubscriptions"] = [...followed];
+    tell("notifications/subscriptions/acknowledged", { notifications: honoured });
+    const waiting = early;
+    early = undefined;
+    for (const telling of waiting) telling();
+    if (Object.keys(honoured).length > 0) await firstAbort([signal, closing, session.closing]);
+  } finally {
+    stop();
+  }
+  return encodeResult(id, {
+    resultType: "complete",
+    _meta: { [SUBSCRIPTION_KEY]: id, [SERVER_INFO_KEY]: SERVER_INFO },
+  });
+}
+
+function urisIn(wanted: JsonObject): string[] {
+  const uris = wanted["resourceSubscriptions"];
+  return Array.isArray(uris) ? uris.filter((uri) => typeof uri === "string") : [];
+}
+
+function metaIn(params: JsonObject): JsonObject {
+  const meta = params["_meta"];
+  return isJsonObject(meta) ? meta : {};
+}
+
+function firstAbort(signals: readonly AbortSignal[]): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      for (const signal of signals) signal.removeEventListener("abort", end);
+      resolve();
+    };
+    if (signals.some((signal) => signal.aborted)) resolve();
+    else for (const signal of signals) signal.addEventListener("abort", end, { once: true });
   });
 }

@@ -3,15 +3,15 @@
  * of the catalog share a hub session, which ends when it has not been used for a while.
  */
 import { identityOf } from "../../model/caller.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Session } from "../../sessions/session.ts";
-import { type Origin, scopeKey, type ViewScope } from "./origin.ts";
+import { type RequestOrigin, scopeKey, type ViewScope } from "./view-scope.ts";
 
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
 /** Above these those end that nobody uses, the longest unused first. */
-const MOST = 10_000;
-const MOST_OF_CALLER = 100;
+const MAX_SESSIONS = 10_000;
+const MAX_SESSIONS_PER_CALLER = 100;
 
 interface Principal {
   readonly key: string;
@@ -24,19 +24,23 @@ interface Principal {
 
 export class PrincipalSessions {
   readonly #clock: Clock;
-  readonly #open: (origin: Origin, key: string) => Session;
+  readonly #open: (origin: RequestOrigin, key: string) => Session;
   /** In the order of their last use. */
   readonly #principals = new Map<string, Principal>();
   /** The keys of each caller's, in the same order. */
   readonly #callers = new Map<string, Set<string>>();
-  readonly #scopes: Scopes;
+  readonly #scopes: ScopeNormalizer;
   #stopSweep: (() => void) | undefined;
 
   /**
    * @param open Gets a text that is the same for the same caller and part at every node of a cluster.
    * @param scopes What is written in different ways and means the same is one.
    */
-  constructor(clock: Clock, open: (origin: Origin, key: string) => Session, scopes: Scopes = AS_WRITTEN) {
+  constructor(
+    clock: Clock,
+    open: (origin: RequestOrigin, key: string) => Session,
+    scopes: ScopeNormalizer = UNCHANGED_SCOPES,
+  ) {
     this.#clock = clock;
     this.#open = open;
     this.#scopes = scopes;
@@ -46,12 +50,12 @@ export class PrincipalSessions {
     return this.#principals.size;
   }
 
-  of(origin: Origin): Session {
+  of(origin: RequestOrigin): Session {
     return this.#use(origin).session;
   }
 
   /** The session, held open until `release` is called. */
-  hold(origin: Origin): { readonly session: Session; release(): void } {
+  hold(origin: RequestOrigin): { readonly session: Session; release(): void } {
     const principal = this.#use(origin);
     principal.inUse += 1;
     return {
@@ -70,7 +74,7 @@ export class PrincipalSessions {
     this.#callers.clear();
   }
 
-  #use({ caller, scope: asked }: Origin): Principal {
+  #use({ caller, scope: asked }: RequestOrigin): Principal {
     const origin = { caller, scope: this.#scopes.of(asked) };
     const key = keyOf(origin);
     let principal = this.#principals.get(key);
@@ -96,8 +100,8 @@ export class PrincipalSessions {
 
   #makeRoom(caller: string): void {
     const own = this.#callers.get(caller);
-    if (own !== undefined && own.size >= MOST_OF_CALLER) this.#endOneOf(own);
-    else if (this.#principals.size >= MOST) this.#endOneOf(this.#principals.keys());
+    if (own !== undefined && own.size >= MAX_SESSIONS_PER_CALLER) this.#endOneOf(own);
+    else if (this.#principals.size >= MAX_SESSIONS) this.#endOneOf(this.#principals.keys());
   }
 
   #endOneOf(keys: Iterable<string>): void {
@@ -132,12 +136,12 @@ export class PrincipalSessions {
   }
 }
 
-interface Scopes {
+interface ScopeNormalizer {
   of(scope: ViewScope): ViewScope;
 }
 
-const AS_WRITTEN: Scopes = { of: (scope) => scope };
+const UNCHANGED_SCOPES: ScopeNormalizer = { of: (scope) => scope };
 
-function keyOf({ caller, scope }: Origin): string {
+function keyOf({ caller, scope }: RequestOrigin): string {
   return JSON.stringify([identityOf(caller), caller.role ?? null]) + scopeKey(scope);
 }

@@ -1,13 +1,28 @@
 /** Changes to several files, folders and entries that all stand at the end, or none, also if the process is killed. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
-import { editFile, writeBackup, type EditFileOptions, type EditText } from "./file-step.ts";
-import { placeFolder, removeFolder } from "./folder-step.ts";
-import { Journal, readJournal, removeJournal } from "./journal.ts";
-import { undoJournal } from "./recover.ts";
-import type { EntryChange, UndoEntries } from "./steps.ts";
-import { clearSteps } from "./undo-steps.ts";
-
-export { recoverChanges } from "./recover.ts";
+import { withLock } from "../lock-file.ts";
+import {
+  ChangeJournal,
+  type EntryChange,
+  isOwnerAlive,
+  readJournal,
+  removeJournal,
+  type UndoEntries,
+} from "./change-journal.ts";
+import {
+  discardReplacedFolders,
+  editFile,
+  type EditFileOptions,
+  type EditText,
+  exists,
+  isSystemError,
+  placeFolder,
+  removeFolder,
+  undoSteps,
+  writeBackup,
+} from "./change-steps.ts";
 
 interface ChangeSetOptions {
   /** Journals and copies live there, for their owner alone; `recoverChanges` looks there after a crash. */
@@ -33,7 +48,7 @@ export class ChangeSet {
   readonly #journalDir: string;
   readonly #undoEntries: UndoEntries | undefined;
   readonly #backedUp = new Set<string>();
-  #journal: Promise<Journal> | undefined;
+  #journal: Promise<ChangeJournal> | undefined;
   /** One step at a time, in the order asked for: undoing goes back in that order. */
   #last: Promise<unknown> = Promise.resolve();
   #isOver = false;
@@ -92,13 +107,13 @@ export class ChangeSet {
   done(): Promise<void> {
     return this.#end(async (journal) => {
       await journal.markDone();
-      await clearSteps((await readJournal(journal.dir)).steps);
+      await discardReplacedFolders((await readJournal(journal.dir)).steps);
       await removeJournal(journal.dir);
     }, undefined);
   }
 
-  #open(): Promise<Journal> {
-    return (this.#journal ??= Journal.create(this.#journalDir));
+  #open(): Promise<ChangeJournal> {
+    return (this.#journal ??= ChangeJournal.create(this.#journalDir));
   }
 
   async #step(task: () => Promise<void>): Promise<void> {
@@ -106,7 +121,7 @@ export class ChangeSet {
     await this.#queue(task);
   }
 
-  #end<T>(task: (journal: Journal) => Promise<T>, nothing: T): Promise<T> {
+  #end<T>(task: (journal: ChangeJournal) => Promise<T>, nothing: T): Promise<T> {
     this.#isOver = true;
     return this.#queue(async () => {
       // One that could not be made holds no steps.
@@ -126,4 +141,76 @@ export class ChangeSet {
     this.#last = result.catch(() => undefined);
     return result;
   }
+}
+
+/** Clears up after processes that were killed in the middle of a change set. */
+
+interface RecoverOptions {
+  /** A file that somebody changed since, and that was therefore left. */
+  readonly onKept?: (path: string) => void;
+  /** Without it, what changed entries too is left for somebody who can take those back. */
+  readonly undoEntries?: UndoEntries;
+}
+
+/**
+ * Undoes what dead processes left half done, and gives the files and folders that were put back. What a living process
+ * is doing is left alone. Rejects if something could not be put back; its journal stays for the next time.
+ */
+export async function recoverChanges(journalDir: string, options: RecoverOptions = {}): Promise<string[]> {
+  const restored: string[] = [];
+  for await (const dir of interruptedJournals(journalDir)) {
+    // Another process may be clearing up the same journal.
+    try {
+      restored.push(...(await withLock(dir, () => recoverJournal(dir, options))));
+    } catch (error) {
+      // It has done so, and removed the folder that the lock would stand in.
+      if (!isSystemError(error) || (await exists(journalDir))) throw error;
+    }
+  }
+  return [...new Set(restored)];
+}
+
+/** Whether a dead process left something that nobody has cleared up yet. */
+export async function hasInterruptedChanges(journalDir: string): Promise<boolean> {
+  for await (const _dir of interruptedJournals(journalDir)) return true;
+  return false;
+}
+
+async function* interruptedJournals(journalDir: string): AsyncGenerator<string> {
+  const entries = await readdir(journalDir, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) {
+    if (!entry.isDirectory() || !/^\d+\./.test(entry.name)) continue;
+    const dir = join(journalDir, entry.name);
+    if (!(await isOwnerAlive(dir, await readJournal(dir)).catch(() => true))) yield dir;
+  }
+}
+
+async function recoverJournal(dir: string, { onKept, undoEntries }: RecoverOptions): Promise<readonly string[]> {
+  const { steps, isDone } = await readJournal(dir);
+  if (isDone) {
+    await discardReplacedFolders(steps);
+    await removeJournal(dir);
+    return [];
+  }
+  if (undoEntries === undefined && steps.some(({ kind }) => kind === "entries")) return [];
+  const { restored, kept } = await undoJournal(dir, undoEntries);
+  for (const path of kept) onKept?.(path);
+  return restored;
+}
+
+export async function undoJournal(
+  dir: string,
+  undoEntries?: UndoEntries,
+): Promise<{ restored: readonly string[]; kept: readonly string[] }> {
+  const { restored, kept, failed } = await undoSteps(dir, undoEntries);
+  const [first] = failed;
+  if (first === undefined) {
+    await removeJournal(dir);
+    return { restored, kept };
+  }
+  const paths = failed.map(({ path }) => path).join(", ");
+  throw new ToolcribError("internal", `${paths} could not be put back as before`, {
+    hint: `What was there is kept in ${dir}; the next run tries again.`,
+    cause: first.reason,
+  });
 }

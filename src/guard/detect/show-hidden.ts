@@ -1,5 +1,5 @@
 /** A suspicious place in a text, as a person is shown it. */
-import { showHidden } from "../../model/visible-text.ts";
+import { showHidden } from "../../base/visible-text.ts";
 
 export { showHidden };
 

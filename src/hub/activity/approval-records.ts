@@ -1,19 +1,19 @@
 /** Calls that waited for a yes, and what became of them. What waits in this hub is what the hub says; the rest is stored. */
-import { type Approval, ApprovalSchema } from "../../contract/activity.ts";
-import type { AskOutcome, AskRequest } from "../../model/ask.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import { LruMap } from "../../base/maps.ts";
+import { type Approval, ApprovalSchema } from "../../contract/activity-schemas.ts";
+import type { AskOutcome, AskRequest } from "../../model/decision.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { RecentMap } from "../../model/recent-map.ts";
+import { isCredentialName } from "../../secrets/credential-names.ts";
+import { MASK } from "../../secrets/mask.ts";
 import type { ApprovalStatus, Page, PageOptions, StoredApproval, StoredApprovals } from "../../store/store.ts";
-import { withoutCredentials, withoutValues } from "./kept-arguments.ts";
-import { listedApproval } from "./listed-approval.ts";
-import { type Dated, pageOf } from "./pages.ts";
+import { type Timestamped, pageOf } from "./memory-records.ts";
 
 /** Characters of JSON; larger requests are stored as the list shows them. */
-const MOST_STORED = 64 * 1024;
+const MAX_STORED_CHARS = 64 * 1024;
 
 /** How long an answer waits until it is written down. */
-const WRITTEN_MS = 2000;
+const MAX_WRITE_WAIT_MS = 2000;
 
 interface ApprovalRecordsOptions {
   readonly stored: StoredApprovals;
@@ -27,7 +27,7 @@ interface ApprovalRecordsOptions {
   readonly onProblem: (error: unknown) => void;
 }
 
-interface Answerer {
+interface AnswerInProgress {
   readonly by: string | null;
   /** Tells when the answer is written down. */
   readonly written: (writing: Promise<void>) => void;
@@ -37,8 +37,8 @@ export class ApprovalRecords {
   readonly #options: ApprovalRecordsOptions;
   /** When those that wait here were asked for. */
   readonly #askedAt = new Map<string, string>();
-  readonly #seenAt = new RecentMap<string, { readonly at: string }>(1000);
-  readonly #answerers = new Map<string, Answerer>();
+  readonly #seenAt = new LruMap<string, { readonly at: string }>(1000);
+  readonly #answerers = new Map<string, AnswerInProgress>();
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: ApprovalRecordsOptions) {
@@ -81,7 +81,7 @@ export class ApprovalRecords {
   /** A store that does not answer keeps nobody waiting who has answered: it is written when it can be. */
   async #atMost(written: Promise<void>): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
-    const stop = this.#options.clock.after(WRITTEN_MS, resolve);
+    const stop = this.#options.clock.after(MAX_WRITE_WAIT_MS, resolve);
     await Promise.race([written, late]);
     stop();
   }
@@ -94,7 +94,7 @@ export class ApprovalRecords {
     const live = new Map(this.#options.asked().map((request) => [request.id, request]));
     const shown = entries.flatMap((stored): Approval[] => {
       const request = live.get(stored.id);
-      return request === undefined ? fromStored(stored, { short: true }) : [this.#live(request, { short: true })];
+      return request === undefined ? storedApproval(stored, { short: true }) : [this.#live(request, { short: true })];
     });
     return { entries: shown, ...page };
   }
@@ -105,7 +105,7 @@ export class ApprovalRecords {
     if (request !== undefined) return this.#live(request, { short: false });
     await this.#writing;
     const stored = await this.#options.stored.get(id);
-    return stored && fromStored(stored, { short: false })[0];
+    return stored && storedApproval(stored, { short: false })[0];
   }
 
   /** The other hub at which it waits. */
@@ -119,13 +119,13 @@ export class ApprovalRecords {
     return this.#writing;
   }
 
-  #pending(): Dated<Approval>[] {
-    return this.#options.asked().map((request) => dated(this.#live(request, { short: true })));
+  #pending(): Timestamped<Approval>[] {
+    return this.#options.asked().map((request) => timestamped(this.#live(request, { short: true })));
   }
 
-  #live(request: AskRequest, { short }: Shown): Approval {
+  #live(request: AskRequest, { short }: ListForm): Approval {
     const { mask } = this.#options;
-    const shown = short ? listedApproval(request, mask) : mask(readable(request));
+    const shown = short ? summarizeApproval(request, mask) : mask(withMaskedArguments(request));
     const askedAt = this.#askedAt.get(request.id) ?? this.#firstSeen(request.id);
     const { id, held, callId, session, kind, name, origin, arguments: args, rule, rules, reason, expiresAt } = shown;
     return {
@@ -146,10 +146,12 @@ export class ApprovalRecords {
 
   #record(request: AskRequest, state: Partial<StoredApproval> & Pick<StoredApproval, "askedAt">): StoredApproval {
     const { mask, hub, keepArguments } = this.#options;
-    const isLarge = JSON.stringify([request.name, request.arguments]).length > MOST_STORED;
+    const isLarge = JSON.stringify([request.name, request.arguments]).length > MAX_STORED_CHARS;
     // While it waits, the hub itself knows the values.
-    const named = keepArguments ? readable(request) : { ...request, arguments: withoutValues(request.arguments) };
-    const kept: JsonObject = { ...(isLarge ? listedApproval(named, mask) : mask(named)) };
+    const named = keepArguments
+      ? withMaskedArguments(request)
+      : { ...request, arguments: omitValues(request.arguments) };
+    const kept: JsonObject = { ...(isLarge ? summarizeApproval(named, mask) : mask(named)) };
     return { id: request.id, hub, status: "pending", request: kept, ...UNANSWERED, ...state };
   }
 
@@ -164,25 +166,144 @@ export class ApprovalRecords {
   }
 }
 
-function readable(request: AskRequest): AskRequest {
-  return { ...request, arguments: withoutCredentials(request.arguments) };
+function withMaskedArguments(request: AskRequest): AskRequest {
+  return { ...request, arguments: maskCredentials(request.arguments) };
 }
 
-interface Shown {
+interface ListForm {
   readonly short: boolean;
 }
 
 const UNANSWERED = { answer: null, answeredAt: null, answeredBy: null };
 
-function dated(approval: Approval): Dated<Approval> {
+function timestamped(approval: Approval): Timestamped<Approval> {
   return { entry: approval, id: approval.id, at: approval.askedAt };
 }
 
 /** Another version of Toolcrib may have written it: what does not fit the contract is left out. */
-function fromStored({ request, hub: _hub, ...state }: StoredApproval, { short }: Shown): Approval[] {
+function storedApproval({ request, hub: _hub, ...state }: StoredApproval, { short }: ListForm): Approval[] {
   const approval = ApprovalSchema.safeParse({ ...request, ...state });
   if (!approval.success) return [];
   if (!short) return [approval.data];
-  const shown = listedApproval(approval.data, (value) => value);
+  const shown = summarizeApproval(approval.data, (value) => value);
   return [{ ...approval.data, ...shown }];
+}
+
+/** How a waiting call stands in the list of all: enough to tell it from the others, whatever its size. */
+
+/** In characters: what is longer is shown by its beginning. */
+const MAX_VALUE_LENGTH = 200;
+const MAX_KEY_LENGTH = 100;
+const MAX_TEXT_LENGTH = 500;
+/** Bytes of JSON for the arguments of one call. */
+const MAX_ARGUMENTS_BYTES = 8 * 1024;
+/** Masking takes time: of arguments that are larger only the short values are shown at all. */
+const MAX_MASKED_CHARS = 256 * 1024;
+
+/** What of a request can be long. */
+type Summarizable = Pick<AskRequest, "arguments" | "name" | "reason">;
+
+type ApprovalSummary<Request extends Summarizable = AskRequest> = Omit<Request, keyof Summarizable> &
+  Summarizable & {
+    /** There is more than is shown here: the call has to be looked at by its id. */
+    readonly shortened?: true;
+  };
+
+/** @param mask Takes secrets out. It is given whole values: half a secret would not be known as one. */
+export function summarizeApproval<Request extends Summarizable>(
+  request: Request,
+  mask: <Value>(value: Value) => Value,
+): ApprovalSummary<Request> {
+  const { arguments: args, name, reason, ...rest } = request;
+  const shown = summarizeArguments(args, mask);
+  // Of a resource the name is a URI, which may be as long as arguments are.
+  const [wholeName, wholeReason] = [mask(name), mask(reason)];
+  const isShortened = shown.isShortened || Math.max(wholeName.length, wholeReason.length) > MAX_TEXT_LENGTH;
+  return {
+    ...mask(rest),
+    name: truncate(wholeName, MAX_TEXT_LENGTH),
+    reason: truncate(wholeReason, MAX_TEXT_LENGTH),
+    arguments: shown.arguments,
+    ...(isShortened ? { shortened: true } : {}),
+  };
+}
+
+function summarizeArguments(
+  args: Readonly<JsonObject>,
+  mask: <Value>(value: Value) => Value,
+): { readonly arguments: JsonObject; readonly isShortened: boolean } {
+  const isHuge = JSON.stringify(args).length > MAX_MASKED_CHARS;
+  // A map, because a key may be `__proto__`.
+  const shown = new Map<string, unknown>();
+  const entries = Object.entries(args);
+  let isShortened = false;
+  let bytes = 0;
+  for (const [index, [key, value]] of entries.entries()) {
+    const shownKey = unusedKey(shown, truncate(mask(key), MAX_KEY_LENGTH));
+    const readable = isHuge && isLong(value) ? value : maskCredential(key, value);
+    const shownValue = isHuge ? valueOrSize(readable, mask) : truncateValue(mask(readable));
+    bytes += Buffer.byteLength(JSON.stringify([shownKey, shownValue]));
+    if (bytes > MAX_ARGUMENTS_BYTES) {
+      shown.set(unusedKey(shown, "…"), `${entries.length - index} more keys`);
+      isShortened = true;
+      break;
+    }
+    isShortened ||= shownKey.length > MAX_KEY_LENGTH || isLong(value);
+    shown.set(shownKey, shownValue);
+  }
+  return { arguments: Object.fromEntries(shown), isShortened };
+}
+
+function isLong(value: unknown): boolean {
+  return JSON.stringify(value).length > MAX_VALUE_LENGTH;
+}
+
+function truncateValue(value: unknown): unknown {
+  const text = JSON.stringify(value);
+  if (text.length <= MAX_VALUE_LENGTH) return value;
+  return truncate(typeof value === "string" ? value : text, MAX_VALUE_LENGTH / 2);
+}
+
+function valueOrSize(value: unknown, mask: <Value>(value: Value) => Value): unknown {
+  const { length } = JSON.stringify(value);
+  return length <= MAX_VALUE_LENGTH ? mask(value) : `… ${length} characters of JSON`;
+}
+
+function truncate(text: string, longest: number): string {
+  if (text.length <= longest) return text;
+  return `${text.slice(0, longest).toWellFormed()}… and ${text.length - longest} more characters`;
+}
+
+/** Two keys that begin alike are two keys in the list as well. */
+function unusedKey(shown: ReadonlyMap<string, unknown>, key: string): string {
+  let unused = key;
+  for (let number = 2; shown.has(unused); number++) unused = `${key} (${number})`;
+  return unused;
+}
+
+/** What may be shown of the arguments of a call that waits for a yes, and what is kept of them. */
+
+/** Stands for a value; `audit.arguments` keeps values. */
+const OMITTED_VALUE = "(not kept)";
+
+function maskCredentials(args: Readonly<JsonObject>): JsonObject {
+  return Object.fromEntries(Object.entries(args).map(([key, value]) => [key, maskCredential(key, value)]));
+}
+
+/** A secret of the caller's own is known to no redactor; the name of its key is all there is to go by. */
+function maskCredential(key: string, value: unknown): unknown {
+  if (isCredentialKey(key, value)) return MASK;
+  if (typeof value !== "object" || value === null) return value;
+  const text = JSON.stringify(value, (inner, each: unknown) => (isCredentialKey(inner, each) ? MASK : each));
+  return JSON.parse(text) as unknown;
+}
+
+/** Their names, without what they say. */
+function omitValues(args: Readonly<JsonObject>): JsonObject {
+  return Object.fromEntries(Object.keys(args).map((key) => [key, OMITTED_VALUE]));
+}
+
+/** Many tools call the name of an entry or an issue its `key`, and who answers has to see which one it is. */
+function isCredentialKey(key: string, value: unknown): boolean {
+  return value !== null && typeof value !== "boolean" && key.toLowerCase() !== "key" && isCredentialName(key);
 }

@@ -1,9 +1,16 @@
 /** Sessions and approvals of a hub without a store: as many as there is room for, and gone with the hub. */
-import type { StoredApproval, StoredApprovals, StoredSession, StoredSessions } from "../../store/store.ts";
-import { pageOf } from "./pages.ts";
+import { makeCursor, readCursor } from "../../store/page-cursor.ts";
+import type {
+  Page,
+  PageOptions,
+  StoredApproval,
+  StoredApprovals,
+  StoredSession,
+  StoredSessions,
+} from "../../store/store.ts";
 
 /** Above this the oldest of those that are over make room. */
-const MOST_KEPT = 2000;
+const MAX_KEPT = 2000;
 
 export function memorySessions(): StoredSessions {
   const sessions = new Map<string, StoredSession>();
@@ -11,7 +18,7 @@ export function memorySessions(): StoredSessions {
   return {
     async put(some) {
       for (const session of some) sessions.set(session.id, session);
-      makeRoom(sessions, isOver);
+      evict(sessions, isOver);
     },
     get: async (id) => sessions.get(id),
     async list({ state, door, ...page }) {
@@ -25,7 +32,7 @@ export function memorySessions(): StoredSessions {
     },
     // Nobody else writes here.
     closeLeftOver: async () => 0,
-    prune: async (before) => prune(sessions, ({ closedAt }) => closedAt !== null && closedAt < before),
+    prune: async (before) => pruneOld(sessions, ({ closedAt }) => closedAt !== null && closedAt < before),
   };
 }
 
@@ -34,7 +41,7 @@ export function memoryApprovals(): StoredApprovals {
   return {
     async put(approval) {
       approvals.set(approval.id, approval);
-      makeRoom(approvals, ({ status }) => status !== "pending");
+      evict(approvals, ({ status }) => status !== "pending");
     },
     get: async (id) => approvals.get(id),
     async list({ status, ...page }) {
@@ -45,21 +52,54 @@ export function memoryApprovals(): StoredApprovals {
       );
     },
     expire: async () => 0,
-    prune: async (before) => prune(approvals, ({ askedAt }) => askedAt < before),
+    prune: async (before) => pruneOld(approvals, ({ askedAt }) => askedAt < before),
   };
 }
 
 /** In order of when they were first put. */
-function makeRoom<Entry>(entries: Map<string, Entry>, isOver: (entry: Entry) => boolean): void {
-  if (entries.size <= MOST_KEPT) return;
+function evict<Entry>(entries: Map<string, Entry>, isOver: (entry: Entry) => boolean): void {
+  if (entries.size <= MAX_KEPT) return;
   for (const [id, entry] of entries) {
-    if (entries.size <= MOST_KEPT) return;
+    if (entries.size <= MAX_KEPT) return;
     if (isOver(entry)) entries.delete(id);
   }
 }
 
-function prune<Entry>(entries: Map<string, Entry>, isOld: (entry: Entry) => boolean): number {
+function pruneOld<Entry>(entries: Map<string, Entry>, isOld: (entry: Entry) => boolean): number {
   const old = [...entries].filter(([, entry]) => isOld(entry));
   for (const [id] of old) entries.delete(id);
   return old.length;
+}
+
+/** Pages over a list in memory, by the same cursors as the store's. */
+
+export interface Timestamped<Entry> {
+  readonly entry: Entry;
+  readonly id: string;
+  /** ISO time. */
+  readonly at: string;
+}
+
+/** The newest first. */
+export function pageOf<Entry>(all: readonly Timestamped<Entry>[], { limit, cursor }: PageOptions): Page<Entry> {
+  const sorted = all.toSorted((a, b) => compareText(b.at, a.at) || compareText(b.id, a.id));
+  const start = cursor === undefined ? 0 : indexAfter(sorted, cursor);
+  const shown = sorted.slice(start, start + limit);
+  const last = start + limit < sorted.length ? shown.at(-1) : undefined;
+  return {
+    entries: shown.map(({ entry }) => entry),
+    total: all.length,
+    ...(last === undefined ? {} : { nextCursor: makeCursor([last.at, last.id]) }),
+  };
+}
+
+/** By what it stood at, not by its number: entries come and go between two pages. */
+function indexAfter(sorted: readonly Timestamped<unknown>[], cursor: string): number {
+  const [time, id] = readCursor(cursor, ["", ""] as const satisfies [string, string]);
+  const place = sorted.findIndex((each) => (compareText(each.at, time) || compareText(each.id, id)) < 0);
+  return place === -1 ? sorted.length : place;
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,13 +1,12 @@
 /** What the last half hour of calls looked like, in memory that does not grow with them. */
-import type { Overview } from "../../contract/activity.ts";
+import type { Overview } from "../../contract/activity-schemas.ts";
 import type { CallRecord } from "../../telemetry/call-record.ts";
-import { Latencies } from "./latencies.ts";
 
 const MINUTE_MS = 60_000;
 export const MINUTES_KEPT = 30;
-const MOST_INCIDENTS = 20;
+const MAX_INCIDENTS = 20;
 
-type Point = Overview["minutes"][number];
+type MinutePoint = Overview["minutes"][number];
 type Incident = Overview["denials"][number];
 
 interface Minute {
@@ -15,7 +14,7 @@ interface Minute {
   number: number;
   calls: number;
   failed: number;
-  readonly latencies: Latencies;
+  readonly latencies: LatencyHistogram;
 }
 
 export class RecentCalls {
@@ -30,12 +29,12 @@ export class RecentCalls {
     minute.calls += 1;
     if (outcome !== "ok") minute.failed += 1;
     minute.latencies.add(durationMs);
-    if (outcome === "denied" || outcome === "blocked") keep(this.#denials, record);
-    if (findings !== undefined && findings.length > 0) keep(this.#findings, record);
+    if (outcome === "denied" || outcome === "blocked") keepIncident(this.#denials, record);
+    if (findings !== undefined && findings.length > 0) keepIncident(this.#findings, record);
   }
 
   /** One point for each minute, the newest last; also for those in which nothing happened. */
-  minutes(now: number): Point[] {
+  minutes(now: number): MinutePoint[] {
     const newest = Math.floor(now / MINUTE_MS);
     return Array.from({ length: MINUTES_KEPT }, (_, index) => {
       const number = newest - MINUTES_KEPT + 1 + index;
@@ -64,14 +63,50 @@ export class RecentCalls {
     const place = number % MINUTES_KEPT;
     const kept = this.#minutes[place];
     if (kept?.number === number) return kept;
-    if (kept === undefined) return (this.#minutes[place] = { number, calls: 0, failed: 0, latencies: new Latencies() });
+    if (kept === undefined)
+      return (this.#minutes[place] = { number, calls: 0, failed: 0, latencies: new LatencyHistogram() });
     kept.latencies.clear();
     return Object.assign(kept, { number, calls: 0, failed: 0 });
   }
 }
 
-function keep(incidents: Incident[], { time, callId, name, origin, outcome, findings = [] }: CallRecord): void {
+function keepIncident(incidents: Incident[], { time, callId, name, origin, outcome, findings = [] }: CallRecord): void {
   const codes = new Set(findings.map(({ code }) => code));
   incidents.push({ at: time, callId, name, server: origin?.source ?? null, outcome, findings: [...codes] });
-  if (incidents.length > MOST_INCIDENTS) incidents.shift();
+  if (incidents.length > MAX_INCIDENTS) incidents.shift();
+}
+
+/** Durations in a fixed number of counters, each a fifth wider than the one before: percentiles without keeping the values. */
+
+const BUCKET_GROWTH = Math.log(1.2);
+/** The last one takes everything from about an hour on. */
+const BUCKET_COUNT = 86;
+
+export class LatencyHistogram {
+  readonly #counts = new Uint32Array(BUCKET_COUNT);
+  #total = 0;
+
+  add(ms: number): void {
+    // Below a millisecond nothing is told apart.
+    const bucket = ms < 1 ? 0 : Math.min(BUCKET_COUNT - 1, 1 + Math.floor(Math.log(ms) / BUCKET_GROWTH));
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#total += 1;
+  }
+
+  clear(): void {
+    this.#counts.fill(0);
+    this.#total = 0;
+  }
+
+  /** In whole milliseconds, a tenth off at most; null where there is nothing. */
+  quantile(share: number): number | null {
+    if (this.#total === 0) return null;
+    const rank = Math.max(1, Math.ceil(share * this.#total));
+    let seen = 0;
+    for (const [bucket, count] of this.#counts.entries()) {
+      seen += count;
+      if (seen >= rank) return bucket === 0 ? 0 : Math.round(Math.exp((bucket - 0.5) * BUCKET_GROWTH));
+    }
+    return null;
+  }
 }

@@ -1,13 +1,13 @@
 /** Who came in through which door, and what became of it. Written in batches: calls are many. */
-import type { SessionInfo } from "../../contract/activity.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { SessionInfo } from "../../contract/activity-schemas.ts";
+import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { StoredSession, StoredSessions } from "../../store/store.ts";
 
-const WRITE_AFTER_MS = 5000;
+const WRITE_DELAY_MS = 5000;
 /** While the store fails, so many that are over wait for it. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
 interface OpenSession {
   readonly session: Session;
@@ -49,7 +49,7 @@ export class SessionRecords {
     this.#open.delete(session.id);
     this.#changed.delete(record);
     this.#over.set(session.id, { ...this.#storedOf(record), closedAt: this.#now() });
-    const [oldest] = this.#over.size > MOST_WAITING ? this.#over.keys() : [];
+    const [oldest] = this.#over.size > MAX_WAITING ? this.#over.keys() : [];
     if (oldest !== undefined) this.#over.delete(oldest);
     this.#writeLater();
   }
@@ -112,7 +112,7 @@ export class SessionRecords {
   }
 
   #writeLater(): void {
-    this.#stopTimer ??= this.#options.clock.after(WRITE_AFTER_MS, () => {
+    this.#stopTimer ??= this.#options.clock.after(WRITE_DELAY_MS, () => {
       this.flush().catch((error: unknown) => {
         this.#options.onProblem(error);
         this.#writeLater();

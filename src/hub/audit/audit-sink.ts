@@ -1,8 +1,8 @@
 /** Where the records of calls go: to the audit log, and to everybody who listens to the hub. */
-import type { Emitter } from "../../model/emitter.ts";
+import type { Emitter } from "../../base/emitter.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
-import type { HubEvents } from "../events.ts";
+import type { HubEvents } from "../hub-events.ts";
 
 export function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {
   return {

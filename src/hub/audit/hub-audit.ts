@@ -1,7 +1,7 @@
 /** The audit log of a hub for those who ask: in the store if there is one, else in its files. */
-import type { AuditVerdict } from "../../contract/activity.ts";
+import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { OutputOf } from "../../contract/operations.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { AuditKeys } from "../../telemetry/audit/key.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";

@@ -7,7 +7,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { withLock } from "../../files/lock-file.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Settings, StoredAudit } from "../../store/store.ts";
 import { type AuditFile, isInUse, listFiles } from "../../telemetry/audit/files.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Config } from "../../model/config.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";

@@ -1,7 +1,7 @@
 /** Keeps the whole log, in the folder and in the store, within its size and age. Whole files go, oldest first. */
 import { rm } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { StoredAudit } from "../../store/store.ts";
 import { MAX_FILES } from "../../telemetry/audit/chain-files.ts";
 import { isInUse, mayGrow } from "../../telemetry/audit/files.ts";

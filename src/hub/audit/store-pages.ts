@@ -1,5 +1,5 @@
 /** Reads the log from the store, page by page. */
-import type { AuditEntry } from "../../contract/activity.ts";
+import type { AuditEntry } from "../../contract/activity-schemas.ts";
 import type { AuditQuery, StoredAudit, StoredAuditLine } from "../../store/store.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
 import { isStored, WITHHELD } from "../../telemetry/audit/record.ts";

@@ -1,5 +1,5 @@
 /** Verifies the log in the folder and in the store as one. */
-import type { AuditVerdict } from "../../contract/activity.ts";
+import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { Settings, Store, StoredAudit } from "../../store/store.ts";
 import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";

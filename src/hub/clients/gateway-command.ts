@@ -34,9 +34,7 @@ export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
   const bin = ownBin();
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
   return {
-    ...(isFoundEverywhere(bin, env)
-      ? { command: "toolcrib", args }
-      : { command: process.execPath, args: [bin, ...args] }),
+    ...(isOnSystemPath(bin, env) ? { command: "toolcrib", args } : { command: process.execPath, args: [bin, ...args] }),
     ...(isDefaultHome ? {} : { env: { TOOLCRIB_HOME: home } }),
   };
 }
@@ -53,17 +51,17 @@ export function ownBin(): string {
 /** On a Mac only these are in the PATH of what the Dock starts. */
 const SYSTEM_FOLDERS = process.platform === "darwin" ? ["/usr/bin", "/bin"] : ["/usr/local/bin", "/usr/bin", "/bin"];
 
-function isFoundEverywhere(bin: string, env: NodeJS.ProcessEnv): boolean {
+function isOnSystemPath(bin: string, env: NodeJS.ProcessEnv): boolean {
   // There the word alone is a script, which programs do not start without a shell.
   if (process.platform === "win32") return false;
   const folders = (env["PATH"] ?? "").split(delimiter);
   const first = folders.find((folder) => existsSync(join(folder, "toolcrib")));
   if (first === undefined || !SYSTEM_FOLDERS.includes(first)) return false;
-  if (!SYSTEM_FOLDERS.some((folder) => realOf(join(folder, "node")) === realOf(process.execPath))) return false;
-  return realOf(join(first, "toolcrib")) === realOf(bin);
+  if (!SYSTEM_FOLDERS.some((folder) => realPathOf(join(folder, "node")) === realPathOf(process.execPath))) return false;
+  return realPathOf(join(first, "toolcrib")) === realPathOf(bin);
 }
 
-function realOf(path: string): string | undefined {
+function realPathOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {

@@ -1,13 +1,13 @@
 /** Nothing that Toolcrib writes into another program's file may be a secret, or a reference that only Toolcrib reads. */
-import type { AgentClient, WrittenServer } from "../../clients/client.ts";
+import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isPlainText, looksLikeCredential } from "../../secrets/looks-like-secret.ts";
-import { maskTokens } from "../../secrets/token-shapes.ts";
+import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { maskTokens } from "../../secrets/mask.ts";
 
 /** Throws `invalid_arguments` that names the server and the place, never the value. */
 export function assertNoSecrets(client: AgentClient, id: string, server: WrittenServer): void {
   for (const { place, key, text } of textsOf(server)) {
-    const wrong = wrongIn(client, key, text);
+    const wrong = credentialProblem(client, key, text);
     if (wrong === undefined) continue;
     throw new ToolcribError("invalid_arguments", `${id}: ${place} ${wrong}. ${client.name}'s file is not touched.`, {
       hint:
@@ -21,19 +21,19 @@ export function assertNoSecrets(client: AgentClient, id: string, server: Written
 /** `postgres://me:password@host/db`, wherever it stands. */
 const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
 
-function wrongIn(client: AgentClient, key: string | undefined, text: string): string | undefined {
+function credentialProblem(client: AgentClient, key: string | undefined, text: string): string | undefined {
   if (/secret:\/\//i.test(text)) return "holds a secret:// reference, which only Toolcrib can read";
-  if (key !== undefined && looksLikeCredential(key) && isPlainText(text) && !isOwnReference(client, text)) {
+  if (key !== undefined && isCredentialName(key) && isPlainText(text) && !isClientReference(client, text)) {
     return "is a credential in plain text";
   }
   const [, password = ""] = PASSWORD_IN_ADDRESS.exec(text) ?? [];
-  if (isPlainText(password) && !isOwnReference(client, password)) return "holds a password in plain text";
+  if (isPlainText(password) && !isClientReference(client, password)) return "holds a password in plain text";
   // A path may look like anything.
   return /[/\\]/.test(text) || maskTokens(text) === text ? undefined : "looks like a credential in plain text";
 }
 
 /** `${env:NAME}` in the client's own words. */
-function isOwnReference({ envReference }: AgentClient, text: string): boolean {
+function isClientReference({ envReference }: AgentClient, text: string): boolean {
   if (envReference === undefined) return false;
   const [before = "", after = ""] = envReference("\0").split("\0");
   const start = text.indexOf(before);
@@ -43,14 +43,14 @@ function isOwnReference({ envReference }: AgentClient, text: string): boolean {
   return name !== "" && rest.slice(name.length).startsWith(after);
 }
 
-interface PlacedText {
+interface LocatedText {
   readonly place: string;
   /** The name that says what the text is. */
   readonly key?: string;
   readonly text: string;
 }
 
-function textsOf(server: WrittenServer): PlacedText[] {
+function textsOf(server: WrittenServer): LocatedText[] {
   if ("url" in server) return [...urlTexts(server.url), ...recordTexts("headers", server.headers)];
   return [
     { place: "command", text: server.command },
@@ -60,13 +60,13 @@ function textsOf(server: WrittenServer): PlacedText[] {
   ];
 }
 
-function recordTexts(place: string, record: Readonly<Record<string, string>> = {}): PlacedText[] {
+function recordTexts(place: string, record: Readonly<Record<string, string>> = {}): LocatedText[] {
   return Object.entries(record).map(([key, text]) => ({ place: `${place}.${key}`, key, text }));
 }
 
 /** `--token=x`, `--token x`, and `Name: x` as programs take headers on the command line. */
-function argumentTexts(args: readonly string[]): PlacedText[] {
-  return args.flatMap((text, index): PlacedText[] => {
+function argumentTexts(args: readonly string[]): LocatedText[] {
+  return args.flatMap((text, index): LocatedText[] => {
     const place = `args[${index}]`;
     const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(text) ?? [];
     const [, header, headerValue] = /^([A-Za-z][\w-]*):(?!\/\/)\s*(.+)$/s.exec(text) ?? [];
@@ -80,8 +80,8 @@ function argumentTexts(args: readonly string[]): PlacedText[] {
   });
 }
 
-function urlTexts(url: string): PlacedText[] {
-  const texts: PlacedText[] = [{ place: "url", text: url }];
+function urlTexts(url: string): LocatedText[] {
+  const texts: LocatedText[] = [{ place: "url", text: url }];
   if (!URL.canParse(url)) return texts;
   const { username, password, searchParams } = new URL(url);
   // A name alone may be a token as well.

@@ -1,19 +1,19 @@
 /** The cluster that a hub belongs to, opened from its config. A hub without one loads nothing of it. */
 import { isAbsolute, join } from "node:path";
+import type { Clock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { Clock } from "../../model/clock.ts";
-import { type ClusterConfig, clusterOf } from "../../model/cluster-config.ts";
+import { type ClusterConfig, clusterOf } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import type { SealedSecrets } from "../../secrets/sealed/sealed-secrets.ts";
+import type { SealedSecrets } from "../../secrets/sealed-secrets.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";
-import { openSessionKeys } from "./node-ids.ts";
 import { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
+import { openSessionKeys } from "./routable-ids.ts";
 
-export interface HubClusterParts {
+interface HubClusterParts {
   /** Whether this hub is a node; one that is there for a command works by itself. */
   readonly joins: boolean;
   readonly store: Store | undefined;
@@ -46,7 +46,7 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
   }
   const config = await resolveCluster(entry, loaded.baseDir, parts);
   // Loaded here: a hub without a cluster must not pay for it.
-  const { openCluster } = await import("../../cluster/open-cluster.ts");
+  const { openCluster } = await import("../../cluster/nats-cluster.ts");
   const facts = { version: VERSION, started: new Date(clock.now()).toISOString() };
   return openCluster({ config, secret: await clusterSecret(loaded, config.name, parts), clock, facts, warn });
 }
@@ -89,7 +89,7 @@ export async function resolveCluster(
   if (config.credentials === undefined) return { ...config, url: urls };
   const text = await resolve(config.credentials);
   const credentials = text.includes("-----BEGIN") || isAbsolute(text) ? text : join(baseDir, text);
-  for (const line of credentials.split("\n")) if (isSecretLine(line)) redactor.addCredential(line.trim());
+  for (const line of credentials.split("\n")) if (isCredentialLine(line)) redactor.addCredential(line.trim());
   return { ...config, url: urls, credentials };
 }
 
@@ -109,6 +109,36 @@ function credentialsOf(address: string): string[] {
 }
 
 /** Of a credentials file: the token and the seed, between lines of dashes. */
-function isSecretLine(line: string): boolean {
+function isCredentialLine(line: string): boolean {
   return /^\s*[A-Za-z0-9_.-]{20,}\s*$/.test(line) && !line.includes("-----");
+}
+
+/** Whether what a hub relies on can be reached. Everybody may read it, so it names neither addresses nor nodes. */
+
+interface HubHealth {
+  readonly problems: readonly string[];
+  readonly cluster?: { readonly nodes: number; readonly nats: "up" | "down" };
+  /** Absent where the store is a file, or there is none. */
+  readonly store?: "up" | "down";
+}
+
+interface HealthSources {
+  readonly cluster: Pick<Cluster, "isUp" | "nodes"> | undefined;
+  readonly store: Pick<Store, "kind" | "trouble"> | undefined;
+}
+
+/** Takes a hub. */
+export function hubHealth({ cluster, store }: HealthSources): HubHealth {
+  const isCutOff = cluster?.isUp === false;
+  const isStoreDown = store?.trouble !== undefined;
+  return {
+    problems: [
+      ...(isCutOff ? ["NATS cannot be reached: what other nodes have cannot be used from here."] : []),
+      ...(isStoreDown
+        ? ["The store cannot be reached: what was read before goes on, and nothing can be changed."]
+        : []),
+    ],
+    ...(cluster === undefined ? {} : { cluster: { nodes: cluster.nodes().length, nats: isCutOff ? "down" : "up" } }),
+    ...(store?.kind === "postgres" ? { store: isStoreDown ? "down" : "up" } : {}),
+  };
 }

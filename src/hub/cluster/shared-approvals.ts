@@ -1,16 +1,16 @@
 /** Questions that wait at other nodes: listed here, told of here, and answered from here at the node that has them. */
 import type { CallReply, Cluster, IncomingCall } from "../../cluster/cluster.ts";
-import type { AskAnswer, AskOutcome, AskRequest } from "../../model/ask.ts";
-import type { Emitter } from "../../model/emitter.ts";
+import type { AskAnswer, AskOutcome, AskRequest } from "../../model/decision.ts";
+import type { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type { Answerer } from "../approvals.ts";
-import type { HubEvents } from "../events.ts";
+import type { Answerer } from "../call/approvals.ts";
+import type { HubEvents } from "../hub-events.ts";
 
 const TOPIC = "approvals";
-const ANSWER_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 /** An answer may overtake the list in which its question still stands. */
-const MOST_SETTLED = 1000;
+const MAX_SETTLED = 1000;
 
 export interface SharedApprovalsOptions {
   readonly cluster: Cluster;
@@ -23,14 +23,14 @@ export interface SharedApprovalsOptions {
   readonly mask: <Value>(value: Value) => Value;
 }
 
-interface Elsewhere {
+interface RemoteRequest {
   readonly node: string;
   readonly request: AskRequest;
 }
 
 export class SharedApprovals {
   readonly #options: SharedApprovalsOptions;
-  readonly #others = new Map<string, Elsewhere>();
+  readonly #others = new Map<string, RemoteRequest>();
   readonly #settled = new Set<string>();
   readonly #stops: (() => void)[];
 
@@ -61,13 +61,13 @@ export class SharedApprovals {
   /** False if none of that id is known of another node; rejects if it no longer waits, or that node cannot be reached. */
   async answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean> {
     const found = this.#others.get(id);
-    if (this.#settled.has(id)) throw over(id);
+    if (this.#settled.has(id)) throw noLongerPending(id);
     if (found === undefined) return false;
     const { head } = await this.#options.cluster.call(addressOf(found.node), {
       head: { do: "answer", id, answer, ...by },
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     });
-    if (head["answered"] !== true) throw over(id);
+    if (head["answered"] !== true) throw noLongerPending(id);
     return true;
   }
 
@@ -113,7 +113,7 @@ export class SharedApprovals {
     try {
       const { body } = await cluster.call(addressOf(node), {
         head: { do: "list" },
-        signal: AbortSignal.timeout(ANSWER_MS),
+        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       });
       requests = parseRequests(body);
     } catch {
@@ -142,7 +142,7 @@ export class SharedApprovals {
 
   #drop(id: string, answer: AskOutcome): void {
     this.#settled.add(id);
-    const [oldest] = this.#settled.size > MOST_SETTLED ? this.#settled : [];
+    const [oldest] = this.#settled.size > MAX_SETTLED ? this.#settled : [];
     if (oldest !== undefined) this.#settled.delete(oldest);
     const found = this.#others.get(id);
     if (found === undefined) return;
@@ -152,7 +152,7 @@ export class SharedApprovals {
 }
 
 /** The store may still have it as one that waits. */
-function over(id: string): ToolcribError {
+function noLongerPending(id: string): ToolcribError {
   return new ToolcribError("not_found", `No call waits for an answer under the id ${id} any more.`, {
     hint: "It was answered, given up or timed out.",
   });

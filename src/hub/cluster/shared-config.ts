@@ -2,33 +2,42 @@
  * Keeps the config files of all nodes in step. The store has the document that holds; a node that finds its own file changed
  * publishes the difference, one that finds the document changed edits its file. What it was last in step with is in its home.
  */
+import { createHash } from "node:crypto";
 import { access, constants, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../base/clock.ts";
+import { parseConfigText } from "../../config/dialects.ts";
 import { editPaths, type PathEdit, textWithEdits } from "../../config/edit-config.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
-import { parseConfigText } from "../../config/read-document.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
-import type { Clock } from "../../model/clock.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Settings, Store } from "../../store/store.ts";
-import type { ConfigPlace } from "../config-source.ts";
-import { watchConfig } from "../config-watch.ts";
-import { plainPlaces } from "./plain-places.ts";
-import { hasSeen, joined, nextPublished, parsePublished, type PublishedConfig } from "./published-config.ts";
-import { at, differences, merged, type Path, sharedPart, without, withValue } from "./shared-document.ts";
+import type { ConfigLocation } from "../reload/config-source.ts";
+import { watchFiles } from "../reload/file-watcher.ts";
+import {
+  completeFrom,
+  differences,
+  type DocumentPath,
+  mergeDocuments,
+  plainCredentialPaths,
+  sharedPart,
+  valueAtPath,
+  withoutPath,
+  withValueAtPath,
+} from "./shared-document.ts";
 
-const KEY = "cluster.config";
-const MOST_ATTEMPTS = 20;
+const SETTING = "cluster.config";
+const MAX_ATTEMPTS = 20;
 const RETRY_MS = 2000;
-const MOST_RETRY_MS = 30_000;
+const MAX_RETRY_MS = 30_000;
 
-export interface SharedConfigOptions {
+interface SharedConfigOptions {
   readonly store: Pick<Store, "follow" | "place"> & { readonly settings: Pick<Settings, "get" | "exchange"> };
   /** Of the file that the hub was started with. */
   readonly file: string;
-  readonly place: ConfigPlace & { readonly texts: Map<string, string> };
+  readonly place: ConfigLocation & { readonly texts: Map<string, string> };
   readonly clock: Clock;
   /** How the file is changed. */
   readonly edit?: typeof editPaths;
@@ -38,7 +47,7 @@ export interface SharedConfigOptions {
 }
 
 /** What this node was last in step with, and what its file said then: the same, unless the file cannot be written. */
-interface Memory {
+interface LastSync {
   readonly document: JsonObject;
   readonly inFile: JsonObject;
 }
@@ -47,14 +56,14 @@ interface OwnFile {
   readonly text: string;
   readonly document: JsonObject;
   /** Where plain credentials stand. */
-  readonly withheld: readonly Path[];
+  readonly withheld: readonly DocumentPath[];
   /** Put in place by somebody for the nodes, who cannot write it. */
   readonly isDeployed: boolean;
 }
 
 export class SharedConfig {
   readonly #options: SharedConfigOptions;
-  #memory: Memory | undefined;
+  #memory: LastSync | undefined;
   #last: Promise<void> = Promise.resolve();
   #toldWithheld = "";
   #toldReadOnly = false;
@@ -88,11 +97,11 @@ export class SharedConfig {
     };
     const stopReload = hub.onReload(renew);
     const stopStore = this.#options.store.follow(({ topic, subject }) => {
-      if (topic === "settings" && (subject === KEY || subject === "*")) renew();
+      if (topic === "settings" && (subject === SETTING || subject === "*")) renew();
     });
     const { file, place, clock } = this.#options;
     // Whoever reloads reads the text that stands for the file, and does not hear that the file is another one.
-    const stopFile = watchConfig([file], () => place.texts.has(file) && renew(), { clock });
+    const stopFile = watchFiles([file], () => place.texts.has(file) && renew(), { clock });
     // What changed since it began.
     renew();
     return () => {
@@ -125,7 +134,7 @@ export class SharedConfig {
       if (!this.#toldAway) this.#options.warn(`The config is not in step with the other nodes: ${message}`);
       this.#toldAway = true;
       this.#retry(renew);
-      this.#retryMs = Math.min(2 * this.#retryMs, MOST_RETRY_MS);
+      this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
     }
   }
 
@@ -137,10 +146,10 @@ export class SharedConfig {
   /** True if what counts as the file is another one; undefined if the file says nothing that can be used. */
   async #sync(): Promise<boolean | undefined> {
     const { settings } = this.#options.store;
-    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const own = await this.#read();
       if (own === undefined) return undefined;
-      const stored = await settings.get(KEY);
+      const stored = await settings.get(SETTING);
       const published = parsePublished(stored);
       const target = this.#target(own, published);
       if (published === undefined || this.#brings(own, target, published)) {
@@ -148,8 +157,8 @@ export class SharedConfig {
         const problem = await this.#problemOf(own, target);
         if (problem !== undefined) return this.#hold(own, target, published?.document ?? target, problem);
         const asBase = this.#memory === undefined || own.isDeployed;
-        const next = nextPublished(published, target, plainless(own), asBase);
-        if (!(await settings.exchange(KEY, stored, JSON.stringify(next)))) continue;
+        const next = nextPublished(published, target, withoutPlainCredentials(own), asBase);
+        if (!(await settings.exchange(SETTING, stored, JSON.stringify(next)))) continue;
       }
       if (published !== undefined && this.#memory === undefined) this.#tellJoined(own, target, published);
       this.#toldConflict = "";
@@ -161,27 +170,27 @@ export class SharedConfig {
   /** Whether anything is to be published. */
   #brings(own: OwnFile, target: JsonObject, published: PublishedConfig): boolean {
     if (!isDeepStrictEqual(target, published.document)) return true;
-    if (this.#memory === undefined) return !hasSeen(published, plainless(own));
+    if (this.#memory === undefined) return !hasSeen(published, withoutPlainCredentials(own));
     const isOther = !isDeepStrictEqual(this.#inFile(own, this.#memory.inFile), this.#memory.inFile);
-    return own.isDeployed && isOther && !isDeepStrictEqual(plainless(own), published.base);
+    return own.isDeployed && isOther && !isDeepStrictEqual(withoutPlainCredentials(own), published.base);
   }
 
   /** What all are to say. */
   #target(own: OwnFile, published: PublishedConfig | undefined): JsonObject {
     const memory = this.#memory;
     if (memory === undefined) {
-      if (published === undefined) return plainless(own);
-      return joined(published, plainless(own), this.#inFile(own, published.base), own.isDeployed);
+      if (published === undefined) return withoutPlainCredentials(own);
+      return documentOnJoin(published, withoutPlainCredentials(own), this.#inFile(own, published.base), own.isDeployed);
     }
-    const mine = merged(memory.inFile, this.#inFile(own, memory.inFile), memory.document);
-    return published === undefined ? mine : merged(memory.document, mine, published.document);
+    const mine = mergeDocuments(memory.inFile, this.#inFile(own, memory.inFile), memory.document);
+    return published === undefined ? mine : mergeDocuments(memory.document, mine, published.document);
   }
 
   /** What is in plain text counts as what stood there before it was. */
   #inFile({ document, withheld }: OwnFile, known: JsonObject): JsonObject {
     return withheld.reduce((draft, path) => {
-      const before = at(known, path);
-      return before === undefined ? without(draft, path) : withValue(draft, path, before);
+      const before = valueAtPath(known, path);
+      return before === undefined ? withoutPath(draft, path) : withValueAtPath(draft, path, before);
     }, document);
   }
 
@@ -194,7 +203,7 @@ export class SharedConfig {
         `${file} is new to the cluster of this node, so what it says counts for all nodes now: ${names.join(", ")}.`,
       );
     }
-    const mine = plainless(own);
+    const mine = withoutPlainCredentials(own);
     const other = differences(mine, target, own.withheld).map(({ path }) => path.join("."));
     // The one that all nodes were given: what they changed since is no surprise.
     if (other.length === 0 || isDeepStrictEqual(mine, published.base)) return;
@@ -288,7 +297,7 @@ export class SharedConfig {
     }
     const { value } = parseConfigText(file, text);
     const document = sharedPart(isJsonObject(value) ? value : {});
-    const withheld = plainPlaces(document);
+    const withheld = plainCredentialPaths(document);
     const places = withheld.map((path) => path.join(".")).join(", ");
     if (places !== this.#toldWithheld && places !== "") {
       warn(
@@ -307,7 +316,7 @@ export class SharedConfig {
     return join(this.#options.place.home, "cluster", "config.before");
   }
 
-  async #recall(): Promise<Memory | undefined> {
+  async #recall(): Promise<LastSync | undefined> {
     const { file, store } = this.#options;
     try {
       const value: unknown = JSON.parse(await readFile(this.#memoryFile, "utf8"));
@@ -319,7 +328,7 @@ export class SharedConfig {
     }
   }
 
-  async #remember(memory: Memory): Promise<void> {
+  async #remember(memory: LastSync): Promise<void> {
     if (isDeepStrictEqual(memory, this.#memory)) return;
     const { file, store } = this.#options;
     await this.#save(this.#memoryFile, `${JSON.stringify({ store: store.place, file, ...memory })}\n`);
@@ -337,8 +346,8 @@ export class SharedConfig {
 }
 
 /** What of it may be told to others. */
-function plainless({ document, withheld }: OwnFile): JsonObject {
-  return withheld.reduce(without, document);
+function withoutPlainCredentials({ document, withheld }: OwnFile): JsonObject {
+  return withheld.reduce(withoutPath, document);
 }
 
 async function canBeWritten(file: string): Promise<boolean> {
@@ -350,4 +359,84 @@ async function canBeWritten(file: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** What the store has of the config of all nodes: the document that holds, and what of the files led to it. */
+
+/** A file that is older than that many others may count as new again. */
+const MAX_SEEN = 200;
+
+interface PublishedConfig {
+  readonly revision: number;
+  readonly document: JsonObject;
+  /** The last file that was put in place for the nodes, as opposed to what they wrote into it since. */
+  readonly base: JsonObject;
+  /** Digests of all that files said so far, the newest last. */
+  readonly seen: readonly string[];
+}
+
+function parsePublished(text: string | undefined): PublishedConfig | undefined {
+  if (text === undefined) return undefined;
+  const value: unknown = JSON.parse(text);
+  if (!isJsonObject(value)) return undefined;
+  const { revision, document, base = document, seen = [] } = value;
+  if (typeof revision !== "number" || !isJsonObject(document) || !isJsonObject(base)) return undefined;
+  return { revision, document, base, seen: Array.isArray(seen) ? seen.map(String) : [] };
+}
+
+/**
+ * What becomes of the document where a node has no memory of it. Homes of containers begin empty, so the node cannot know by
+ * itself whether its file is the one that all have, an older one, or a change; the store does.
+ *
+ * - A file that the cluster has seen changes nothing: all have it, or this node lags behind.
+ * - Any other is a change against `base`: what it says otherwise counts for all, what the document got since stays.
+ * - What it lacks of `base` is taken out only if the file cannot be written, because then somebody put it in place for the
+ *   nodes and it is all that they say. A file that can be written gets what it lacks, so that no node that joins with a
+ *   short file takes servers or rules from the others. The same holds for a file that says nothing at all.
+ *
+ * @param file What it says without plain credentials.
+ * @param mine The same with what `base` has in their places.
+ */
+function documentOnJoin(
+  published: PublishedConfig,
+  file: JsonObject,
+  mine: JsonObject,
+  isDeployed: boolean,
+): JsonObject {
+  const { base, document } = published;
+  if (hasSeen(published, file)) return document;
+  const isWhole = isDeployed && Object.keys(mine).length > 0;
+  return mergeDocuments(base, isWhole ? mine : completeFrom(mine, base), document);
+}
+
+function hasSeen({ seen, base }: PublishedConfig, file: JsonObject): boolean {
+  return isDeepStrictEqual(file, base) || seen.includes(documentDigest(file));
+}
+
+/** @param file Of the node that changed something; `asBase` if it was put in place for the nodes. */
+function nextPublished(
+  before: PublishedConfig | undefined,
+  document: JsonObject,
+  file: JsonObject,
+  asBase: boolean,
+): PublishedConfig {
+  const { revision = 0, base = file, seen = [] } = before ?? {};
+  const fresh = [documentDigest(file), documentDigest(document)];
+  const all = [...new Set([...seen.filter((each) => !fresh.includes(each)), ...fresh])];
+  return { revision: revision + 1, document, base: asBase ? file : base, seen: all.slice(-MAX_SEEN) };
+}
+
+function documentDigest(document: JsonObject): string {
+  return createHash("sha256")
+    .update(JSON.stringify(sortKeys(document)))
+    .digest("hex")
+    .slice(0, 32);
+}
+
+/** The order of keys says nothing. */
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, sortKeys(item)]));
 }

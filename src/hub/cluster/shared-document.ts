@@ -2,11 +2,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { PathEdit } from "../../config/edit-config.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { maskTokens } from "../../secrets/mask.ts";
+import { findPlaintextCredentials } from "../../secrets/plaintext-credentials.ts";
 
-export type Path = readonly string[];
+export type DocumentPath = readonly string[];
 
 /** What each node has for itself. */
-const LOCAL: readonly Path[] = [
+const NODE_LOCAL_PATHS: readonly DocumentPath[] = [
   ["$schema"],
   ["store"],
   ["cluster"],
@@ -19,17 +22,17 @@ const LOCAL: readonly Path[] = [
 
 /** Without what is the node's own. */
 export function sharedPart(document: JsonObject): JsonObject {
-  return LOCAL.reduce(without, document);
+  return NODE_LOCAL_PATHS.reduce(withoutPath, document);
 }
 
 /** What turns one document into the other; nothing at or above a kept or node-local path is taken out or replaced. */
-export function differences(from: JsonObject, to: JsonObject, kept: readonly Path[] = []): PathEdit[] {
-  return edits([], from, to, [...LOCAL, ...kept]);
+export function differences(from: JsonObject, to: JsonObject, kept: readonly DocumentPath[] = []): PathEdit[] {
+  return edits([], from, to, [...NODE_LOCAL_PATHS, ...kept]);
 }
 
-function edits(path: Path, from: unknown, to: unknown, kept: readonly Path[]): PathEdit[] {
-  if (isDeepStrictEqual(from, to) || kept.some((each) => startsWith(path, each))) return [];
-  const holdsKept = kept.some((each) => startsWith(each, path));
+function edits(path: DocumentPath, from: unknown, to: unknown, kept: readonly DocumentPath[]): PathEdit[] {
+  if (isDeepStrictEqual(from, to) || kept.some((each) => pathStartsWith(path, each))) return [];
+  const holdsKept = kept.some((each) => pathStartsWith(each, path));
   const target = to === undefined && holdsKept ? {} : to;
   if (!isJsonObject(from) || !isJsonObject(target)) return [{ path, value: to }];
   const keys = new Set([...Object.keys(from), ...Object.keys(target)]);
@@ -40,12 +43,12 @@ function edits(path: Path, from: unknown, to: unknown, kept: readonly Path[]): P
  * What two sides made of one document. Where both changed the same value, `mine` counts; lists of names get what either
  * added and lose what either took out; of a server's entry only the rules are put together of both.
  */
-export function merged(base: JsonObject, mine: JsonObject, theirs: JsonObject): JsonObject {
+export function mergeDocuments(base: JsonObject, mine: JsonObject, theirs: JsonObject): JsonObject {
   const result = merge([], base, mine, theirs);
   return isJsonObject(result) ? result : {};
 }
 
-function merge(path: Path, base: unknown, mine: unknown, theirs: unknown): unknown {
+function merge(path: DocumentPath, base: unknown, mine: unknown, theirs: unknown): unknown {
   if (isDeepStrictEqual(mine, base) || isDeepStrictEqual(mine, theirs)) return theirs;
   if (isDeepStrictEqual(theirs, base)) return mine;
   if (isNames(mine) && isNames(theirs)) return mergeNames(isNames(base) ? base : [], mine, theirs);
@@ -58,12 +61,12 @@ function merge(path: Path, base: unknown, mine: unknown, theirs: unknown): unkno
 }
 
 /** With what only the other one has; of a server's entry that is its rules alone. */
-export function completed(document: JsonObject, other: JsonObject): JsonObject {
+export function completeFrom(document: JsonObject, other: JsonObject): JsonObject {
   const result = complete([], document, other);
   return isJsonObject(result) ? result : document;
 }
 
-function complete(path: Path, mine: unknown, other: unknown): unknown {
+function complete(path: DocumentPath, mine: unknown, other: unknown): unknown {
   if (mine === undefined || other === undefined) return mine ?? other;
   if (isNames(mine) && isNames(other)) return mergeNames([], mine, other);
   if (!isJsonObject(mine) || !isJsonObject(other)) return mine;
@@ -72,12 +75,12 @@ function complete(path: Path, mine: unknown, other: unknown): unknown {
   return { ...mine, ...Object.fromEntries(found.filter(([, value]) => value !== undefined)) };
 }
 
-function isServer(path: Path): boolean {
+function isServer(path: DocumentPath): boolean {
   return path.at(-2) === "mcpServers" && (path.length === 2 || (path.length === 4 && path[0] === "roles"));
 }
 
 function isOnlyRules(before: JsonObject, after: JsonObject): boolean {
-  return isDeepStrictEqual(without(before, ["tools"]), without(after, ["tools"]));
+  return isDeepStrictEqual(withoutPath(before, ["tools"]), withoutPath(after, ["tools"]));
 }
 
 function isNames(value: unknown): value is string[] {
@@ -90,28 +93,75 @@ function mergeNames(base: readonly string[], mine: readonly string[], theirs: re
   return [...kept, ...mine.filter((name) => !base.includes(name) && !kept.includes(name))];
 }
 
-export function at(document: JsonObject, path: Path): unknown {
+export function valueAtPath(document: JsonObject, path: DocumentPath): unknown {
   return path.reduce<unknown>((here, key) => (isJsonObject(here) ? here[key] : undefined), document);
 }
 
 /** Objects that are empty for it go as well. */
-export function without(document: JsonObject, path: Path): JsonObject {
+export function withoutPath(document: JsonObject, path: DocumentPath): JsonObject {
   const [key, ...rest] = path;
   if (key === undefined || !Object.hasOwn(document, key)) return document;
   const { [key]: value, ...others } = document;
   if (rest.length === 0) return others;
-  if (!isJsonObject(value) || at(value, rest) === undefined) return document;
-  const left = without(value, rest);
+  if (!isJsonObject(value) || valueAtPath(value, rest) === undefined) return document;
+  const left = withoutPath(value, rest);
   return Object.keys(left).length === 0 ? others : { ...document, [key]: left };
 }
 
-export function withValue(document: JsonObject, path: Path, value: unknown): JsonObject {
+export function withValueAtPath(document: JsonObject, path: DocumentPath, value: unknown): JsonObject {
   const [key, ...rest] = path;
   if (key === undefined) return document;
   const inner = document[key];
-  return { ...document, [key]: rest.length === 0 ? value : withValue(isJsonObject(inner) ? inner : {}, rest, value) };
+  return {
+    ...document,
+    [key]: rest.length === 0 ? value : withValueAtPath(isJsonObject(inner) ? inner : {}, rest, value),
+  };
 }
 
-function startsWith(path: Path, beginning: Path): boolean {
+function pathStartsWith(path: DocumentPath, beginning: DocumentPath): boolean {
   return beginning.length <= path.length && beginning.every((step, index) => path[index] === step);
+}
+
+/** Where a config file holds a credential in plain text: that part of it stays on its node. */
+
+/** `postgres://me:password@host/db`, wherever it stands. */
+const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
+
+/** Of a server the path of its entry, of anything else that of the value, or of the list that it stands in. */
+export function plainCredentialPaths(document: JsonObject): DocumentPath[] {
+  const { mcpServers, roles, ...rest } = document;
+  return [
+    ...serversWithCredentials(["mcpServers"], mcpServers),
+    ...entriesOf(roles).flatMap(([role, entry]) =>
+      serversWithCredentials(["roles", role, "mcpServers"], entry["mcpServers"]),
+    ),
+    ...valuesWithCredentials([], rest),
+  ];
+}
+
+function serversWithCredentials(path: DocumentPath, servers: unknown): DocumentPath[] {
+  const found = entriesOf(servers).filter(([, entry]) => findPlaintextCredentials(entry).length > 0);
+  return found.map(([id]) => [...path, id]);
+}
+
+function valuesWithCredentials(path: DocumentPath, value: JsonObject): DocumentPath[] {
+  return Object.entries(value).flatMap(([key, item]): DocumentPath[] => {
+    const here = [...path, key];
+    if (isJsonObject(item)) return valuesWithCredentials(here, item);
+    return hasPlainCredential(key, item) ? [here] : [];
+  });
+}
+
+function hasPlainCredential(key: string, value: unknown): boolean {
+  if (Array.isArray(value)) return value.some((item) => hasPlainCredential(key, item));
+  if (isJsonObject(value)) return Object.entries(value).some(([inner, item]) => hasPlainCredential(inner, item));
+  if (typeof value !== "string") return false;
+  const [, password = ""] = PASSWORD_IN_ADDRESS.exec(value) ?? [];
+  if (password !== "" && isPlainText(password)) return true;
+  return (isCredentialName(key) && isPlainText(value)) || maskTokens(value) !== value;
+}
+
+function entriesOf(value: unknown): [string, JsonObject][] {
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).flatMap(([key, entry]) => (isJsonObject(entry) ? [[key, entry]] : []));
 }

@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Session, Taint } from "../../sessions/session.ts";
 
@@ -13,17 +13,17 @@ import type { Session, Taint } from "../../sessions/session.ts";
 const TTL_MS = 60 * 60_000;
 const RENEW_MS = 15 * 60_000;
 /** A result does not wait longer until the others know of it. */
-const TELL_MS = 2000;
+const PUBLISH_TIMEOUT_MS = 2000;
 
-const YES = ".yes.";
+const CALL_GRANT_KEY = ".yes.";
 
 /** A yes for one call, in however many rounds it is made. */
-export interface SharedYes {
+export interface CallGrant {
   readonly until: number;
   readonly rounds: number;
 }
 
-interface Known {
+interface PrincipalState {
   readonly grants: Set<string>;
   taint: Taint | undefined;
 }
@@ -32,7 +32,7 @@ export class SharedPrincipals {
   readonly #map: SharedMap;
   readonly #cluster: Pick<Cluster, "isUp">;
   readonly #clock: Clock;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, PrincipalState>();
   readonly #sessions = new Map<string, Set<Session>>();
   /** What could not be told yet. */
   readonly #untold = new Map<string, JsonObject>();
@@ -57,7 +57,7 @@ export class SharedPrincipals {
   attach(session: Session): void {
     const { sharedKey } = session;
     if (sharedKey === undefined) return;
-    const principal = short(sharedKey);
+    const principal = shortHash(sharedKey);
     const sessions = this.#sessions.get(principal) ?? new Set();
     this.#sessions.set(principal, sessions.add(session));
     session.closing.addEventListener("abort", () => this.#detach(principal, session), { once: true });
@@ -69,18 +69,18 @@ export class SharedPrincipals {
 
   /** A yes for the session. */
   async grant({ sharedKey }: Session, grant: string): Promise<void> {
-    if (sharedKey !== undefined) await this.#put(`${short(sharedKey)}.grant.${short(grant)}`, { grant });
+    if (sharedKey !== undefined) await this.#put(`${shortHash(sharedKey)}.grant.${shortHash(grant)}`, { grant });
   }
 
   /** The next call with this key passes, at one node. */
-  async allow({ sharedKey }: Session, key: string, { until, rounds }: SharedYes): Promise<void> {
-    if (sharedKey !== undefined) await this.#put(yesKey(sharedKey, key), { until, rounds });
+  async allow({ sharedKey }: Session, key: string, { until, rounds }: CallGrant): Promise<void> {
+    if (sharedKey !== undefined) await this.#put(callGrantKey(sharedKey, key), { until, rounds });
   }
 
   /** The yes that waits for a call, which is used up by it. Nobody else gets it. */
-  async take({ sharedKey }: Session, key: string): Promise<SharedYes | undefined> {
+  async take({ sharedKey }: Session, key: string): Promise<CallGrant | undefined> {
     if (sharedKey === undefined) return undefined;
-    const name = yesKey(sharedKey, key);
+    const name = callGrantKey(sharedKey, key);
     const untold = this.#untold.get(name);
     // One that could not be told is only here.
     if (this.#untold.delete(name)) return this.#valid(untold);
@@ -92,7 +92,7 @@ export class SharedPrincipals {
     }
   }
 
-  #valid(yes: JsonObject | undefined): SharedYes | undefined {
+  #valid(yes: JsonObject | undefined): CallGrant | undefined {
     const until = numberOf(yes?.["until"]) ?? 0;
     return until > this.#clock.now() ? { until, rounds: numberOf(yes?.["rounds"]) ?? 0 } : undefined;
   }
@@ -105,7 +105,7 @@ export class SharedPrincipals {
   async #put(key: string, value: JsonObject): Promise<void> {
     if (!this.#cluster.isUp) return void this.#untold.set(key, value);
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    const stop = this.#clock.after(TELL_MS, () => resolve(false));
+    const stop = this.#clock.after(PUBLISH_TIMEOUT_MS, () => resolve(false));
     const told = this.#map.put(key, value).then(
       () => true,
       () => false,
@@ -113,7 +113,7 @@ export class SharedPrincipals {
     const isTold = await Promise.race([told, late]);
     stop();
     // It may have arrived all the same: twice of a yes would be two calls, twice of the rest is once.
-    if (!isTold && !key.includes(YES)) this.#untold.set(key, value);
+    if (!isTold && !key.includes(CALL_GRANT_KEY)) this.#untold.set(key, value);
   }
 
   #tellAgain(): void {
@@ -163,11 +163,11 @@ export class SharedPrincipals {
   }
 }
 
-function yesKey(sharedKey: string, key: string): string {
-  return `${short(sharedKey)}${YES}${short(key)}`;
+function callGrantKey(sharedKey: string, key: string): string {
+  return `${shortHash(sharedKey)}${CALL_GRANT_KEY}${shortHash(key)}`;
 }
 
-function short(text: string): string {
+function shortHash(text: string): string {
   return hash("sha256", text).slice(0, 40);
 }
 

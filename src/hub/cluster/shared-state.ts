@@ -1,16 +1,16 @@
 /** What the nodes of a cluster have in common beyond the store: config, limits, questions that wait, and what callers may do. */
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { AskAnswer, AskRequest } from "../../model/ask.ts";
-import type { Clock } from "../../model/clock.ts";
-import type { Emitter } from "../../model/emitter.ts";
+import type { AskAnswer, AskRequest } from "../../model/decision.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Emitter } from "../../base/emitter.ts";
 import { asToolcribError } from "../../model/errors.ts";
-import type { Limits } from "../../policy/limits.ts";
-import { SharedWindows } from "../../policy/shared-windows.ts";
+import type { CallLimits } from "../../policy/call-limits.ts";
+import { SharedWindows } from "../../policy/call-windows.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { Store } from "../../store/store.ts";
-import type { ConfigPlace } from "../config-source.ts";
-import type { HubEvents } from "../events.ts";
+import type { ConfigLocation } from "../reload/config-source.ts";
+import type { HubEvents } from "../hub-events.ts";
 import { SharedApprovals } from "./shared-approvals.ts";
 import { SharedConfig } from "./shared-config.ts";
 import { SharedPrincipals } from "./shared-principals.ts";
@@ -18,7 +18,7 @@ import { SharedPrincipals } from "./shared-principals.ts";
 export interface SharedStateOptions {
   readonly cluster: Cluster | undefined;
   readonly store: Store | undefined;
-  readonly place: ConfigPlace & { readonly texts: Map<string, string> };
+  readonly place: ConfigLocation & { readonly texts: Map<string, string> };
   readonly clock: Clock;
   readonly redactor: Redactor;
   readonly events: Emitter<HubEvents>;
@@ -27,7 +27,7 @@ export interface SharedStateOptions {
 
 /** The parts of a hub that are kept in step. */
 interface SharingHub {
-  readonly limits: Limits;
+  readonly limits: CallLimits;
   readonly asked: () => readonly AskRequest[];
   readonly activity: {
     answer(

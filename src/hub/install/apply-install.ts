@@ -1,39 +1,53 @@
 /** Puts a planned install in place, all of it or nothing. */
 import { mkdir, rmdir } from "node:fs/promises";
-import type { AgentClient, ClientScope } from "../../clients/client.ts";
-import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
+import type {
+  AgentClient,
+  ClientEnvironment,
+  ClientFile,
+  ClientScope,
+  WrittenServer,
+} from "../../clients/agent-client.ts";
 import { textWithServer } from "../../config/edit-config.ts";
+import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import type { SkillRegistry } from "../../skills/registry/registry.ts";
-import { changesDir } from "../changes-dir.ts";
-import { writeClientServers } from "../clients/write-client.ts";
-import { clientWrites } from "./client-entries.ts";
+import { specStrings } from "../../secrets/resolve-spec.ts";
+import { hasReference } from "../../secrets/secret-references.ts";
+import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
+import { fileToWrite, gatewayCommand, writeClientServers } from "../clients/client-files.ts";
+import { assertNoSecrets } from "../clients/no-secrets.ts";
+import { changesDir } from "./changes-dir.ts";
+import type { InstallContext } from "./install-context.ts";
 import { installLock } from "./install-files.ts";
-import type { InstallPlace } from "./install-place.ts";
+import { createInstallChanges, PendingInstall, throwIfAborted, withinChanges } from "./install-journal.ts";
+import { type InstalledSecret, InstallSecrets, secretName } from "./install-secrets.ts";
 import {
   type Installed,
-  type InstalledSkill,
   installedFile,
+  type InstalledSkill,
+  type LockedSkill,
+  lockedSource,
   parseInstalled,
+  parseSkillsLock,
   readInstalled,
   renderInstalled,
-} from "./installed-file.ts";
-import { installedRecord, lockedSkill } from "./install-records.ts";
-import { type KeptSecret, KeptSecrets, secretName } from "./kept-secrets.ts";
-import { homesOf, type NewServer, resolveServers, type ResolvedServers } from "./new-servers.ts";
-import type { ParameterValues } from "./parameters.ts";
-import { PendingInstall } from "./pending-install.ts";
-import type { InstallPlan } from "./plan-install.ts";
-import { installChanges, withinChanges } from "./registry-changes.ts";
-import type { PlannedServer } from "./required-servers.ts";
-import { keep, type KeptFolder, replacedAt } from "./replaced-folders.ts";
-import { assertReplaceable, clientFolders, type FolderRecord, placeSkill } from "./skill-copies.ts";
-import { parseSkillsLock, renderSkillsLock } from "./skills-lock.ts";
-import { stopIfAborted } from "./interrupted.ts";
+  renderSkillsLock,
+} from "./installed-skills.ts";
+import { type NewServer, type ResolvedServers, resolveServers, skillHomes } from "./new-servers.ts";
+import type { InstallPlan, PlannedSkill } from "./plan-install.ts";
+import type { ParameterValues, PlannedServer } from "./required-servers.ts";
+import {
+  assertReplaceable,
+  clientFolders,
+  findReplacedFolder,
+  type FolderRecord,
+  keepReplaced,
+  placeSkillCopies,
+  type ReplacedFolder,
+} from "./skill-folders.ts";
 import { type TriedServer, tryNeeded } from "./try-servers.ts";
 
 export interface InstallChoices {
@@ -46,7 +60,7 @@ export interface InstallChoices {
   readonly force: boolean;
 }
 
-export interface InstallHooks {
+interface InstallHooks {
   readonly signal?: AbortSignal | undefined;
   /** What is being done, for a person who waits. */
   readonly onStep?: ((text: string) => void) | undefined;
@@ -63,19 +77,19 @@ export interface InstallReport {
   readonly restart: readonly { name: string; how: string }[];
   readonly warnings: readonly string[];
   /** What was in the place of copies. */
-  readonly replaced: readonly KeptFolder[];
+  readonly replaced: readonly ReplacedFolder[];
 }
 
 /** Rejects with everything as it was before, except for what others changed meanwhile, which the message names. */
 export async function applyInstall(
   plan: InstallPlan,
-  place: InstallPlace,
+  place: InstallContext,
   choices: InstallChoices,
   hooks: InstallHooks = {},
 ): Promise<InstallReport> {
   await mkdir(place.home, { recursive: true, mode: 0o700 });
   return withLock(installLock(place.home), async () => {
-    const install = new Install(plan, place, choices, hooks);
+    const install = new InstallRun(plan, place, choices, hooks);
     try {
       return await install.run();
     } finally {
@@ -85,25 +99,25 @@ export async function applyInstall(
   });
 }
 
-class Install {
+class InstallRun {
   readonly #plan: InstallPlan;
-  readonly #place: InstallPlace;
+  readonly #place: InstallContext;
   readonly #choices: InstallChoices;
   readonly #hooks: InstallHooks;
   readonly #changes: ChangeSet;
   readonly #pending: PendingInstall;
   readonly #registry: SkillRegistry;
-  readonly #secrets: KeptSecrets;
+  readonly #secrets: InstallSecrets;
 
-  constructor(plan: InstallPlan, place: InstallPlace, choices: InstallChoices, hooks: InstallHooks) {
+  constructor(plan: InstallPlan, place: InstallContext, choices: InstallChoices, hooks: InstallHooks) {
     this.#plan = plan;
     this.#place = place;
     this.#choices = choices;
     this.#hooks = hooks;
     this.#registry = place.registry;
-    this.#changes = installChanges(place.home, this.#registry);
+    this.#changes = createInstallChanges(place.home, this.#registry);
     this.#pending = new PendingInstall(place.home);
-    this.#secrets = new KeptSecrets({
+    this.#secrets = new InstallSecrets({
       changes: this.#changes,
       place,
       onKeychain: (name) => this.#pending.noteSecret(name),
@@ -134,14 +148,14 @@ class Install {
     }
 
     const resolved = await this.#resolve(servers);
-    const homes = homesOf(skills, resolved, this.#place.home, before);
+    const homes = skillHomes(skills, resolved, this.#place.home, before);
     for (const { id, skill } of skills) {
       this.#step(`Copying ${skill.name}`);
       const home = homes.get(skill.name);
       const kept = await this.#keepReplaced(id, folders.get(id) ?? [], before);
       folders.set(id, kept);
       const targets = kept.map(({ path }) => path);
-      await placeSkill(this.#changes, skill, home === undefined ? targets : [...targets, home]);
+      await placeSkillCopies(this.#changes, skill, home === undefined ? targets : [...targets, home]);
     }
 
     const config = await this.#writeConfig(resolved.added);
@@ -169,14 +183,14 @@ class Install {
     return this.#report(resolved, tried, records);
   }
 
-  readonly #replaced: KeptFolder[] = [];
+  readonly #replaced: ReplacedFolder[] = [];
 
   async #keepReplaced(id: string, folders: readonly FolderRecord[], installed: Installed): Promise<FolderRecord[]> {
     const result: FolderRecord[] = [];
     for (const folder of folders) {
-      const found = await replacedAt(folder.path, { home: this.#place.home, id, installed });
+      const found = await findReplacedFolder(folder.path, { home: this.#place.home, id, installed });
       if (found !== undefined) {
-        await keep(this.#changes, found);
+        await keepReplaced(this.#changes, found);
         this.#replaced.push(found);
       }
       result.push(found?.comesBack === true ? { ...folder, replaced: found.replaced } : folder);
@@ -200,13 +214,13 @@ class Install {
       }
       values.set(server, own);
     }
-    stopIfAborted(this.#hooks.signal);
+    throwIfAborted(this.#hooks.signal);
     return resolveServers(servers, this.#place, (server) => values.get(server) ?? {});
   }
 
-  readonly #ofServer = new Map<string, readonly KeptSecret[]>();
+  readonly #ofServer = new Map<string, readonly InstalledSecret[]>();
 
-  #secretsOf(id: string): readonly KeptSecret[] {
+  #secretsOf(id: string): readonly InstalledSecret[] {
     return this.#ofServer.get(id) ?? [];
   }
 
@@ -240,13 +254,13 @@ class Install {
   }
 
   async #writeClients(config: LoadedConfig, { ids }: ResolvedServers): Promise<InstalledSkill["entries"]> {
-    stopIfAborted(this.#hooks.signal);
+    throwIfAborted(this.#hooks.signal);
     const { clients, scope, force } = this.#choices;
     const { home, configFile, clients: place } = this.#place;
     const wanted = [...new Set(ids.values())];
     const servers = wanted.flatMap((id): ServerSpec[] => config.servers.filter((spec) => spec.id === id));
     const entries: InstalledSkill["entries"] = [];
-    for (const write of clientWrites({ clients, place, scope, servers, configFile: config.file ?? configFile })) {
+    for (const write of planClientWrites({ clients, place, scope, servers, configFile: config.file ?? configFile })) {
       this.#step(`Writing ${write.file.path}`);
       const { written, present } = await writeClientServers({
         changes: this.#changes,
@@ -280,7 +294,7 @@ class Install {
     await this.#changes.editFile(file, (text) =>
       renderInstalled({ ...parseInstalled(file, text), ...Object.fromEntries(records) }),
     );
-    stopIfAborted(this.#hooks.signal);
+    throwIfAborted(this.#hooks.signal);
   }
 
   async #register(): Promise<void> {
@@ -337,7 +351,7 @@ class Install {
   }
 
   #step(text: string): void {
-    stopIfAborted(this.#hooks.signal);
+    throwIfAborted(this.#hooks.signal);
     this.#hooks.onStep?.(text);
   }
 }
@@ -347,4 +361,163 @@ function clientsOf(record: InstalledSkill | undefined): string[] {
   if (record === undefined) return [];
   const ids = [...record.folders.flatMap(({ clients }) => clients), ...record.entries.map(({ client }) => client)];
   return [...new Set(ids)].toSorted();
+}
+
+/** What is written down about an installed skill, for removing it and for the lock file. */
+
+interface RecordFacts {
+  readonly run: string;
+  /** Those that this skill needs. */
+  readonly servers: readonly PlannedServer[];
+  readonly resolved: ResolvedServers;
+  readonly configFile: string;
+  readonly secretsOf: (serverId: string) => readonly InstalledSecret[];
+  readonly folders: readonly FolderRecord[];
+  readonly entries: InstalledSkill["entries"];
+  readonly home: string | undefined;
+  readonly lockFile: string;
+  /** Of an earlier install of the same skill: what it put in other places is still there. */
+  readonly before: InstalledSkill | undefined;
+}
+
+export function installedRecord({ skill, source }: PlannedSkill, facts: RecordFacts): InstalledSkill {
+  const { before, resolved } = facts;
+  const fresh = new Set(resolved.added.map(({ planned }) => planned.id));
+  const servers = facts.servers.map((planned) => {
+    const id = resolved.ids.get(planned) ?? planned.id;
+    const earlier = before?.servers.find((each) => each.id === id);
+    return {
+      id,
+      added: fresh.has(id) || earlier?.added === true,
+      file: earlier?.file ?? planned.configured?.origin.file ?? facts.configFile,
+      secrets: [...(earlier?.secrets ?? []), ...facts.secretsOf(id)],
+    };
+  });
+  const needed = new Set(servers.map(({ id }) => id));
+  const home = facts.home ?? before?.home;
+  return {
+    name: skill.name,
+    source,
+    digest: skill.digest,
+    run: facts.run,
+    folders: mergeByKey(before?.folders ?? [], facts.folders, ({ path }) => path, mergeFolders),
+    servers,
+    entries: mergeByKey(
+      before?.entries ?? [],
+      facts.entries.map((entry) => ({ ...entry, ids: entry.ids.filter((id) => needed.has(id)) })),
+      ({ file }) => file,
+      (old, now) => ({ ...now, ids: [...new Set([...old.ids, ...now.ids])] }),
+    ),
+    home,
+    lockFile: facts.lockFile,
+  };
+}
+
+function mergeFolders(old: FolderRecord, now: FolderRecord): FolderRecord {
+  const replaced = old.replaced ?? now.replaced;
+  const clients = [...new Set([...old.clients, ...now.clients])];
+  return { ...now, clients, ...(replaced === undefined ? {} : { replaced }) };
+}
+
+/** Both lists, with what is in both made one. */
+function mergeByKey<T>(old: readonly T[], now: readonly T[], keyOf: (item: T) => string, both: (a: T, b: T) => T): T[] {
+  const all = new Map(old.map((item) => [keyOf(item), item]));
+  for (const item of now) {
+    const known = all.get(keyOf(item));
+    all.set(keyOf(item), known === undefined ? item : both(known, item));
+  }
+  return [...all.values()];
+}
+
+/** Holds neither values nor paths of this machine alone. */
+export function lockedSkill(
+  { skill, source, resolved: state }: PlannedSkill,
+  record: InstalledSkill,
+  { ids }: ResolvedServers,
+  lockFile: string,
+): LockedSkill {
+  const packages = new Map([...ids].map(([planned, id]) => [id, planned.server.package]));
+  const clients = [
+    ...record.folders.flatMap((folder) => folder.clients),
+    ...record.entries.map(({ client }) => client),
+  ];
+  return {
+    source: lockedSource(source, lockFile),
+    resolved: state,
+    version: skill.version ?? "1.0.0",
+    digest: skill.digest,
+    servers: record.servers
+      .map(({ id }) => {
+        const name = packages.get(id);
+        return { id, package: name };
+      })
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    clients: [...new Set(clients)].toSorted(),
+  };
+}
+
+/** The servers of a skill as they stand in the files of clients: directly, or through Toolcrib where a secret is needed. */
+
+interface ClientWrite {
+  readonly client: AgentClient;
+  readonly file: ClientFile;
+  readonly servers: Readonly<Record<string, WrittenServer>>;
+}
+
+interface ClientWriteOptions {
+  readonly clients: readonly AgentClient[];
+  readonly place: ClientEnvironment;
+  readonly scope: ClientScope;
+  readonly servers: readonly ServerSpec[];
+  readonly configFile: string;
+}
+
+/** Throws `invalid_arguments` for a client that has no file of that scope. */
+export function planClientWrites({ clients, place, scope, servers, configFile }: ClientWriteOptions): ClientWrite[] {
+  if (servers.length === 0) return [];
+  return clients.map((client) => {
+    const file = fileToWrite(client, scope, place);
+    if (file === undefined) {
+      throw new ToolcribError("invalid_arguments", `${client.name} has no ${scope} file for MCP servers.`, {
+        hint: `Use --scope ${scope === "user" ? "project" : "user"}.`,
+      });
+    }
+    const written = servers.map((spec) => [spec.id, serverForClient(client, spec, configFile, place.env)] as const);
+    return { client, file, servers: Object.fromEntries(written) };
+  });
+}
+
+function serverForClient(
+  client: AgentClient,
+  spec: ServerSpec,
+  configFile: string,
+  env: NodeJS.ProcessEnv,
+): WrittenServer {
+  const direct = asDirectServer(spec);
+  if (direct !== undefined && canClientUse(client, spec.id, direct)) return direct;
+  return gatewayCommand({ server: spec.id, configFile, env });
+}
+
+/** undefined for what only Toolcrib can do: resolve references, log in, make a cage, find a folder from the place of the config. */
+function asDirectServer(spec: ServerSpec): WrittenServer | undefined {
+  const { command, args = [], env, cwd, url, headers, transport, auth, sandbox = "none" } = spec;
+  if (auth !== undefined || specStrings(spec).some(({ text }) => hasReference(text) || text.includes("$${"))) {
+    return undefined;
+  }
+  if (url !== undefined) {
+    return { url, transport: transport === "sse" ? "sse" : "http", headers };
+  }
+  if (command === undefined || cwd !== undefined || sandbox !== "none") return undefined;
+  return { command, args, env };
+}
+
+function canClientUse(client: AgentClient, id: string, server: WrittenServer): boolean {
+  if (client.write(id, server) === undefined) return false;
+  try {
+    assertNoSecrets(client, id, server);
+    return true;
+  } catch (error) {
+    if (error instanceof ToolcribError) return false;
+    throw error;
+  }
 }

@@ -3,8 +3,8 @@
  * parameters, so a name alone must not be enough to be given whatever the user has under it: only what is known to be
  * harmless, by its name and by its value, goes without the user naming it. A list of what is a secret would never be whole.
  */
-import { looksLikeCredential } from "../../secrets/looks-like-secret.ts";
-import { maskTokens } from "../../secrets/token-shapes.ts";
+import { isCredentialName } from "../../secrets/credential-names.ts";
+import { maskTokens } from "../../secrets/mask.ts";
 
 /** The shell's own; a parameter of such a name does not mean them. */
 const SHELL_VARIABLES = new Set(["PATH", "PWD", "OLDPWD", "SHELL", "USER", "LOGNAME", "LANG", "TERM", "TMPDIR", "_"]);
@@ -17,7 +17,7 @@ export function environmentValue(env: NodeJS.ProcessEnv, name: string): string |
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
 /** First words of variables that people have set for other programs, and that say something of an account or a socket. */
-const OF_OTHERS = words(
+const OTHER_PROGRAMS = words(
   "anthropic arm aws azure bitbucket ci circle claude cloudflare cloudsdk cohere consul datadog dbus digitalocean " +
     "docker firebase fly gcloud gcp gemini gh git github gitlab gnome gnupg google gpg groq heroku hf hugging huggingface " +
     "kube kubeconfig kubernetes mistral mysql netlify node npm openai openrouter pg pgpassword podman postgres pypi " +
@@ -26,7 +26,7 @@ const OF_OTHERS = words(
 );
 
 /** What a name has in it where it leads to a credential, or is one. */
-const OF_SECRETS =
+const SECRET_NAME =
   /agent|auth|cert|cookie|cred|hook|jwt|key|kube|login|passw|private|secret|session|sign|sock|ssh|token|wallet/i;
 /** The same of a file or folder; people's own are called after agents and sessions, too. */
 const SECRET_FILE =
@@ -64,13 +64,13 @@ const MAX_LENGTH = 512;
 export function isHarmless(name: string, value: string): boolean {
   const parts = wordsOf(name);
   const kind = KINDS.find(({ names }) => names.has(parts.at(-1) ?? ""));
-  if (kind === undefined || OF_OTHERS.has(parts[0] ?? "") || OF_SECRETS.test(name)) return false;
+  if (kind === undefined || OTHER_PROGRAMS.has(parts[0] ?? "") || SECRET_NAME.test(name)) return false;
   return value.length <= MAX_LENGTH && !isCredential(name, value) && kind.fits(value);
 }
 
 /** By its name, or by the shape of its value: a token with a maker's prefix, an address that is itself the secret. */
 export function isCredential(name: string, value: string): boolean {
-  return looksLikeCredential(name) || maskTokens(value) !== value || isSecretAddress(value);
+  return isCredentialName(name) || maskTokens(value) !== value || isSecretAddress(value);
 }
 
 /** Whoever knows the address of a webhook may use it. So with a long random part, or a token among its parameters. */
@@ -78,7 +78,7 @@ function isSecretAddress(value: string): boolean {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^(?:https?|wss?):$/.test(url.protocol)) return false;
   const parts = [...url.hostname.split("."), ...url.pathname.split("/")];
-  const given = [...url.searchParams].some(([key, each]) => looksLikeCredential(key) || isRandom(each));
+  const given = [...url.searchParams].some(([key, each]) => isCredentialName(key) || isRandom(each));
   return parts.some((part) => /hook/i.test(part) || isRandom(part)) || given;
 }
 

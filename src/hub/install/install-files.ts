@@ -3,22 +3,22 @@ import { randomUUID } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, isAbsolute, join } from "node:path";
-import { changesDir } from "../changes-dir.ts";
+import { changesDir } from "./changes-dir.ts";
 
 /** What an install has done outside of files. */
 export function pendingFile(home: string): string {
   return join(home, "installing.json");
 }
 
-const TRIAL = "toolcrib-try-";
+const TRIAL_PREFIX = "toolcrib-try-";
 
 /** A home for the hub that tries new servers. It is not there yet. */
 export function newTrialHome(): string {
-  return join(tmpdir(), `${TRIAL}${randomUUID()}`);
+  return join(tmpdir(), `${TRIAL_PREFIX}${randomUUID()}`);
 }
 
 export function isTrialHome(dir: string): boolean {
-  return isAbsolute(dir) && basename(dir).startsWith(TRIAL);
+  return isAbsolute(dir) && basename(dir).startsWith(TRIAL_PREFIX);
 }
 
 /** One install or removal at a time. */

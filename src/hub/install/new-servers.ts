@@ -1,14 +1,18 @@
 /** From the servers that are missing and their values to entries of the config, each server once. */
+import { ToolcribError } from "../../model/errors.ts";
 import type { ServerEntryInput, ServerSpec } from "../../model/server-spec.ts";
-import type { Skill } from "../../model/skill.ts";
+import type { ServerParameter, ServerTemplate, Skill, SkillFinding } from "../../model/skill.ts";
+import { keychainReference } from "../../secrets/secret-storage.ts";
 import { skillId } from "../../skills/registry/skill-id.ts";
-import { entryOf, sameServer } from "../../skills/servers/resolve.ts";
-import { type InstallPlace, variablesFor } from "./install-place.ts";
-import type { Installed } from "./installed-file.ts";
-import type { ParameterValues } from "./parameters.ts";
+import { parsePlaceholders } from "../../skills/servers/placeholders.ts";
+import { resolveDefault, resolveServerEntry, sameServer } from "../../skills/servers/server-entry.ts";
+import { type InstallContext, templateVariables } from "./install-context.ts";
+import { secretName } from "./install-secrets.ts";
+import type { Installed } from "./installed-skills.ts";
 import type { PlannedSkill } from "./plan-install.ts";
-import type { PlannedServer } from "./required-servers.ts";
-import { skillHome } from "./skill-copies.ts";
+import type { ParameterValues, PlannedServer } from "./required-servers.ts";
+import { scanServerEntry } from "./scan-server-entry.ts";
+import { skillHome } from "./skill-folders.ts";
 
 export interface NewServer {
   readonly planned: PlannedServer;
@@ -26,7 +30,7 @@ export interface ResolvedServers {
 /** `valuesOf` gives sensitive ones as references. */
 export function resolveServers(
   servers: readonly PlannedServer[],
-  place: InstallPlace,
+  place: InstallContext,
   valuesOf: (server: PlannedServer) => Readonly<Record<string, string>>,
 ): ResolvedServers {
   const added: NewServer[] = [];
@@ -37,20 +41,23 @@ export function resolveServers(
       continue;
     }
     const home = skillHome(place.home, planned.skill);
-    const entry = ofSkill(entryOf(planned.server, valuesOf(planned), variablesFor(place, home)), planned.skill);
+    const entry = withSkillId(
+      resolveServerEntry(planned.server, valuesOf(planned), templateVariables(place, home)),
+      planned.skill,
+    );
     // Two skills may ask for the same thing in other words.
     const same =
       place.config.servers.find((spec) => sameServer(entryOfSpec(spec), entry))?.id ??
       added.find((each) => sameServer(each.entry, entry))?.planned.id;
     ids.set(planned, same ?? planned.id);
     if (same === undefined)
-      added.push({ planned, entry, usesSkillFiles: JSON.stringify(entry).includes(jsonText(home)) });
+      added.push({ planned, entry, usesSkillFiles: JSON.stringify(entry).includes(escapedJson(home)) });
   }
   return { added, ids };
 }
 
 /** Written down in the entry itself, because it decides about the cage from the first start on, and in every copy. */
-function ofSkill(entry: ServerEntryInput, { name, dialect }: Skill): ServerEntryInput {
+function withSkillId(entry: ServerEntryInput, { name, dialect }: Skill): ServerEntryInput {
   return entry.url === undefined ? { ...entry, skill: skillId(name, dialect) } : entry;
 }
 
@@ -59,12 +66,12 @@ function entryOfSpec({ command, args, env, cwd, url, headers, auth, sandbox }: S
 }
 
 /** As it stands inside a JSON string: backslashes are doubled there. */
-function jsonText(text: string): string {
+function escapedJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
 /** By name of the skill: the copy that its servers run from, where they do or did before. */
-export function homesOf(
+export function skillHomes(
   skills: readonly PlannedSkill[],
   { added }: ResolvedServers,
   home: string,
@@ -89,4 +96,180 @@ export function previewValues(
     if (sensitive && own[name] !== undefined) own[name] = referenceFor(name);
   }
   return own;
+}
+
+/** The entries that an install would add, filled in and checked, before anything is written or started. */
+
+export interface CheckedEntry {
+  readonly id: string;
+  /** With references in the place of secrets. */
+  readonly entry: ServerEntryInput;
+  readonly findings: readonly SkillFinding[];
+}
+
+/** Throws `blocked` for an entry that must not be started, unless it is forced. */
+export function checkNewEntries(
+  servers: readonly PlannedServer[],
+  place: InstallContext,
+  { values, force }: { readonly values: ParameterValues; readonly force: boolean },
+): CheckedEntry[] {
+  const { added } = resolveServers(servers, place, (server) =>
+    previewValues(server, values, (parameter) => keychainReference(secretName(server.id, parameter))),
+  );
+  const checked = added.map(({ planned: { id }, entry }) => ({ id, entry, findings: scanServerEntry(id, entry) }));
+  const refused = checked.flatMap(({ findings }) => findings.filter(({ severity }) => severity === "refuse"));
+  if (refused.length === 0 || force) return checked;
+  throw new ToolcribError(
+    "blocked",
+    `What the skill would start is refused:\n${refused.map((finding) => `  ${renderEntryFinding(finding)}`).join("\n")}`,
+    {
+      hint: "Nothing was installed. If you know what it does and want it all the same: --force.",
+      details: { findings: refused },
+    },
+  );
+}
+
+export function renderEntryFinding({ file, code, message, excerpt }: SkillFinding): string {
+  return `${file}: ${code}: ${message}${excerpt === undefined ? "" : ` (${excerpt})`}`;
+}
+
+/** What an install says that was not told to set up servers: all that a person needs to do it, and nothing changed. */
+
+/** `command` is the command line that was given, without `--with-mcp`. */
+export function serversNeededError(
+  missing: readonly PlannedServer[],
+  place: InstallContext,
+  command: readonly string[],
+): ToolcribError {
+  const described = missing.map((server) => ({ server, entry: exampleEntry(server, place) }));
+  const retry = retryCommand(missing, command);
+  const parts = described.map(({ server, entry }) => describeServer(server, entry));
+  return new ToolcribError(
+    "not_found",
+    `MCP servers are needed that ${place.configFile} does not have; nothing was installed.\n${parts.join("\n")}`,
+    {
+      hint: retry === undefined ? "Add them to the config yourself, then install again." : `Set them up with: ${retry}`,
+      details: {
+        command: retry,
+        servers: described.map(({ server: { id, server, neededBy }, entry }) => ({
+          id,
+          name: server.name,
+          neededBy,
+          description: server.description,
+          package: server.package,
+          parameters: server.parameters,
+          docker: server.docker,
+          entry,
+        })),
+      },
+    },
+  );
+}
+
+/** With `<NAME>` for what only the person knows. undefined if nobody knows how to start it. */
+function exampleEntry({ server, skill }: PlannedServer, place: InstallContext): ServerEntryInput | undefined {
+  const { template } = server;
+  if (template === undefined) return undefined;
+  const values: Record<string, string> = {};
+  for (const { name, sensitive, required, default: fallback } of server.parameters) {
+    if (sensitive) values[name] = `secret://env/${name.replaceAll(/[^A-Za-z0-9_]/g, "_")}`;
+    else if (required && fallback === undefined) values[name] = `<${name}>`;
+  }
+  const variables = templateVariables(place, skill.dir);
+  try {
+    return resolveServerEntry(server, values, variables);
+  } catch (error) {
+    if (!(error instanceof ToolcribError)) throw error;
+    // An address or a reference that <NAME> does not fit into: it is shown all the same, because a person fills it in.
+    const defaults = server.parameters.map((each) => [each.name, resolveDefault(each, variables)] as const);
+    return uncheckedEntry(template, { ...Object.fromEntries(defaults), ...values, ...variables });
+  }
+}
+
+/** As entryOf, but nothing is checked. What has no value is left out. */
+function uncheckedEntry(
+  template: ServerTemplate,
+  values: Readonly<Record<string, string | undefined>>,
+): ServerEntryInput {
+  const fill = (text: string): string | undefined => {
+    const parts = parsePlaceholders(text).map((part) => (typeof part === "string" ? part : values[part.name]));
+    if (parts.length === 1) return parts[0];
+    const texts = parts.filter((part) => part !== undefined);
+    if (texts.length < parts.length) return undefined;
+    return texts.map((part) => (part.startsWith("secret://") ? `\${${part}}` : part)).join("");
+  };
+  const all = (texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(texts).flatMap(([name, text]) => {
+        const value = fill(text);
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+  const { command, args, env, cwd, url, headers, transport, container } = template;
+  return {
+    ...(command === undefined ? {} : { command: fill(command) }),
+    ...(args === undefined ? {} : { args: args.map(fill).filter((arg) => arg !== undefined) }),
+    ...(env === undefined ? {} : { env: all(env) }),
+    ...(cwd === undefined ? {} : { cwd: fill(cwd) }),
+    ...(url === undefined ? {} : { url: fill(url) }),
+    ...(headers === undefined ? {} : { headers: all(headers) }),
+    ...(transport === "http" || transport === "sse" ? { transport } : {}),
+    ...(container === undefined ? {} : { sandbox: { kind: "container", ...container } }),
+  };
+}
+
+function describeServer({ id, server, neededBy }: PlannedServer, entry: ServerEntryInput | undefined): string {
+  const purpose = server.description ?? "no purpose is given";
+  const lines = [
+    "",
+    `${server.name}: ${purpose}`,
+    `  needed by   ${neededBy.join(", ")}`,
+    ...(server.package === undefined ? [] : [`  package     ${server.package}`]),
+    ...server.parameters.map(
+      (parameter, index) => `  ${index === 0 ? "parameters  " : "            "}${parameterText(parameter)}`,
+    ),
+    ...(server.docker === undefined ? [] : [`  docker      ${server.docker.image}`]),
+  ];
+  if (entry === undefined) {
+    return [...lines, `  The skill does not say how it is started: toolcrib add ${id} -- <command …>`].join("\n");
+  }
+  const json = JSON.stringify({ [id]: entry }, null, 2)
+    .split("\n")
+    .slice(1, -1);
+  return [...lines, `  under "mcpServers":`, ...json.map((line) => `  ${line}`)].join("\n");
+}
+
+function parameterText({
+  name,
+  description,
+  required,
+  sensitive,
+  default: fallback,
+  example,
+}: ServerParameter): string {
+  const marks = [
+    required ? "required" : "optional",
+    ...(sensitive ? ["sensitive"] : []),
+    ...(fallback === undefined ? [] : [`default ${fallback}`]),
+    ...(example === undefined ? [] : [`for example ${example}`]),
+  ];
+  return `${name} (${marks.join(", ")})${description === undefined ? "" : `: ${description}`}`;
+}
+
+/** undefined where one of them cannot be set up this way. */
+function retryCommand(missing: readonly PlannedServer[], command: readonly string[]): string | undefined {
+  if (missing.some(({ server }) => server.template === undefined)) return undefined;
+  const wanted = missing.flatMap(({ server }) =>
+    server.parameters.filter(
+      ({ required, sensitive, default: fallback }) => required && !sensitive && fallback === undefined,
+    ),
+  );
+  const set = [...new Set(wanted.map(({ name }) => name))].flatMap((name) => ["--set", `${name}=<${name}>`]);
+  return ["toolcrib", ...command, "--with-mcp", ...set].map(quoteWord).join(" ");
+}
+
+function quoteWord(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./<>#~-]+$/.test(word) && !/[<>#~]/.test(word)
+    ? word
+    : `'${word.replaceAll("'", `'\\''`)}'`;
 }

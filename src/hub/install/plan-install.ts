@@ -1,17 +1,20 @@
 /** Reads, scans and checks what is to be installed. Nothing is written. */
-import { dirname } from "node:path";
-import { assertInside } from "../../files/assert-inside.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { assertInside } from "../../files/path-safety.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
 import type { MissingNeeds, Skill, SkillFinding } from "../../model/skill.ts";
-import { isMet, missingNeeds } from "../../skills/needs/check-needs.ts";
-import { thisMachine } from "../../skills/needs/this-machine.ts";
-import type { SkillRegistry } from "../../skills/registry/registry.ts";
-import { scanSkill, worst } from "../../skills/scan/scan-skill.ts";
-import { containerChoice } from "../skills/container-choice.ts";
-import type { InstallPlace } from "./install-place.ts";
-import { type ReadOptions, type ReadSource, readSource, type WantedSource } from "./read-source.ts";
+import { type Fetched, fetchSkills } from "../../skills/fetch/fetch-skills.ts";
+import { findSkills } from "../../skills/find/find-skills.ts";
+import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
+import { readSkill } from "../../skills/read/read-skill.ts";
+import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
+import { scanSkill, worstSeverity } from "../../skills/scan/scan-skill.ts";
+import { chooseContainers } from "../skills/container-choice.ts";
+import type { InstallContext } from "./install-context.ts";
+import { lockedDifference, readSkillsLock } from "./installed-skills.ts";
 import { type PlannedServer, requiredServers } from "./required-servers.ts";
-import { lockedDifference, readSkillsLock } from "./skills-lock.ts";
 
 export interface PlannedSkill {
   /** Its id in the registry. */
@@ -25,7 +28,7 @@ export interface PlannedSkill {
   readonly missing: MissingNeeds;
 }
 
-type LookedAt = Omit<PlannedSkill, "id">;
+type ExaminedSkill = Omit<PlannedSkill, "id">;
 
 export interface InstallPlan {
   readonly skills: readonly PlannedSkill[];
@@ -36,7 +39,7 @@ export interface InstallPlan {
   dispose(): Promise<void>;
 }
 
-export interface PlanOptions extends Omit<ReadOptions, "env"> {
+interface PlanOptions extends Omit<ReadOptions, "env"> {
   readonly lockFile: string;
   /** Take also what the scan refuses, what another source brought, and what differs from the lock file. */
   readonly force: boolean;
@@ -45,7 +48,7 @@ export interface PlanOptions extends Omit<ReadOptions, "env"> {
 /** Throws `blocked` for what the scan refuses, `conflict` for what is there already from elsewhere. */
 export async function planInstall(
   sources: readonly WantedSource[],
-  place: InstallPlace,
+  place: InstallContext,
   options: PlanOptions,
 ): Promise<InstallPlan> {
   const read: ReadSource[] = [];
@@ -55,7 +58,7 @@ export async function planInstall(
   try {
     for (const source of sources) read.push(await readSource(source, { ...options, env: place.env }));
     const machine = thisMachine(place.env);
-    const looked: LookedAt[] = [];
+    const looked: ExaminedSkill[] = [];
     for (const { fetched, skills: found } of read) {
       for (const skill of found) {
         looked.push({
@@ -68,11 +71,11 @@ export async function planInstall(
       }
     }
     assertDistinct(looked);
-    if (!options.force) refuse(looked);
+    if (!options.force) assertScanPassed(looked);
     assertInside(dirname(options.lockFile), options.lockFile);
     if (!options.force) await assertAsLocked(looked, options.lockFile);
-    const skills = await withIds(looked, place.registry, options.force);
-    const choose = await containerChoice(
+    const skills = await assignIds(looked, place.registry, options.force);
+    const choose = await chooseContainers(
       skills.flatMap(({ skill }) => skill.servers),
       place.config,
       place.env,
@@ -87,7 +90,7 @@ export async function planInstall(
       .map(({ server }) => choose(server).notice);
     const warnings = [
       ...read.flatMap((each) => each.warnings),
-      ...skills.flatMap(warningsOf),
+      ...skills.flatMap(skillWarnings),
       ...serverWarnings(servers),
       ...chosen.filter((notice) => notice !== undefined),
     ];
@@ -98,7 +101,7 @@ export async function planInstall(
   }
 }
 
-function assertDistinct(skills: readonly LookedAt[]): void {
+function assertDistinct(skills: readonly ExaminedSkill[]): void {
   const seen = new Map<string, string>();
   for (const { skill, source } of skills) {
     const other = seen.get(skill.name);
@@ -115,11 +118,13 @@ function assertDistinct(skills: readonly LookedAt[]): void {
   }
 }
 
-function refuse(skills: readonly LookedAt[]): void {
-  const bad = skills.filter(({ findings }) => worst(findings) === "refuse");
+function assertScanPassed(skills: readonly ExaminedSkill[]): void {
+  const bad = skills.filter(({ findings }) => worstSeverity(findings) === "refuse");
   if (bad.length === 0) return;
   const lines = bad.flatMap(({ skill, findings }) =>
-    findings.filter(({ severity }) => severity === "refuse").map((finding) => `  ${skill.name}: ${shown(finding)}`),
+    findings
+      .filter(({ severity }) => severity === "refuse")
+      .map((finding) => `  ${skill.name}: ${renderScanFinding(finding)}`),
   );
   throw new ToolcribError(
     "blocked",
@@ -131,7 +136,7 @@ function refuse(skills: readonly LookedAt[]): void {
   );
 }
 
-async function assertAsLocked(skills: readonly LookedAt[], lockFile: string): Promise<void> {
+async function assertAsLocked(skills: readonly ExaminedSkill[], lockFile: string): Promise<void> {
   const lock = await readSkillsLock(lockFile);
   const different = skills.flatMap((planned) => lockedDifference(lock, lockFile, planned) ?? []);
   if (different.length === 0) return;
@@ -144,7 +149,11 @@ async function assertAsLocked(skills: readonly LookedAt[], lockFile: string): Pr
   );
 }
 
-async function withIds(looked: readonly LookedAt[], registry: SkillRegistry, force: boolean): Promise<PlannedSkill[]> {
+async function assignIds(
+  looked: readonly ExaminedSkill[],
+  registry: SkillRegistry,
+  force: boolean,
+): Promise<PlannedSkill[]> {
   const outcomes = await registry.preview(looked, { replace: force });
   return looked.map((each, index) => {
     const outcome = outcomes[index];
@@ -155,13 +164,13 @@ async function withIds(looked: readonly LookedAt[], registry: SkillRegistry, for
   });
 }
 
-function warningsOf({ skill, findings, missing }: PlannedSkill): string[] {
+function skillWarnings({ skill, findings, missing }: PlannedSkill): string[] {
   const notes = skill.warnings.map(
     ({ message, line }) => `${skill.name}: ${line === undefined ? "" : `line ${line}: `}${message}`,
   );
   const found = findings
     .filter(({ severity }) => severity !== "note")
-    .map((finding) => `${skill.name}: ${shown(finding)}`);
+    .map((finding) => `${skill.name}: ${renderScanFinding(finding)}`);
   if (isMet(missing)) return [...notes, ...found];
   const { bins, anyBins, env, config, os } = missing;
   const lacks = [
@@ -180,6 +189,169 @@ function serverWarnings(servers: readonly PlannedServer[]): string[] {
     .map(({ id, neededBy }) => `${neededBy.join(", ")} needs the server ${id}, which is disabled in the config.`);
 }
 
-function shown({ code, message, file, line, severity }: SkillFinding): string {
+function renderScanFinding({ code, message, file, line, severity }: SkillFinding): string {
   return `${file}${line === undefined ? "" : `:${line}`}: ${severity}: ${code}: ${message}`;
+}
+
+/** Gets the skills of one source that are to be installed. */
+
+export interface WantedSource {
+  readonly source: string;
+  /** Where a relative source starts. */
+  readonly cwd: string;
+  /** What package.json calls it: the skill of that name, if the source holds several. */
+  readonly name?: string;
+}
+
+interface ReadOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal | undefined;
+  /** Names of skills or of their folders. */
+  readonly select?: readonly string[];
+  readonly all?: boolean;
+}
+
+interface ReadSource {
+  readonly fetched: Fetched;
+  readonly skills: readonly Skill[];
+  readonly warnings: readonly string[];
+}
+
+/** The caller disposes what was fetched. */
+async function readSource(wanted: WantedSource, options: ReadOptions): Promise<ReadSource> {
+  const { env, signal } = options;
+  const fetched = await fetchSkills(wanted.source, { cwd: wanted.cwd, env, signal });
+  try {
+    const { skills, problems } = await readAll(fetched.dir);
+    const told = problems.map(({ path, message }) => `${shortPath(path, fetched)}: ${message}`);
+    if (skills.length === 0) {
+      throw new ToolcribError("not_found", `${fetched.source} holds no skill that can be read.`, {
+        hint: told.length === 0 ? "A skill is a folder with a SKILL.md." : told.join("\n  "),
+      });
+    }
+    return { fetched, ...selectSkills(skills, told, fetched.source, wanted.name, options) };
+  } catch (error) {
+    await fetched.dispose();
+    throw error;
+  }
+}
+
+async function readAll(dir: string): Promise<{ skills: Skill[]; problems: { path: string; message: string }[] }> {
+  const found = await findSkills(dir);
+  const problems: { path: string; message: string }[] = [...found.problems];
+  const skills: Skill[] = [];
+  for (const path of found.dirs) {
+    try {
+      skills.push(await readSkill(path));
+    } catch (error) {
+      problems.push({ path, message: asToolcribError(error).message });
+    }
+  }
+  return { skills, problems };
+}
+
+function selectSkills(
+  skills: readonly Skill[],
+  told: readonly string[],
+  source: string,
+  name: string | undefined,
+  { select = [], all = false }: ReadOptions,
+): Pick<ReadSource, "skills" | "warnings"> {
+  if (name !== undefined) return selectDeclaredSkill(skills, name, source);
+  if (select.length > 0) {
+    const missing = select.filter((each) => !skills.some((skill) => isCalled(skill, each)));
+    if (missing.length > 0) {
+      throw new ToolcribError("not_found", `${source} holds no skill called ${missing.join(", ")}.`, {
+        hint: `It holds ${namesOfSkills(skills)}.`,
+      });
+    }
+    return { skills: skills.filter((skill) => select.some((each) => isCalled(skill, each))), warnings: [] };
+  }
+  if (skills.length === 1 || all) return { skills, warnings: told };
+  throw new ToolcribError("invalid_arguments", `${source} holds ${skills.length} skills: ${namesOfSkills(skills)}.`, {
+    hint: "--select a,b takes some of them, --all takes all.",
+    details: { skills: skills.map((skill) => skill.name) },
+  });
+}
+
+function selectDeclaredSkill(
+  skills: readonly Skill[],
+  name: string,
+  source: string,
+): Pick<ReadSource, "skills" | "warnings"> {
+  const named = skills.filter((skill) => isCalled(skill, name));
+  const [first] = skills;
+  if (named.length > 0) return { skills: named.slice(0, 1), warnings: [] };
+  if (first !== undefined && skills.length === 1) {
+    return { skills, warnings: [`package.json calls the skill of ${source} ${name}; it calls itself ${first.name}.`] };
+  }
+  throw new ToolcribError("not_found", `${source} holds no skill called ${name}.`, {
+    hint: `It holds ${namesOfSkills(skills)}.`,
+  });
+}
+
+function isCalled(skill: Skill, name: string): boolean {
+  return skill.name === name || basename(skill.dir) === name;
+}
+
+const MAX_NAMED = 30;
+
+function namesOfSkills(skills: readonly Skill[]): string {
+  const shown = skills.slice(0, MAX_NAMED).map((skill) => skill.name);
+  return skills.length > MAX_NAMED ? `${shown.join(", ")} and ${skills.length - MAX_NAMED} more` : shown.join(", ");
+}
+
+/** A temporary folder means nothing to anybody. */
+function shortPath(path: string, { dir, temporary }: Fetched): string {
+  return temporary && path.startsWith(dir) ? path.slice(dir.length).replace(/^[/\\]/, "") || "." : path;
+}
+
+/** Skills that a project declares in its package.json: `"agentskills": {"skills": {"name": "source"}}`. */
+
+interface DeclaredSkills {
+  readonly file: string;
+  readonly sources: readonly WantedSource[];
+}
+
+/** Of the nearest package.json, upward from the folder. Paths in it start from it. */
+export async function declaredSkills(cwd: string): Promise<DeclaredSkills> {
+  const file = await nearestPackage(cwd);
+  if (file === undefined) {
+    throw new ToolcribError("invalid_arguments", `Name a source: there is no package.json in ${cwd} or above it.`, {
+      hint: "toolcrib skill install <folder, archive, git address or npm:package>",
+    });
+  }
+  const skills = skillsOf(file.text, file.path);
+  const sources = Object.entries(skills).map(([name, source]): WantedSource => {
+    if (typeof source === "string" && source.trim() !== "") return { source, name, cwd: dirname(file.path) };
+    throw new ToolcribError("invalid_config", `${file.path}: agentskills.skills.${name} must be the text of a source.`);
+  });
+  if (sources.length > 0) return { file: file.path, sources };
+  throw new ToolcribError("invalid_arguments", `Name a source: ${file.path} declares no skills.`, {
+    hint: 'It would be done with "agentskills": { "skills": { "name": "source" } }.',
+  });
+}
+
+function skillsOf(text: string, file: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (cause) {
+    throw new ToolcribError("invalid_config", `${file} is no JSON.`, { cause });
+  }
+  const block = isJsonObject(value) ? value["agentskills"] : undefined;
+  const skills = isJsonObject(block) ? (block["skills"] ?? {}) : {};
+  if (block !== undefined && (!isJsonObject(block) || !isJsonObject(skills))) {
+    throw new ToolcribError("invalid_config", `${file}: agentskills.skills must be an object of names and sources.`);
+  }
+  return isJsonObject(skills) ? skills : {};
+}
+
+export async function nearestPackage(cwd: string): Promise<{ path: string; text: string } | undefined> {
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const path = join(folder, "package.json");
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    if (text !== undefined) return { path, text };
+    if (folder === dirname(folder)) return undefined;
+  }
 }

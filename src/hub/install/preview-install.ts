@@ -1,23 +1,17 @@
 /** What an install would write, worked out without writing anything. */
 import { readFile } from "node:fs/promises";
-import type { AgentClient } from "../../clients/client.ts";
+import type { AgentClient } from "../../clients/agent-client.ts";
 import { textWithServer } from "../../config/edit-config.ts";
 import { ServerEntrySchema, type ServerSpec } from "../../model/server-spec.ts";
-import { planWrite } from "../clients/plan-write.ts";
-import { readRecords } from "../clients/write-client.ts";
-import type { InstallChoices } from "./apply-install.ts";
-import { clientWrites } from "./client-entries.ts";
-import type { InstallPlace } from "./install-place.ts";
-import { installedRecord, lockedSkill } from "./install-records.ts";
-import { readInstalled } from "./installed-file.ts";
-import { previewSecret, secretName } from "./kept-secrets.ts";
+import { planWrite, readWrittenEntries } from "../clients/client-files.ts";
+import { type InstallChoices, installedRecord, lockedSkill, planClientWrites } from "./apply-install.ts";
+import type { InstallContext } from "./install-context.ts";
+import { parseSkillsLock, readInstalled, renderSkillsLock } from "./installed-skills.ts";
+import { previewSecret, secretName } from "./install-secrets.ts";
 import { type NewServer, previewValues, resolveServers } from "./new-servers.ts";
-import type { ParameterValues } from "./parameters.ts";
+import type { ParameterValues, PlannedServer } from "./required-servers.ts";
 import type { InstallPlan } from "./plan-install.ts";
-import { replacedAt } from "./replaced-folders.ts";
-import type { PlannedServer } from "./required-servers.ts";
-import { assertReplaceable, clientFolders, skillHome } from "./skill-copies.ts";
-import { parseSkillsLock, renderSkillsLock } from "./skills-lock.ts";
+import { assertReplaceable, clientFolders, findReplacedFolder, skillHome } from "./skill-folders.ts";
 
 export interface FileChange {
   readonly file: string;
@@ -40,7 +34,7 @@ export interface InstallPreview {
 /** Throws what the install itself would throw before it writes. */
 export async function previewInstall(
   plan: InstallPlan,
-  place: InstallPlace,
+  place: InstallContext,
   choices: InstallChoices,
 ): Promise<InstallPreview> {
   const { clients, scope, force, values } = choices;
@@ -54,8 +48,8 @@ export async function previewInstall(
 
   const wanted = new Set(resolved.ids.values());
   const specs = [...place.config.servers, ...resolved.added.map((server) => specOf(server, place))];
-  const known = await readRecords(place.home);
-  const writes = clientWrites({
+  const known = await readWrittenEntries(place.home);
+  const writes = planClientWrites({
     clients,
     place: place.clients,
     scope,
@@ -79,7 +73,8 @@ export async function previewInstall(
     for (const { path } of own) {
       if (!force) await assertReplaceable(path, id, before);
       folders.push(path);
-      if ((await replacedAt(path, { home: place.home, id, installed: before })) !== undefined) replaced.push(path);
+      if ((await findReplacedFolder(path, { home: place.home, id, installed: before })) !== undefined)
+        replaced.push(path);
     }
     const usesFiles = resolved.added.some((each) => each.usesSkillFiles && each.planned.skill === skill);
     if (usesFiles) folders.push(skillHome(place.home, skill));
@@ -117,7 +112,7 @@ export async function previewInstall(
 
 async function previewSecrets(
   servers: readonly PlannedServer[],
-  place: InstallPlace,
+  place: InstallContext,
   values: ParameterValues,
 ): Promise<{ readonly references: ReadonlyMap<string, string>; readonly secrets: readonly string[] }> {
   const references = new Map<string, string>();
@@ -145,7 +140,7 @@ async function configChange(file: string, added: readonly NewServer[]): Promise<
   return { file, before, after };
 }
 
-function specOf({ planned, entry }: NewServer, { configFile }: InstallPlace): ServerSpec {
+function specOf({ planned, entry }: NewServer, { configFile }: InstallContext): ServerSpec {
   const origin = { file: configFile, dialect: "toolcrib" };
   return { ...ServerEntrySchema.parse(entry), id: planned.id, origin, baseDir: configFile };
 }

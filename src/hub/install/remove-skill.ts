@@ -1,21 +1,33 @@
 /** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
+import { existsSync } from "node:fs";
 import { mkdir, rmdir } from "node:fs/promises";
+import { findNearest } from "../../base/nearest.ts";
 import { clientById } from "../../clients/clients.ts";
+import { textWithoutServer } from "../../config/edit-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
-import { textWithoutServer } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { changesDir } from "../changes-dir.ts";
-import { removeClientServers } from "../clients/write-client.ts";
+import type { SkillManifest } from "../../model/skill.ts";
+import { specStrings } from "../../secrets/resolve-spec.ts";
+import { skillNamed } from "../../skills/registry/skill-registry.ts";
+import { satisfiedBy } from "../../skills/servers/server-entry.ts";
+import { removeClientServers } from "../clients/client-files.ts";
+import { changesDir } from "./changes-dir.ts";
+import type { InstallContext } from "./install-context.ts";
 import { installLock } from "./install-files.ts";
-import type { InstallPlace } from "./install-place.ts";
-import { installChanges, withinChanges } from "./registry-changes.ts";
-import { installedFile, parseInstalled, renderInstalled } from "./installed-file.ts";
-import { forgetKeychainSecret } from "./kept-secrets.ts";
-import type { RemovalPlan } from "./plan-removal.ts";
-import { restore, restoreLinks } from "./replaced-folders.ts";
-import { parseSkillsLock, renderSkillsLock } from "./skills-lock.ts";
-import { stopIfAborted } from "./interrupted.ts";
+import { createInstallChanges, throwIfAborted, withinChanges } from "./install-journal.ts";
+import { removeKeychainSecret } from "./install-secrets.ts";
+import {
+  type Installed,
+  installedFile,
+  type InstalledSkill,
+  parseInstalled,
+  parseSkillsLock,
+  readInstalled,
+  renderInstalled,
+  renderSkillsLock,
+} from "./installed-skills.ts";
+import { folderState, type Restoration, restoreFolders, restoreLinks } from "./skill-folders.ts";
 
 export interface RemovalReport {
   readonly id: string;
@@ -38,22 +50,22 @@ export interface RemovalReport {
 
 export async function removeSkill(
   plan: RemovalPlan,
-  place: InstallPlace,
+  place: InstallContext,
   options: { readonly force: boolean; readonly signal?: AbortSignal | undefined },
 ): Promise<RemovalReport> {
   await mkdir(place.home, { recursive: true, mode: 0o700 });
   return withLock(installLock(place.home), async () => {
     const { registry } = place;
-    const changes = installChanges(place.home, registry);
+    const changes = createInstallChanges(place.home, registry);
     try {
-      const taken = await takeOut(changes, plan, place, options);
+      const taken = await removeInstalled(changes, plan, place, options);
       if (plan.everywhere && plan.isRegistered) await registry.remove(plan.id, withinChanges(changes));
       await changes.done();
       await restoreLinks(place.home, plan.restored);
       if (plan.everywhere) await registry.sweep();
       // Not before: a secret that is gone cannot be put back.
       for (const { name, stored } of plan.secrets)
-        if (stored === "keychain") await forgetKeychainSecret(name, place.env);
+        if (stored === "keychain") await removeKeychainSecret(name, place.env);
       return reportOf(plan, taken);
     } catch (error) {
       await changes.undo();
@@ -64,21 +76,21 @@ export async function removeSkill(
   });
 }
 
-type Taken = Pick<RemovalReport, "kept" | "files">;
+type RemovedParts = Pick<RemovalReport, "kept" | "files">;
 
-async function takeOut(
+async function removeInstalled(
   changes: ChangeSet,
   plan: RemovalPlan,
-  { home }: InstallPlace,
+  { home }: InstallContext,
   { force, signal }: { readonly force: boolean; readonly signal?: AbortSignal | undefined },
-): Promise<Taken> {
+): Promise<RemovedParts> {
   const files: { file: string; ids: readonly string[] }[] = [];
   const kept: string[] = plan.keptFolders.map((path) => `${path} (changed since)`);
   const back = new Set(plan.restored.map(({ path }) => path));
   for (const path of plan.folders) if (!back.has(path)) await changes.removeFolder(path);
-  await restore(changes, plan.restored);
+  await restoreFolders(changes, plan.restored);
   for (const { client: id, scope, file: path, ids } of plan.entries) {
-    stopIfAborted(signal);
+    throwIfAborted(signal);
     const client = clientById(id);
     if (client === undefined) throw new ToolcribError("internal", `There is no client ${JSON.stringify(id)} any more.`);
     const request = { client, file: { scope, path }, ids, force };
@@ -89,7 +101,7 @@ async function takeOut(
     }
   }
   for (const { id, file } of plan.servers) {
-    await changes.editFile(file, (text) => (text === null ? null : withoutServer(file, text, id)));
+    await changes.editFile(file, (text) => (text === null ? null : removeServerText(file, text, id)));
   }
   for (const { stored, file } of plan.secrets) {
     if (stored === "file" && file !== undefined) await changes.editFile(file, () => null);
@@ -113,12 +125,12 @@ async function takeOut(
   await changes.editFile(records, (text) =>
     text === null ? null : renderInstalled(plan.recordsAfter(parseInstalled(records, text))),
   );
-  stopIfAborted(signal);
+  throwIfAborted(signal);
   return { kept, files };
 }
 
 /** One that the user took out is gone, as wanted. */
-function withoutServer(file: string, text: string, id: string): string {
+function removeServerText(file: string, text: string, id: string): string {
   try {
     return textWithoutServer(file, text, id);
   } catch (error) {
@@ -127,7 +139,7 @@ function withoutServer(file: string, text: string, id: string): string {
   }
 }
 
-function reportOf(plan: RemovalPlan, { kept, files }: Taken): RemovalReport {
+function reportOf(plan: RemovalPlan, { kept, files }: RemovedParts): RemovalReport {
   return {
     id: plan.id,
     name: plan.name,
@@ -144,4 +156,197 @@ function reportOf(plan: RemovalPlan, { kept, files }: Taken): RemovalReport {
       return client === undefined ? [] : [{ name: client.name, how: client.afterChange }];
     }),
   };
+}
+
+/** What removing a skill comes to. Nothing is written. */
+
+export interface RemovalOptions {
+  /** Only from these clients; everywhere if empty. */
+  readonly clients: readonly string[];
+  /** Also servers that the install added and that no other skill needs. */
+  readonly withServers: boolean;
+  /** Also folders that were changed since. */
+  readonly force: boolean;
+}
+
+export interface RemovalPlan {
+  readonly id: string;
+  readonly name: string;
+  /** Out of the registry too, and not only out of some clients. */
+  readonly everywhere: boolean;
+  readonly isRegistered: boolean;
+  readonly clients: readonly string[];
+  readonly folders: readonly string[];
+  /** Changed since they were placed. */
+  readonly keptFolders: readonly string[];
+  /** What was in the place of folders, and comes back. */
+  readonly restored: readonly Restoration[];
+  /** Copies of what cannot come back, because the folder stays. */
+  readonly keptCopies: readonly { readonly path: string; readonly copy: string }[];
+  readonly entries: InstalledSkill["entries"];
+  readonly servers: readonly { readonly id: string; readonly file: string }[];
+  readonly secrets: InstalledSkill["servers"][number]["secrets"];
+  /** Servers that stay because other skills need them, by server. */
+  readonly stillNeeded: readonly { readonly id: string; readonly by: readonly string[] }[];
+  /** Servers that stay because they were in the config before the install. */
+  readonly thereBefore: readonly string[];
+  readonly lockFile: string | undefined;
+  readonly recordsAfter: (now: Installed) => Installed;
+}
+
+export async function planRemoval(named: string, place: InstallContext, options: RemovalOptions): Promise<RemovalPlan> {
+  const manifests = await place.registry.list();
+  const installed = await readInstalled(place.home);
+  const names = new Map(Object.entries(installed).map(([each, { name }]) => [each, name]));
+  for (const { id: each, name } of manifests) names.set(each, name);
+  const id = skillNamed(
+    [...names].map(([each, name]) => ({ id: each, name })),
+    named,
+  )?.id;
+  if (id === undefined) throw unknownSkill(named, manifests);
+  const manifest = manifests.find((each) => each.id === id);
+  const record = Object.hasOwn(installed, id) ? installed[id] : undefined;
+  const everywhere = options.clients.length === 0;
+  const isMeant = (client: string): boolean => everywhere || options.clients.includes(client);
+
+  const folders: string[] = [];
+  const keptFolders: string[] = [];
+  const restored: Restoration[] = [];
+  const keptCopies: { path: string; copy: string }[] = [];
+  for (const { path, digest, clients, replaced } of record?.folders ?? []) {
+    // Clients may share one folder; it goes with the last of them.
+    if (!clients.every(isMeant)) continue;
+    const state = await folderState(path, digest);
+    const stays = state !== "absent" && state !== "unchanged" && !options.force;
+    if (stays) keptFolders.push(path);
+    else if (state !== "absent") folders.push(path);
+    if (replaced !== undefined && !stays && isStillThere(replaced)) restored.push({ path, replaced });
+    else if (replaced !== undefined && "copy" in replaced && stays) keptCopies.push({ path, copy: replaced.copy });
+  }
+  if (everywhere && record?.home !== undefined && existsSync(record.home)) folders.push(record.home);
+
+  const others = Object.entries(installed).filter(([other]) => other !== id);
+  const entries = (record?.entries ?? [])
+    .filter(({ client }) => isMeant(client))
+    .map((entry) => ({ ...entry, ids: entry.ids.filter((server) => !isWrittenByOthers(others, entry.file, server)) }))
+    .filter(({ ids }) => ids.length > 0);
+  const servers =
+    everywhere && options.withServers ? serversToRemove(id, record, others, manifests, place) : NO_SERVERS;
+  const clients = new Set([
+    ...(record?.folders ?? []).flatMap((folder) => folder.clients),
+    ...(record?.entries ?? []).map(({ client }) => client),
+  ]);
+  return {
+    id,
+    name: manifest?.name ?? record?.name ?? named,
+    everywhere,
+    isRegistered: manifest !== undefined,
+    clients: [...clients].filter(isMeant).toSorted(),
+    folders,
+    keptFolders,
+    restored,
+    keptCopies,
+    entries,
+    servers: servers.gone.map(({ id: server, file }) => ({ id: server, file })),
+    secrets: servers.gone
+      .flatMap(({ secrets }) => secrets)
+      .filter(({ name }) => !isSecretUsed(name, servers.gone, place)),
+    stillNeeded: servers.needed,
+    thereBefore: everywhere && options.withServers ? thereBefore(record, place) : [],
+    lockFile: record?.lockFile,
+    recordsAfter: (now) => recordsAfter(now, id, everywhere, isMeant),
+  };
+}
+
+function isStillThere(replaced: Restoration["replaced"]): boolean {
+  return "link" in replaced || existsSync(replaced.copy);
+}
+
+interface ServersToRemove {
+  readonly gone: InstalledSkill["servers"];
+  readonly needed: readonly { readonly id: string; readonly by: readonly string[] }[];
+}
+
+const NO_SERVERS: ServersToRemove = { gone: [], needed: [] };
+
+function serversToRemove(
+  id: string,
+  record: InstalledSkill | undefined,
+  others: readonly (readonly [string, InstalledSkill])[],
+  manifests: readonly SkillManifest[],
+  { config }: InstallContext,
+): ServersToRemove {
+  const gone: InstalledSkill["servers"] = [];
+  const needed: { id: string; by: string[] }[] = [];
+  for (const server of record?.servers.filter(({ added }) => added) ?? []) {
+    const spec = config.servers.filter((each) => each.id === server.id);
+    const byRecord = others.filter(([, other]) => other.servers.some((each) => each.id === server.id));
+    const byManifest = manifests.filter(
+      (manifest) => manifest.id !== id && manifest.facts.servers.some((each) => satisfiedBy(each, spec) !== undefined),
+    );
+    const by = [...new Set([...byRecord.map(([, other]) => other.name), ...byManifest.map(({ name }) => name)])];
+    if (by.length === 0) gone.push(server);
+    else needed.push({ id: server.id, by });
+  }
+  return { gone, needed };
+}
+
+function thereBefore(record: InstalledSkill | undefined, { config }: InstallContext): string[] {
+  const own = record?.servers.filter(({ added }) => !added) ?? [];
+  return own.map(({ id }) => id).filter((id) => config.servers.some((spec) => spec.id === id));
+}
+
+/** Whether a server that stays has a reference to the secret too. */
+function isSecretUsed(secret: string, gone: ServersToRemove["gone"], { config }: InstallContext): boolean {
+  return config.servers
+    .filter((spec) => !gone.some(({ id }) => id === spec.id))
+    .some((spec) => specStrings(spec).some(({ text }) => text.includes(`/${secret}`)));
+}
+
+function isWrittenByOthers(
+  others: readonly (readonly [string, InstalledSkill])[],
+  file: string,
+  server: string,
+): boolean {
+  return others.some(([, { entries }]) => entries.some((each) => each.file === file && each.ids.includes(server)));
+}
+
+/** A server that the skill brought and that another one uses is the other one's from now on. */
+function recordsAfter(
+  now: Installed,
+  id: string,
+  everywhere: boolean,
+  isMeant: (client: string) => boolean,
+): Installed {
+  const record = Object.hasOwn(now, id) ? now[id] : undefined;
+  if (record === undefined) return now;
+  if (!everywhere) {
+    const folders = record.folders
+      .map((folder) => ({ ...folder, clients: folder.clients.filter((client) => !isMeant(client)) }))
+      .filter(({ clients }) => clients.length > 0);
+    return { ...now, [id]: { ...record, folders, entries: record.entries.filter(({ client }) => !isMeant(client)) } };
+  }
+  const left = Object.entries(now).filter(([other]) => other !== id);
+  const inherited = new Set<string>();
+  return Object.fromEntries(
+    left.map(([other, theirs]) => {
+      const servers = theirs.servers.map((server) => {
+        const mine = record.servers.find((each) => each.id === server.id);
+        if (mine?.added !== true || inherited.has(server.id)) return server;
+        inherited.add(server.id);
+        return { ...server, added: true, file: mine.file, secrets: [...server.secrets, ...mine.secrets] };
+      });
+      return [other, { ...theirs, servers }];
+    }),
+  );
+}
+
+function unknownSkill(named: string, manifests: readonly SkillManifest[]): ToolcribError {
+  const near = findNearest(
+    named,
+    manifests.map(({ name }) => name),
+  );
+  return new ToolcribError("not_found", `There is no skill ${JSON.stringify(named)}.`, {
+    hint: near === undefined ? "toolcrib skill list shows them." : `Did you mean ${JSON.stringify(near)}?`,
+  });
 }

@@ -1,9 +1,12 @@
 /** The servers that the skills of an install need, each once, and which of them are there already. */
-import { canonicalJson } from "../../model/canonical-json.ts";
+import { join, resolve } from "node:path";
+import { ToolcribError } from "../../model/errors.ts";
+import { canonicalJson } from "../../model/json.ts";
 import { ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
-import type { RequiredServer, Skill } from "../../model/skill.ts";
-import { satisfiedBy } from "../../skills/servers/resolve.ts";
-import { parametersUsed } from "../../skills/servers/template-strings.ts";
+import type { RequiredServer, ServerParameter, Skill } from "../../model/skill.ts";
+import { parametersUsed } from "../../skills/servers/placeholders.ts";
+import { resolveDefault, satisfiedBy, type ServerVariables } from "../../skills/servers/server-entry.ts";
+import { environmentValue, isCredential, isHarmless } from "./environment.ts";
 
 export interface PlannedServer {
   /** Its id in Toolcrib's config. */
@@ -27,10 +30,12 @@ export function requiredServers(
   const taken = new Set(configured.map(({ id }) => id));
   for (const skill of skills) {
     for (const declared of skill.servers) {
-      const server = demandingLess(choose(declared));
+      const server = withoutUnusedRequirements(choose(declared));
       const spec = satisfiedBy(server, configured);
       const known = planned.find((each) =>
-        spec === undefined ? each.configured === undefined && isSame(each.server, server) : each.configured === spec,
+        spec === undefined
+          ? each.configured === undefined && isSameRequirement(each.server, server)
+          : each.configured === spec,
       );
       if (known !== undefined) {
         known.neededBy = [...new Set([...known.neededBy, skill.name])];
@@ -45,13 +50,13 @@ export function requiredServers(
 }
 
 /** A parameter that is declared and that the template has no place for can change nothing, so nobody need give it. */
-export function hasPlaceFor({ template }: RequiredServer, parameter: string): boolean {
+function usesParameter({ template }: RequiredServer, parameter: string): boolean {
   return template === undefined || parametersUsed(template).has(parameter);
 }
 
-function demandingLess(server: RequiredServer): RequiredServer {
+function withoutUnusedRequirements(server: RequiredServer): RequiredServer {
   const parameters = server.parameters.map((each) =>
-    hasPlaceFor(server, each.name) ? each : { ...each, required: false },
+    usesParameter(server, each.name) ? each : { ...each, required: false },
   );
   return { ...server, parameters };
 }
@@ -61,7 +66,7 @@ function demandingLess(server: RequiredServer): RequiredServer {
  * whether the two come to the same is seen when those are known. A template with the skill's own folder in it is another
  * program for each skill.
  */
-function isSame(a: RequiredServer, b: RequiredServer): boolean {
+function isSameRequirement(a: RequiredServer, b: RequiredServer): boolean {
   const what = ({ name, template, parameters }: RequiredServer): string =>
     canonicalJson({ name, template, parameters });
   return what(a) === what(b) && !/SKILL_DIR|\{baseDir\}/.test(what(a));
@@ -82,4 +87,261 @@ function freeId(name: string, taken: ReadonlySet<string>): string {
 
 export function missingServers(servers: readonly PlannedServer[]): PlannedServer[] {
   return servers.filter(({ configured }) => configured === undefined);
+}
+
+/** Values for the parameters of new servers: from `--set`, a person, the environment, and defaults. */
+
+export interface ParameterQuestion {
+  readonly server: PlannedServer;
+  /** Sensitive also if what is offered looks like a credential. */
+  readonly parameter: ServerParameter;
+  /** What an empty answer stands for: the user's variable of that name, or the default with its variables filled in. */
+  readonly offered?: string;
+  /** It is the variable. */
+  readonly fromEnvironment: boolean;
+}
+
+/** Resolves with what was typed; empty for what is offered, or for nothing where it is optional. */
+export type AskForValue = (question: ParameterQuestion) => Promise<string>;
+
+export interface CollectOptions {
+  /** `K=V` and `server.K=V`; `K` and `server.K` for the variable of that name. */
+  readonly set: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly userHome: string;
+  readonly variables: (server: PlannedServer) => ServerVariables;
+  /** Absent where nobody can be asked. */
+  readonly ask?: AskForValue | undefined;
+}
+
+/** By server id, then by parameter. Sensitive ones are plain text here; they are stored before anything is written. */
+export type ParameterValues = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+export interface TakenVariable {
+  readonly server: string;
+  readonly name: string;
+}
+
+interface CollectedValues {
+  readonly values: ParameterValues;
+  /** All that were given, in their order; parameters whose values turned out to be credentials are sensitive there. */
+  readonly servers: readonly PlannedServer[];
+  /** What goes from the user's environment to whom. */
+  readonly taken: readonly TakenVariable[];
+  readonly warnings: readonly string[];
+}
+
+interface MissingValue {
+  readonly server: PlannedServer;
+  readonly parameter: ServerParameter;
+  /** The user has a variable of that name, which somebody else may have put there for something else. */
+  readonly isSet: boolean;
+}
+
+/** For those that are not configured yet. Throws `invalid_arguments` that lists every missing value at once. */
+export async function collectValues(
+  needed: readonly PlannedServer[],
+  options: CollectOptions,
+): Promise<CollectedValues> {
+  const given = new GivenValues(options.set, needed, options.env);
+  const values = new Map<string, Readonly<Record<string, string>>>();
+  const taken: TakenVariable[] = [];
+  const missing: MissingValue[] = [];
+  const servers: PlannedServer[] = [];
+  for (const planned of needed) {
+    if (planned.configured !== undefined) {
+      servers.push(planned);
+      continue;
+    }
+    const own: Record<string, string> = {};
+    const parameters: ServerParameter[] = [];
+    for (const declared of planned.server.parameters) {
+      const { name } = declared;
+      if (!usesParameter(planned.server, name)) {
+        parameters.push(declared);
+        continue;
+      }
+      const found = given.of(planned.id, name) ?? (await findOrAskValue(planned, declared, options));
+      const parameter = found === undefined ? declared : withSensitivity(declared, found.value);
+      parameters.push(parameter);
+      if (found !== undefined && found.value !== "") {
+        own[name] = parameter.sensitive ? found.value : expandPath(found.value, options);
+        if (found.taken) taken.push({ server: planned.id, name });
+      } else if (parameter.required && resolveDefault(parameter, options.variables(planned)) === undefined) {
+        missing.push({ server: planned, parameter, isSet: environmentValue(options.env, name) !== undefined });
+      }
+    }
+    values.set(planned.id, own);
+    servers.push({ ...planned, server: { ...planned.server, parameters } });
+  }
+  if (missing.length > 0) throw missingValues(missing);
+  return { values, servers, taken, warnings: given.warnings() };
+}
+
+async function findOrAskValue(
+  planned: PlannedServer,
+  declared: ServerParameter,
+  { env, ask, variables }: CollectOptions,
+): Promise<GivenValue | undefined> {
+  const { name, required } = declared;
+  const variable = environmentValue(env, name);
+  const fallback = resolveDefault(declared, variables(planned));
+  const byDefault = fallback === undefined ? undefined : { value: fallback, taken: false };
+  if (ask === undefined) {
+    const isTaken = variable !== undefined && required && !declared.sensitive && isHarmless(name, variable);
+    return isTaken ? { value: variable, taken: true } : byDefault;
+  }
+  const offered = variable !== undefined && required ? { value: variable, taken: true } : byDefault;
+  const typed = await ask({
+    server: planned,
+    parameter: offered === undefined ? declared : withSensitivity(declared, offered.value),
+    ...(offered === undefined ? {} : { offered: offered.value }),
+    fromEnvironment: offered?.taken === true,
+  });
+  return typed === "" ? offered : { value: typed, taken: false };
+}
+
+/** The author of a skill may know less than the value shows. */
+function withSensitivity(parameter: ServerParameter, value: string): ServerParameter {
+  if (parameter.sensitive || value === parameter.default || !isCredential(parameter.name, value)) return parameter;
+  const { default: _default, ...rest } = parameter;
+  return { ...rest, sensitive: true };
+}
+
+/** No shell stands between the value and the server, and the server runs in another folder: so paths are made whole. */
+function expandPath(value: string, { cwd, userHome }: CollectOptions): string {
+  if (value === "~" || /^~[/\\]/.test(value)) return join(userHome, value.slice(1));
+  return /^\.{1,2}(?:[/\\]|$)/.test(value) ? resolve(cwd, value) : value;
+}
+
+function missingValues(missing: readonly MissingValue[]): ToolcribError {
+  const lines = missing.map(({ server, parameter: { name, description, sensitive, example }, isSet }) => {
+    const about = [
+      description,
+      ...(sensitive ? ["sensitive"] : []),
+      ...(example === undefined || sensitive ? [] : [`for example ${example}`]),
+      ...(isSet ? [`set in your environment, and taken from there only with --set ${name}`] : []),
+    ].filter((part) => part !== undefined);
+    return `  ${server.id}.${name}${about.length === 0 ? "" : `: ${about.join("; ")}`}`;
+  });
+  const names = (wanted: (each: MissingValue) => boolean): string[] => [
+    ...new Set(missing.filter(wanted).map(({ parameter }) => parameter.name)),
+  ];
+  const plain = names(({ parameter, isSet }) => !parameter.sensitive && !isSet);
+  const secret = names(({ parameter, isSet }) => parameter.sensitive && !isSet);
+  const there = names(({ isSet }) => isSet);
+  return new ToolcribError("invalid_arguments", `Values are missing for the servers:\n${lines.join("\n")}`, {
+    hint: [
+      ...(plain.length === 0 ? [] : [`Give ${plain.map((name) => `--set ${name}=…`).join(" ")}.`]),
+      ...(secret.length === 0
+        ? []
+        : [
+            `Put ${secret.join(", ")} into the environment and give ${secret.map((name) => `--set ${name}`).join(" ")}, ` +
+              "or run it on a terminal.",
+          ]),
+      ...(there.length === 0
+        ? []
+        : [`If your own ${there.join(", ")} may go there: ${there.map((name) => `--set ${name}`).join(" ")}.`]),
+    ].join(" "),
+    details: {
+      missing: missing.map(({ server, parameter: { name, description, sensitive }, isSet }) => ({
+        server: server.id,
+        name,
+        sensitive,
+        description,
+        ...(isSet ? { inEnvironment: true } : {}),
+      })),
+    },
+  });
+}
+
+/** What `--set` gives: values, and names of variables that may be taken from the environment. */
+
+/** `taken`: it is the variable of the parameter's name. */
+interface GivenValue {
+  readonly value: string;
+  readonly taken: boolean;
+}
+
+const SET_USAGE = "--set takes NAME=value or server.NAME=value, or NAME alone for the variable of your environment.";
+
+class GivenValues {
+  readonly #values = new Map<string, GivenValue>();
+  readonly #exact = new Set<string>();
+  readonly #warnings = new Set<string>();
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor(set: readonly string[], servers: readonly PlannedServer[], env: NodeJS.ProcessEnv) {
+    this.#env = env;
+    const unknown: string[] = [];
+    for (const text of set) {
+      const at = text.indexOf("=");
+      const key = (at === -1 ? text : text.slice(0, at)).trim();
+      const meant = matchParameters(key, servers);
+      // What was typed is not repeated: it may be a secret.
+      if (key === "" || (at === -1 && meant.length === 0)) throw new ToolcribError("invalid_arguments", SET_USAGE);
+      if (meant.length === 0) unknown.push(key);
+      for (const each of meant) this.#take(each, at === -1 ? undefined : text.slice(at + 1));
+      const [first] = meant;
+      if (first !== undefined && meant.every(({ server }) => server.configured !== undefined)) {
+        const { id } = first.server;
+        this.#warnings.add(`${key} is not used: the server ${id} is configured already, and stays as it is.`);
+      } else if (
+        first !== undefined &&
+        !meant.some(({ server: { server }, parameter }) => usesParameter(server, parameter.name))
+      ) {
+        this.#warnings.add(`${key} is not used: the skill declares it, and has no place for it.`);
+      }
+    }
+    if (unknown.length > 0) throw unknownNames(unknown, servers);
+  }
+
+  of(id: string, name: string): GivenValue | undefined {
+    return this.#values.get(JSON.stringify([id, name]));
+  }
+
+  warnings(): string[] {
+    return [...this.#warnings];
+  }
+
+  #take({ server, parameter: { name, sensitive }, isExact }: MatchedParameter, typed: string | undefined): void {
+    const place = JSON.stringify([server.id, name]);
+    const value = typed ?? this.#env[name];
+    if (value === undefined || (value === "" && typed === undefined)) {
+      throw new ToolcribError("invalid_arguments", `${name} is not set in your environment.`, {
+        hint: `Set it, or give --set ${name}=value.`,
+      });
+    }
+    // The one that names the server counts, whichever comes first.
+    if (isExact || !this.#exact.has(place)) this.#values.set(place, { value, taken: typed === undefined });
+    if (isExact) this.#exact.add(place);
+    if (!sensitive || typed === undefined) return;
+    this.#warnings.add(
+      `The value of ${name} stood on the command line, where others on this machine and your shell's history see it. ` +
+        `The question, or --set ${name} with the variable ${name}, keep it to yourself.`,
+    );
+  }
+}
+
+interface MatchedParameter {
+  readonly server: PlannedServer;
+  readonly parameter: ServerParameter;
+  /** Whether the key names the server too. */
+  readonly isExact: boolean;
+}
+
+function matchParameters(key: string, servers: readonly PlannedServer[]): MatchedParameter[] {
+  return servers.flatMap((server) =>
+    server.server.parameters
+      .filter(({ name }) => [name, `${server.id}.${name}`, `${server.server.name}.${name}`].includes(key))
+      .map((parameter) => ({ server, parameter, isExact: key !== parameter.name })),
+  );
+}
+
+function unknownNames(names: readonly string[], servers: readonly PlannedServer[]): ToolcribError {
+  const known = servers.flatMap(({ id, server }) => server.parameters.map(({ name }) => `${id}.${name}`));
+  return new ToolcribError("invalid_arguments", `No server of the skill has a parameter ${names.join(", ")}.`, {
+    hint: known.length === 0 ? "There are none to set." : `There are ${known.join(", ")}.`,
+  });
 }

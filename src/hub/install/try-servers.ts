@@ -4,9 +4,9 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { createHub } from "../create.ts";
+import { createHub } from "../create/create-hub.ts";
 import { newTrialHome } from "./install-files.ts";
-import { interrupted } from "./interrupted.ts";
+import { interruptedError } from "./install-journal.ts";
 
 export interface TriedServer {
   readonly id: string;
@@ -21,7 +21,7 @@ export interface TriedServer {
 }
 
 /** A first start may download the server. */
-const PATIENCE_MS = 120_000;
+const MIN_TIMEOUT_MS = 120_000;
 
 interface TryOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -31,7 +31,7 @@ interface TryOptions {
   readonly onHome: (dir: string) => Promise<void>;
 }
 
-interface Needed {
+interface NeededServers {
   readonly needed: ReadonlySet<string>;
   /** Those that the install added. */
   readonly fresh: ReadonlySet<string>;
@@ -40,14 +40,14 @@ interface Needed {
 /** Throws `server_unavailable` if a new one does not connect. One that was there is the user's own business. */
 export async function tryNeeded(
   config: LoadedConfig,
-  { needed, fresh }: Needed,
+  { needed, fresh }: NeededServers,
   options: TryOptions,
 ): Promise<TriedServer[]> {
   // Of those that were there, one that is off stays off, and the login of a person is none for a mere look.
   const usable = config.servers.filter(
     ({ id, enabled, auth }) => needed.has(id) && (fresh.has(id) || (enabled && auth?.type !== "oauth")),
   );
-  const tried = await tryServers(
+  const tried = await connectOnce(
     config,
     usable.map(({ id }) => id),
     options,
@@ -67,7 +67,7 @@ export async function tryNeeded(
   );
 }
 
-async function tryServers(
+async function connectOnce(
   loaded: LoadedConfig,
   ids: readonly string[],
   { env, signal, redactor, onHome }: TryOptions,
@@ -86,7 +86,7 @@ async function tryServers(
       redactor,
     });
     try {
-      await untilAborted(Promise.all(ids.map((id) => hub.connect(id).catch(() => undefined))), signal);
+      await orAborted(Promise.all(ids.map((id) => hub.connect(id).catch(() => undefined))), signal);
       const { tools } = hub.view(hub.session);
       return hub.servers().map((info) => ({
         id: info.id,
@@ -119,15 +119,15 @@ function onlyServers(loaded: LoadedConfig, ids: readonly string[]): LoadedConfig
     },
     servers: servers
       .filter(({ id }) => ids.includes(id))
-      .map((spec) => ({ ...spec, timeout: Math.max(spec.timeout, PATIENCE_MS) })),
+      .map((spec) => ({ ...spec, timeout: Math.max(spec.timeout, MIN_TIMEOUT_MS) })),
   };
 }
 
-async function untilAborted(task: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+async function orAborted(task: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return void (await task);
   let stop = (): void => {};
   const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(interrupted());
+    stop = () => reject(interruptedError());
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop, { once: true });
   });

@@ -6,21 +6,23 @@ import { mkdir, rmdir } from "node:fs/promises";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { withLock } from "../../files/lock-file.ts";
 import type { SkillManifest } from "../../model/skill.ts";
-import type { SkillRegistry } from "../../skills/registry/registry.ts";
+import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { type UpdateOptions, type UpdateOutcome, updateSkills } from "../../skills/registry/update-skills.ts";
-import { changesDir } from "../changes-dir.ts";
+import { changesDir } from "./changes-dir.ts";
 import { installLock } from "./install-files.ts";
 import {
   type Installed,
   installedFile,
   type InstalledSkill,
   parseInstalled,
+  parseSkillsLock,
   readInstalled,
   renderInstalled,
-} from "./installed-file.ts";
-import { installChanges, withinChanges } from "./registry-changes.ts";
-import { folderState, placeSkill } from "./skill-copies.ts";
-import { parseSkillsLock, renderSkillsLock, sourceFromLock } from "./skills-lock.ts";
+  renderSkillsLock,
+  sourceFromLock,
+} from "./installed-skills.ts";
+import { createInstallChanges, withinChanges } from "./install-journal.ts";
+import { folderState, placeSkillCopies } from "./skill-folders.ts";
 
 export interface UpdatedSkills {
   /** In the order of the manifests. */
@@ -31,7 +33,7 @@ export interface UpdatedSkills {
   readonly kept: readonly string[];
 }
 
-interface Options extends Omit<UpdateOptions, "put"> {
+interface UpdateInstalledOptions extends Omit<UpdateOptions, "put"> {
   /** Toolcrib's. */
   readonly home: string;
 }
@@ -40,14 +42,14 @@ interface Options extends Omit<UpdateOptions, "put"> {
 export async function updateInstalled(
   registry: SkillRegistry,
   manifests: readonly SkillManifest[],
-  { home, ...options }: Options,
+  { home, ...options }: UpdateInstalledOptions,
 ): Promise<UpdatedSkills> {
   const renewed: string[] = [];
   const kept: string[] = [];
   const force = options.force === true;
-  const changing = <T>(change: (copies: Copies) => Promise<T>): Promise<T> =>
+  const changing = <T>(change: (copies: SkillCopyUpdater) => Promise<T>): Promise<T> =>
     withChanges(home, registry, async (changes) => {
-      const copies = new Copies(registry, changes, home, force);
+      const copies = new SkillCopyUpdater(registry, changes, home, force);
       const result = await change(copies);
       await changes.done();
       renewed.push(...copies.renewed);
@@ -64,15 +66,15 @@ export async function updateInstalled(
       }),
   });
   // Somebody may have imported the new state before: then only the copies are behind.
-  const behind = options.dryRun === true ? [] : await behindOf(home, outcomes);
+  const behind = options.dryRun === true ? [] : await outdatedOf(home, outcomes);
   if (behind.length > 0) await changing((copies) => copies.follow(behind, undefined));
   return { outcomes, renewed, kept };
 }
 
-async function behindOf(home: string, outcomes: readonly UpdateOutcome[]): Promise<SkillManifest[]> {
+async function outdatedOf(home: string, outcomes: readonly UpdateOutcome[]): Promise<SkillManifest[]> {
   const installed = await readInstalled(home);
   return outcomes
-    .filter(({ status, before }) => status === "unchanged" && isBehind(recordOf(installed, before), before))
+    .filter(({ status, before }) => status === "unchanged" && isOutdated(recordOf(installed, before), before))
     .map(({ before }) => before);
 }
 
@@ -83,7 +85,7 @@ async function withChanges<T>(
 ): Promise<T> {
   await mkdir(home, { recursive: true, mode: 0o700 });
   return withLock(installLock(home), async () => {
-    const changes = installChanges(home, registry);
+    const changes = createInstallChanges(home, registry);
     try {
       return await work(changes);
     } catch (error) {
@@ -97,7 +99,7 @@ async function withChanges<T>(
 }
 
 /** Lets the copies of skills follow the registry, as part of a change set. */
-class Copies {
+class SkillCopyUpdater {
   readonly changes: ChangeSet;
   readonly renewed: string[] = [];
   readonly kept: string[] = [];
@@ -117,7 +119,7 @@ class Copies {
     const records = new Map<string, InstalledSkill>();
     for (const manifest of manifests) {
       const record = recordOf(installed, manifest);
-      if (record === undefined || !isBehind(record, manifest)) continue;
+      if (record === undefined || !isOutdated(record, manifest)) continue;
       records.set(manifest.id, await this.#renew(manifest, record));
       await this.#lock(manifest, record, resolved);
     }
@@ -139,7 +141,7 @@ class Copies {
       else this.kept.push(folder.path);
     }
     const source = { dir: this.#registry.fileOf(manifest, "."), files: manifest.facts.files };
-    await placeSkill(this.changes, source, [...targets]);
+    await placeSkillCopies(this.changes, source, [...targets]);
     this.renewed.push(...targets);
     const folders = record.folders.map((folder) => (targets.has(folder.path) ? { ...folder, digest } : folder));
     return { ...record, digest, folders };
@@ -169,6 +171,6 @@ function recordOf(installed: Installed, { id }: SkillManifest): InstalledSkill |
 }
 
 /** What was installed from elsewhere is not renewed from here. */
-function isBehind(record: InstalledSkill | undefined, { digest, source }: SkillManifest): boolean {
+function isOutdated(record: InstalledSkill | undefined, { digest, source }: SkillManifest): boolean {
   return record !== undefined && record.source === source && record.digest !== digest;
 }

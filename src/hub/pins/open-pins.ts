@@ -1,18 +1,36 @@
 /** Where the pins of a config are, and how they are opened. */
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { PinMode } from "../../guard/pins/verdict.ts";
-import { clusterOf } from "../../model/cluster-config.ts";
-import type { Store } from "../../store/store.ts";
-import { isSharedPinFile, pinFileFor } from "./pin-file.ts";
-import { pinsInFile, type PinStorage } from "./pin-storage.ts";
+import { withLock } from "../../files/lock-file.ts";
+import { realTarget } from "../../files/write-atomic.ts";
+import { pinKey, type PinMode } from "../../guard/pin-comparison.ts";
+import { clusterOf } from "../../model/config.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { Store, StoredPin } from "../../store/store.ts";
+import {
+  allPins,
+  isSamePin,
+  isSharedPinFile,
+  parsePin,
+  pinFileFor,
+  pinFileStamp,
+  pinsInFile,
+  type PinStorage,
+  type PinTable,
+  readPinFile,
+  type ReadPins,
+  renderPins,
+  type ServerPin,
+  type UpdatedPins,
+  withPins,
+  writePinFile,
+} from "./pin-file.ts";
 import { Pins, type PinsOptions } from "./pins.ts";
-import { partName, splitPins } from "./split-pins.ts";
-import { pinsInStore } from "./stored-pins.ts";
 
-export interface PinPlace {
+interface PinLocation {
   readonly file: string;
   /** What a store keeps them under; the path of the file if absent. */
   readonly scope?: string;
@@ -25,7 +43,7 @@ export interface PinPlace {
   readonly project?: { readonly file: string; readonly servers: readonly string[] };
 }
 
-export function pinPlace({ file, config, project, servers }: LoadedConfig, home: string): PinPlace {
+export function pinLocation({ file, config, project, servers }: LoadedConfig, home: string): PinLocation {
   const lock = pinFileFor(file, home);
   const cluster = clusterOf(config.cluster);
   return {
@@ -33,20 +51,22 @@ export function pinPlace({ file, config, project, servers }: LoadedConfig, home:
     // Where the config stands may differ from node to node.
     ...(cluster === undefined
       ? { scope: pinScope(lock) }
-      : { scope: `cluster/${cluster.name}`, ofCluster: true, trace: traceOf(lock, home) }),
+      : { scope: `cluster/${cluster.name}`, ofCluster: true, trace: tracePath(lock, home) }),
     // A config in code has no file that pins could stand beside; several programs would share one by accident.
     mode: config.guard.pins ?? (file === null && project === undefined ? "off" : "warn"),
-    ...(project === undefined ? {} : { project: { file: pinFileFor(project.file, home), servers: projects(servers) } }),
+    ...(project === undefined
+      ? {}
+      : { project: { file: pinFileFor(project.file, home), servers: projectServers(servers) } }),
   };
 }
 
-function projects(servers: LoadedConfig["servers"]): string[] {
+function projectServers(servers: LoadedConfig["servers"]): string[] {
   return servers.filter(({ fromProject }) => fromProject === true).map(({ id }) => id);
 }
 
 /** What pins of this place have as their `part`. */
-export function partOf({ project }: PinPlace): string | undefined {
-  return project && partName(project.file, project.servers);
+export function partOf({ project }: PinLocation): string | undefined {
+  return project && partKey(project.file, project.servers);
 }
 
 interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent" | "pinsResources" | "mask"> {
@@ -54,7 +74,7 @@ interface OpenPinsOptions extends Pick<PinsOptions, "clock" | "onEvent" | "pinsR
   readonly store: Pick<Store, "pins" | "place" | "follow"> | undefined;
 }
 
-function traceOf(lock: string, home: string): string {
+function tracePath(lock: string, home: string): string {
   const id = createHash("sha256").update(lock).digest("hex").slice(0, 12);
   return join(home, "cluster", `${id}.had-lock`);
 }
@@ -69,12 +89,12 @@ function pinScope(file: string): string {
   }
 }
 
-export function openPins(place: PinPlace, { store, ...options }: OpenPinsOptions): Promise<Pins> {
+export function openPins(place: PinLocation, { store, ...options }: OpenPinsOptions): Promise<Pins> {
   return Pins.open({ ...options, mode: place.mode, storage: storageOf(place, store, options.onEvent) });
 }
 
 function storageOf(
-  { project, ...place }: PinPlace,
+  { project, ...place }: PinLocation,
   store: OpenPinsOptions["store"],
   onEvent: PinsOptions["onEvent"] = () => {},
 ): PinStorage {
@@ -93,7 +113,7 @@ function storageOf(
 }
 
 function storageAt(
-  { file, scope = file, ofCluster = false, trace }: PinPlace,
+  { file, scope = file, ofCluster = false, trace }: PinLocation,
   store: OpenPinsOptions["store"],
 ): PinStorage {
   if (store === undefined) return pinsInFile(file);
@@ -107,4 +127,351 @@ function storageAt(
     storeDecides: ofCluster,
     trace,
   });
+}
+
+/**
+ * Pins in a store. `toolcrib.lock` beside a config of Toolcrib's own stays the form that people share: it wins for what it
+ * names, what it does not name any more was forgotten on purpose, and one that is gone, or that nobody changed while the
+ * store did, is written again from the store.
+ */
+
+interface StoredPinsOptions {
+  readonly store: Pick<Store, "pins" | "place" | "follow">;
+  readonly file: string;
+  /** What they are kept under. */
+  readonly scope: string;
+  /** What an earlier version kept them under: those are moved when they are first read. */
+  readonly formerScopes?: readonly string[];
+  /** Whether the file is one that people share. Another one is taken in once and set aside. */
+  readonly isShared: boolean;
+  /** What the file says when it is first read counts only for what the store does not know. */
+  readonly storeDecides?: boolean;
+  /**
+   * A file in the home that is made once there was a lock file. Without one what the store knows was in the file; a store
+   * that nodes share knows pins that this node never wrote down.
+   */
+  readonly trace?: string | undefined;
+}
+
+function pinsInStore(options: StoredPinsOptions): PinStorage {
+  const { store, file, scope, formerScopes = [], isShared, storeDecides = false, trace } = options;
+  let stamp: string | undefined;
+  /** The file as it was when file and store last said the same; undefined as long as they never did. */
+  let agreed: string | undefined;
+  let toMove = formerScopes.filter((former) => former !== scope);
+  let isStale = false;
+  let stopFollowing = (): void => {};
+
+  async function readKept(): Promise<PinTable> {
+    const rows = await store.pins.list(scope);
+    return withPins(
+      new Map(),
+      rows.map(({ server, kind, tool, ...pin }) => ({
+        server,
+        pin: parsePin(store.place, server, { kind, name: tool }, pin),
+      })),
+    );
+  }
+
+  async function change(from: PinTable, to: PinTable): Promise<void> {
+    const put = allPins(to).filter(({ server, pin }) => !isSamePin(from.get(server)?.get(pinKey(pin)), pin));
+    const remove = allPins(from).filter(({ server, pin }) => to.get(server)?.has(pinKey(pin)) !== true);
+    if (put.length + remove.length === 0) return;
+    await store.pins.change(
+      scope,
+      put.map(rowOf),
+      remove.map(({ server, pin: { kind, name } }) => ({ server, kind, tool: name })),
+    );
+  }
+
+  /** The new place first: a process that dies in between leaves both, and the next one goes on. */
+  async function moveHere(): Promise<void> {
+    for (const former of toMove) {
+      const rows = await store.pins.list(former);
+      if (rows.length === 0) continue;
+      const known = new Set((await store.pins.list(scope)).map(rowKey));
+      await store.pins.change(
+        scope,
+        rows.filter((row) => !known.has(rowKey(row))),
+        [],
+      );
+      await store.pins.change(former, [], rows);
+    }
+    toMove = [];
+  }
+
+  /**
+   * The file decides where somebody changed it, and as long as nobody knows. Where it is as it was, the store changed: another
+   * machine may have a file of its own for the same pins, and two files that both decide would never come to rest.
+   */
+  function decides(found: PinTable): boolean {
+    return agreed === undefined || renderPins(found) !== agreed;
+  }
+
+  function hadFile(): boolean {
+    return trace === undefined || agreed !== undefined || existsSync(trace);
+  }
+
+  /** Where it cannot be left, a removal goes unnoticed after the next start. */
+  async function leaveTrace(): Promise<void> {
+    if (trace === undefined || existsSync(trace)) return;
+    await mkdir(dirname(trace), { recursive: true, mode: 0o700 }).catch(() => {});
+    await writeFile(trace, `${file}\n`, { mode: 0o600 }).catch(() => {});
+  }
+
+  async function locked<T>(task: () => Promise<T>): Promise<T> {
+    const target = await realTarget(file);
+    await mkdir(dirname(target), { recursive: true });
+    return withLock(target, task);
+  }
+
+  function isSettled(found: PinTable | undefined, kept: PinTable): boolean {
+    if (!isShared) return found === undefined;
+    return found === undefined ? kept.size === 0 : renderPins(found) === renderPins(kept);
+  }
+
+  /** Brings file and store together. */
+  async function settle(): Promise<ReadPins> {
+    const found = readPinFile(file);
+    const before = await readKept();
+    if (found !== undefined && isShared && storeDecides && agreed === undefined) {
+      const all = withPins(before, allPins(found));
+      await change(before, all);
+      await writePinFile(file, all).catch(() => {});
+      agreed = renderPins(readPinFile(file) ?? all);
+      return { pins: all, isRestored: false };
+    }
+    if (found !== undefined && isShared && !decides(found)) {
+      // One that cannot be written is behind until it can be.
+      await writePinFile(file, before).then(
+        () => (agreed = renderPins(before)),
+        () => {},
+      );
+      return { pins: before, isRestored: false };
+    }
+    if (found !== undefined) {
+      await change(before, isShared ? found : withPins(before, allPins(found), { replace: true }));
+      if (isShared) {
+        agreed = renderPins(found);
+        return { pins: found, before, isRestored: false };
+      }
+      await rename(file, `${file}.moved`);
+      return { pins: await readKept(), isRestored: false };
+    }
+    if (!isShared || before.size === 0) return { pins: before.size === 0 ? undefined : before, isRestored: false };
+    const wasHere = hadFile();
+    // Where it cannot be written nobody took it away: it never was there.
+    const isWritten = await writePinFile(file, before).then(
+      () => true,
+      () => false,
+    );
+    if (isWritten) agreed = renderPins(before);
+    return { pins: before, isRestored: isWritten && wasHere };
+  }
+
+  return {
+    file,
+    unwritten: "They are kept in the store all the same; nobody can share them by the file until it can be written.",
+    hasChanged: () => isStale || (isShared && pinFileStamp(file) !== stamp),
+    async read() {
+      stamp = pinFileStamp(file);
+      const found = readPinFile(file);
+      isStale = false;
+      const reading = toMove.length === 0 ? readKept() : moveHere().then(readKept);
+      const kept = await reading.catch((error: unknown) => {
+        // A store that cannot be reached now may be later.
+        isStale = true;
+        throw error;
+      });
+      if (isSettled(found, kept)) {
+        if (found !== undefined) {
+          agreed = renderPins(found);
+          await leaveTrace();
+        }
+        return { pins: found ?? (kept.size === 0 ? undefined : kept), isRestored: false };
+      }
+      // A folder that cannot be written to has no lock, and nobody who writes there.
+      const read = await locked(settle).catch((error: unknown) => {
+        if (isSystemError(error)) return settle();
+        throw error;
+      });
+      stamp = pinFileStamp(file);
+      if (stamp !== undefined) await leaveTrace();
+      return read;
+    },
+    async update(edit) {
+      return locked(async () => {
+        if (toMove.length > 0) await moveHere();
+        const found = readPinFile(file);
+        const before = await readKept();
+        const isRestored = isShared && found === undefined && before.size > 0 && hadFile();
+        const edited = found !== undefined && isShared && !decides(found) ? before : found;
+        const now = isShared ? edited : found && withPins(before, allPins(found), { replace: true });
+        const pins = edit(now ?? (before.size === 0 ? undefined : before));
+        await change(before, pins);
+        if (isShared && (found === undefined || renderPins(found) !== renderPins(pins))) await writePinFile(file, pins);
+        if (isShared) {
+          agreed = renderPins(pins);
+          await leaveTrace();
+        }
+        if (!isShared && found !== undefined) await rename(file, `${file}.moved`);
+        // Written a moment ago: if it is gone already, the next look must find that out.
+        stamp = pinFileStamp(file) ?? "removed";
+        return { pins, isRestored };
+      });
+    },
+    follow(onChange) {
+      stopFollowing();
+      stopFollowing = store.follow(({ topic, subject }) => {
+        if (topic !== "pins" || (subject !== scope && subject !== "*")) return;
+        isStale = true;
+        onChange();
+      });
+    },
+    close: () => stopFollowing(),
+  };
+}
+
+function rowOf({ server, pin: { name, ...pin } }: ServerPin): StoredPin {
+  return { server, tool: name, ...pin };
+}
+
+function rowKey({ server, kind, tool }: StoredPin): string {
+  return JSON.stringify([server, kind, tool]);
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error;
+}
+
+/** Pins of two configs at once: a project's lock file speaks for the project's servers, and the home's for all others. */
+
+/** Which servers are the project's. */
+type ServerFilter = (server: string) => boolean;
+
+interface ProjectPins {
+  readonly storage: PinStorage;
+  readonly servers: readonly string[];
+  /** Called when the project's pins cannot be used or written. The home's still apply. */
+  readonly onProblem: (problem: ToolcribError) => void;
+}
+
+/** The file is the home's. What a file says of a server that is not its own is kept in it, and not heard. */
+function splitPins(home: PinStorage, { storage: project, servers, onProblem }: ProjectPins): PinStorage {
+  const ids = new Set(servers);
+  const isProjects: ServerFilter = (server) => ids.has(server);
+  const ofHome = new PinPart(home, (server) => !ids.has(server));
+  const ofProject = new PinPart(project, isProjects);
+  return {
+    file: home.file,
+    fileOf: (server) => (isProjects(server) ? project : home).file,
+    problemOf: (server) => (isProjects(server) ? ofProject.problem : undefined),
+    part: partKey(project.file, servers),
+    unwritten: project.unwritten,
+    hasChanged: () => home.hasChanged() || project.hasChanged(),
+    async read() {
+      const atHome = await ofHome.read();
+      const inProject = await ofProject.read().catch((error: unknown): ReadPins => {
+        onProblem(asToolcribError(error));
+        return { pins: ofProject.known, isRestored: false };
+      });
+      const before = mergeTables(atHome.before ?? atHome.pins, inProject.before ?? inProject.pins);
+      return {
+        pins: mergeTables(atHome.pins, inProject.pins),
+        ...(atHome.before === undefined && inProject.before === undefined ? {} : { before: before ?? new Map() }),
+        isRestored: atHome.isRestored || inProject.isRestored,
+      };
+    },
+    async update(change, isNeeded = () => false) {
+      // The project's first: where they are needed and cannot be written, the home's stay as they are.
+      const inProject = await ofProject.update(change).catch((thrown: unknown): UpdatedPins => {
+        const error = asToolcribError(thrown);
+        if (servers.some(isNeeded)) throw error;
+        onProblem(error);
+        return { pins: ofProject.known ?? new Map(), isRestored: false, failed: { isOf: isProjects, error } };
+      });
+      const atHome = await ofHome.update(change);
+      return {
+        pins: new Map([...atHome.pins, ...inProject.pins]),
+        isRestored: atHome.isRestored || inProject.isRestored,
+        failed: inProject.failed,
+      };
+    },
+    follow(onChange) {
+      for (const storage of [home, project]) storage.follow(onChange);
+    },
+    close() {
+      for (const storage of [home, project]) storage.close();
+    },
+  };
+}
+
+function partKey(file: string, servers: readonly string[]): string {
+  return JSON.stringify([file, servers.toSorted()]);
+}
+
+class PinPart {
+  readonly #storage: PinStorage;
+  readonly #isOwn: ServerFilter;
+  /** Of its own servers, as last read or written: a file that is gone forgets nothing. */
+  #known: PinTable = new Map();
+  #problem: ToolcribError | undefined;
+
+  constructor(storage: PinStorage, isOwn: ServerFilter) {
+    this.#storage = storage;
+    this.#isOwn = isOwn;
+  }
+
+  /** undefined where nothing was ever read or written. */
+  get known(): PinTable | undefined {
+    return this.#known.size === 0 ? undefined : this.#known;
+  }
+
+  /** Why what is there cannot be used. One that is removed then is no repair, unless something is known of it. */
+  get problem(): ToolcribError | undefined {
+    return this.#problem;
+  }
+
+  async read(): Promise<ReadPins> {
+    const { pins, before, isRestored } = await this.#storage.read().catch((error: unknown) => {
+      this.#problem = asToolcribError(error);
+      throw error;
+    });
+    if (pins === undefined) {
+      return this.#known.size === 0 ? { pins, isRestored } : this.update((known) => known ?? new Map());
+    }
+    this.#take(pins);
+    return { pins: this.#known, ...(before === undefined ? {} : { before: this.#own(before) }), isRestored };
+  }
+
+  async update(change: (pins: PinTable | undefined) => PinTable): Promise<UpdatedPins> {
+    let wasThere = false;
+    const { pins, isRestored } = await this.#storage
+      .update((found) => {
+        wasThere = found !== undefined;
+        const others = [...(found ?? [])].filter(([server]) => !this.#isOwn(server));
+        return new Map([...others, ...this.#own(change(found === undefined ? this.#known : this.#own(found)))]);
+      })
+      .catch((error: unknown) => {
+        // Of one that cannot be written everything that was read still applies.
+        if (error instanceof ToolcribError && error.code === "invalid_config") this.#problem = error;
+        throw error;
+      });
+    if (wasThere || this.#own(pins).size > 0) this.#take(pins);
+    return { pins: this.#own(pins), isRestored };
+  }
+
+  #take(pins: PinTable): void {
+    this.#known = this.#own(pins);
+    this.#problem = undefined;
+  }
+
+  #own(pins: PinTable): PinTable {
+    return new Map([...pins].filter(([server]) => this.#isOwn(server)));
+  }
+}
+
+/** undefined where neither has anything. */
+function mergeTables(home: PinTable | undefined, project: PinTable | undefined): PinTable | undefined {
+  return home === undefined && project === undefined ? undefined : new Map([...(home ?? []), ...(project ?? [])]);
 }

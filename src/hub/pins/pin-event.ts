@@ -1,6 +1,6 @@
 /** What pins report: about single pins, and about what happened to them. */
-import type { Offered, PinComparison, PinKind, PinState } from "../../guard/pins/compare.ts";
-import { type DiffBudget, renderDiff } from "../../guard/pins/render-diff.ts";
+import type { Offered, PinComparison, PinKind, PinState } from "../../guard/pin-comparison.ts";
+import { type DiffBudget, renderDiff } from "../../guard/definition-diff.ts";
 
 export type PinEvent =
   /** Pinned as offered. `later`: the server had pins already, so no one has looked at these. */
@@ -50,7 +50,7 @@ export function pinName(server: string, { kind, name }: Pick<Offered, "kind" | "
 }
 
 /** `tool read`; instructions have no name. */
-export function titleOf({ kind, tool }: Pick<PinName, "kind" | "tool">): string {
+export function pinTitle({ kind, tool }: Pick<PinName, "kind" | "tool">): string {
   return kind === "instructions" ? "instructions" : `${kind} ${tool}`;
 }
 
@@ -60,16 +60,16 @@ export function kindDetail(kind: PinKind): { readonly kind?: PinKind } {
 }
 
 /** In a message or a record; the rest is counted. */
-export const MOST_NAMED = 20;
+export const MAX_NAMED = 20;
 
 /** `read, prompt greet and 3 more`: a tool by its name alone. */
-export function namesOf(pins: readonly PinName[]): string {
-  const shown = pins.slice(0, MOST_NAMED).map((pin) => (pin.kind === "tool" ? pin.tool : titleOf(pin)));
+export function describeNames(pins: readonly PinName[]): string {
+  const shown = pins.slice(0, MAX_NAMED).map((pin) => (pin.kind === "tool" ? pin.tool : pinTitle(pin)));
   return `${shown.join(", ")}${pins.length > shown.length ? ` and ${pins.length - shown.length} more` : ""}`;
 }
 
 /** `2 tools, 1 prompt`. */
-export function countOf(pins: readonly PinName[]): string {
+export function describeCounts(pins: readonly PinName[]): string {
   const counts = Map.groupBy(pins, ({ kind }) => kind);
   const words = [...counts].map(([kind, { length }]) =>
     kind === "instructions" ? "instructions" : `${length} ${kind}${length === 1 ? "" : "s"}`,
@@ -78,7 +78,7 @@ export function countOf(pins: readonly PinName[]): string {
 }
 
 /** @param budget Of the report that it is part of. */
-export function diffOf(
+export function pinDiff(
   server: string,
   compared: Extract<PinComparison, { state: "changed" | "new" }>,
   budget?: DiffBudget,

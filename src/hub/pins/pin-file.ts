@@ -3,19 +3,25 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { terminalJson } from "../../base/visible-text.ts";
 import { withLock } from "../../files/lock-file.ts";
-import { assertSafeFile } from "../../files/safe-place.ts";
+import { assertSafeFile } from "../../files/path-safety.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
-import { fingerprint } from "../../guard/fingerprint.ts";
-import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "../../guard/pins/compare.ts";
+import {
+  fingerprint,
+  INSTRUCTIONS,
+  type Pin,
+  pinKey,
+  type PinKind,
+  type ServerPins,
+} from "../../guard/pin-comparison.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { terminalJson } from "../../model/visible-text.ts";
 import { MASK } from "../../secrets/mask.ts";
 
 /** 1 knew tools only. Its servers have no pin of their instructions, by which the rest counts as not seen yet. */
 const VERSION = 2;
-const NAME = "toolcrib.lock";
+const LOCK_FILE_NAME = "toolcrib.lock";
 
 /** The keys of a server in the file, for what it may have several of. */
 const GROUPS = { prompts: "prompt", resources: "resource", templates: "template", tools: "tool" } as const;
@@ -25,15 +31,15 @@ export type PinTable = ReadonlyMap<string, ServerPins>;
 
 /** Beside a config file of Toolcrib's own; in the home for another program's file, whose folder is not ours. */
 export function pinFileFor(configFile: string | null, home: string): string {
-  if (configFile === null) return join(home, NAME);
-  if (/^toolcrib.*\.jsonc?$/.test(basename(configFile))) return join(dirname(configFile), NAME);
+  if (configFile === null) return join(home, LOCK_FILE_NAME);
+  if (/^toolcrib.*\.jsonc?$/.test(basename(configFile))) return join(dirname(configFile), LOCK_FILE_NAME);
   const id = createHash("sha256").update(configFile).digest("hex").slice(0, 12);
   return join(home, "locks", `${id}.lock`);
 }
 
 /** Whether the lock file of a config stands beside it, for people to share. */
 export function isSharedPinFile(file: string): boolean {
-  return basename(file) === NAME;
+  return basename(file) === LOCK_FILE_NAME;
 }
 
 /** Changes whenever the file does; undefined where there is none. */
@@ -56,7 +62,7 @@ export function readPinFile(file: string): PinTable | undefined {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw unusable(file, `cannot be read (${code})`, "Make it readable.");
+    throw unusableFile(file, `cannot be read (${code})`, "Make it readable.");
   }
   return parsePins(file, text);
 }
@@ -65,7 +71,7 @@ export function readPinFile(file: string): PinTable | undefined {
  * Reads, changes and writes under a lock, so that no process undoes what another wrote meanwhile. `change` gets
  * undefined where there is no file.
  */
-export async function updatePinFile(file: string, change: (pins: PinTable | undefined) => PinTable): Promise<PinTable> {
+async function updatePinFile(file: string, change: (pins: PinTable | undefined) => PinTable): Promise<PinTable> {
   const target = await realTarget(file);
   await mkdir(dirname(target), { recursive: true });
   return withLock(target, async () => {
@@ -93,15 +99,15 @@ export function hasMasks(value: unknown): boolean {
 
 function parsePins(file: string, text: string): PinTable {
   const value = parseJson(file, text);
-  if (!isJsonObject(value) || !isJsonObject(value["servers"])) throw damaged(file, "has no servers");
+  if (!isJsonObject(value) || !isJsonObject(value["servers"])) throw damagedFile(file, "has no servers");
   const version = value["version"];
   if (typeof version === "number" && version > VERSION) {
-    throw unusable(file, `has version ${version}, and this Toolcrib knows ${VERSION}`, "Use a newer Toolcrib.");
+    throw unusableFile(file, `has version ${version}, and this Toolcrib knows ${VERSION}`, "Use a newer Toolcrib.");
   }
-  if (version !== 1 && version !== VERSION) throw damaged(file, "has no known version");
+  if (version !== 1 && version !== VERSION) throw damagedFile(file, "has no known version");
   return new Map(
     Object.entries(value["servers"]).map(([id, server]) => {
-      if (!isJsonObject(server)) throw damaged(file, `says nothing usable of the server ${id}`);
+      if (!isJsonObject(server)) throw damagedFile(file, `says nothing usable of the server ${id}`);
       return [id, parseServer(file, id, server)];
     }),
   );
@@ -111,11 +117,11 @@ function parseServer(file: string, id: string, server: JsonObject): ServerPins {
   const pins: Pin[] = [];
   for (const [group, kind] of Object.entries(GROUPS)) {
     const entries = server[group] ?? (kind === "tool" ? undefined : {});
-    if (!isJsonObject(entries)) throw damaged(file, `says nothing usable of the ${group} of the server ${id}`);
-    for (const [name, pin] of Object.entries(entries)) pins.push(checkedPin(file, id, { kind, name }, pin));
+    if (!isJsonObject(entries)) throw damagedFile(file, `says nothing usable of the ${group} of the server ${id}`);
+    for (const [name, pin] of Object.entries(entries)) pins.push(parsePin(file, id, { kind, name }, pin));
   }
   if (server[INSTRUCTIONS] !== undefined) {
-    pins.push(checkedPin(file, id, { kind: "instructions", name: INSTRUCTIONS }, server[INSTRUCTIONS]));
+    pins.push(parsePin(file, id, { kind: "instructions", name: INSTRUCTIONS }, server[INSTRUCTIONS]));
   }
   return new Map(pins.map((pin) => [pinKey(pin), pin]));
 }
@@ -125,12 +131,12 @@ function parseJson(file: string, text: string): unknown {
     return JSON.parse(text);
   } catch {
     // A merge of two branches that went wrong is the likely cause.
-    throw damaged(file, /^(<<<<<<<|>>>>>>>)/m.test(text) ? "holds the marks of an unfinished merge" : "is no JSON");
+    throw damagedFile(file, /^(<<<<<<<|>>>>>>>)/m.test(text) ? "holds the marks of an unfinished merge" : "is no JSON");
   }
 }
 
 /** The definition is what counts. A fingerprint that is not its own means that it was edited by hand or by someone. */
-export function checkedPin(
+export function parsePin(
   file: string,
   server: string,
   { kind, name }: { readonly kind: PinKind; readonly name: string },
@@ -138,10 +144,11 @@ export function checkedPin(
 ): Pin {
   const where = kind === "tool" ? `${server} ${name}` : `${server} ${kind} ${name}`;
   const definition = isJsonObject(pin) ? pin["definition"] : undefined;
-  if (!isJsonObject(pin) || !isDefinition(kind, definition)) throw damaged(file, `holds no definition for ${where}`);
+  if (!isJsonObject(pin) || !isDefinition(kind, definition))
+    throw damagedFile(file, `holds no definition for ${where}`);
   const { fingerprint: print, pinnedAt } = pin;
   if (typeof print !== "string" || print !== fingerprint(definition)) {
-    throw damaged(file, `holds a definition for ${where} that does not have the fingerprint beside it`);
+    throw damagedFile(file, `holds a definition for ${where} that does not have the fingerprint beside it`);
   }
   return { kind, name, fingerprint: print, definition, pinnedAt: typeof pinnedAt === "string" ? pinnedAt : "" };
 }
@@ -181,7 +188,7 @@ function renderServer(pins: ServerPins): JsonObject {
 }
 
 function renderPin({ definition, fingerprint: print, pinnedAt }: Pin): JsonObject {
-  return { definition: sorted(definition), fingerprint: print, pinnedAt };
+  return { definition: sortKeys(definition), fingerprint: print, pinnedAt };
 }
 
 function sortedObject<T>(map: ReadonlyMap<string, T>, render: (value: T) => unknown): JsonObject {
@@ -191,23 +198,137 @@ function sortedObject<T>(map: ReadonlyMap<string, T>, render: (value: T) => unkn
 }
 
 /** The same value with its keys in order, so that a change of order upstream is no change here. */
-export function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (!isJsonObject(value)) return value;
-  return sortedObject(new Map(Object.entries(value)), sorted);
+  return sortedObject(new Map(Object.entries(value)), sortKeys);
 }
 
-function damaged(file: string, what: string): ToolcribError {
-  return unusable(
+function damagedFile(file: string, what: string): ToolcribError {
+  return unusableFile(
     file,
     what,
     "Bring back an earlier version of it, or remove it: what is known is written again, and `toolcrib pins reset` forgets that.",
   );
 }
 
-function unusable(file: string, what: string, hint: string): ToolcribError {
+function unusableFile(file: string, what: string, hint: string): ToolcribError {
   return new ToolcribError("invalid_config", `The pins in ${file} cannot be used: it ${what}.`, {
     hint,
     details: { file },
   });
+}
+
+/** Changes of the table of pins; each returns a new table. */
+
+export interface ServerPin {
+  readonly server: string;
+  readonly pin: Pin;
+  /** The fingerprint of the pin in whose place it comes; without one it comes only where there is none. */
+  readonly replaces?: string;
+}
+
+/** A pin that is there already stays unless `replace` is set. */
+export function withPins(table: PinTable, pins: readonly ServerPin[], options: { replace?: boolean } = {}): PinTable {
+  if (pins.length === 0) return table;
+  const result = new Map([...table].map(([id, known]) => [id, new Map(known)]));
+  for (const { server, pin, replaces } of pins) {
+    let known = result.get(server);
+    if (known === undefined) result.set(server, (known = new Map()));
+    const key = pinKey(pin);
+    const before = known.get(key);
+    if (options.replace === true || before === undefined || before.fingerprint === replaces) known.set(key, pin);
+  }
+  return result;
+}
+
+/** A server without pins is not in the table. */
+export function withoutPins(table: PinTable, gone: (pin: ServerPin) => boolean): PinTable {
+  return withPins(
+    new Map(),
+    allPins(table).filter((pin) => !gone(pin)),
+  );
+}
+
+export function allPins(table: PinTable): ServerPin[] {
+  return [...table].flatMap(([server, pins]) => [...pins.values()].map((pin) => ({ server, pin })));
+}
+
+export function isSamePin(a: Pin | undefined, b: Pin): boolean {
+  if (a === undefined || a.fingerprint !== b.fingerprint || a.pinnedAt !== b.pinnedAt) return false;
+  return JSON.stringify(sortKeys(a.definition)) === JSON.stringify(sortKeys(b.definition));
+}
+
+/** What pins are kept in: a file that people share, a store, or both. */
+
+export interface ReadPins {
+  /** undefined where there is nothing at all, as opposed to a file without pins. */
+  readonly pins: PinTable | undefined;
+  /** What was known before somebody edited the file. */
+  readonly before?: PinTable;
+  /** The file was gone, and what is known is written again. */
+  readonly isRestored: boolean;
+}
+
+export interface UpdatedPins extends ReadPins {
+  readonly pins: PinTable;
+  /** The servers whose pins could not be written, while those of the others were. */
+  readonly failed?: { readonly isOf: (server: string) => boolean; readonly error: ToolcribError };
+}
+
+export interface PinStorage {
+  /** The lock file that they stand in, or would stand in. */
+  readonly file: string;
+  /** The lock file that speaks for a server, where there are several. */
+  fileOf?(server: string): string;
+  /** Why the pins of a server cannot be used, while those of others can. */
+  problemOf?(server: string): ToolcribError | undefined;
+  /** Says what else it is made of, where that is more than the file; the same text for the same. */
+  readonly part?: string;
+  /** What it means that something could not be written. */
+  readonly unwritten: string;
+  /** Whether there may be something else than what was last read or written here. */
+  hasChanged(): boolean;
+  /** Rejects with `invalid_config` for what cannot be used. It is never overwritten then. */
+  read(): Promise<ReadPins>;
+  /**
+   * Reads, changes and writes, so that no process undoes what another wrote meanwhile.
+   * @param isNeeded Rejects, and changes nothing, if the pins of one of these servers cannot be written. Others are `failed`.
+   */
+  update(
+    change: (pins: PinTable | undefined) => PinTable,
+    isNeeded?: (server: string) => boolean,
+  ): Promise<UpdatedPins>;
+  /** From now on `hasChanged` knows of other processes too, until `close`; `onChange` is told where that is heard of. */
+  follow(onChange: () => void): void;
+  close(): void;
+}
+
+/** Pins of a hub without a store. */
+export function pinsInFile(file: string): PinStorage {
+  let stamp: string | undefined;
+  return {
+    file,
+    unwritten: "Until they can, a change is noticed only while this process runs.",
+    hasChanged: () => pinFileStamp(file) !== stamp,
+    async read() {
+      stamp = pinFileStamp(file);
+      return { pins: readPinFile(file), isRestored: false };
+    },
+    async update(change) {
+      let isRestored = false;
+      let wasThere = false;
+      const pins = await updatePinFile(file, (found) => {
+        // Removed since it was last looked at; what is written now brings it back.
+        isRestored = found === undefined && stamp !== undefined;
+        wasThere = found !== undefined;
+        return change(found);
+      });
+      // Written a moment ago: if it is gone already, the next look must find that out. Without pins none is made.
+      stamp = pinFileStamp(file) ?? (wasThere || pins.size > 0 ? "removed" : undefined);
+      return { pins, isRestored };
+    },
+    follow() {},
+    close() {},
+  };
 }

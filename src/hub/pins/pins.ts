@@ -1,7 +1,10 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
 import {
+  changedVerdict,
   comparePins,
+  fingerprint,
   INSTRUCTIONS,
+  newVerdict,
   type Offered,
   offeredInstructions,
   offeredOf,
@@ -9,27 +12,29 @@ import {
   type PinComparison,
   pinKey,
   type PinKind,
-  type PinState,
-} from "../../guard/pins/compare.ts";
-import { fingerprint } from "../../guard/fingerprint.ts";
-import { type DiffBudget, reportBudget } from "../../guard/pins/render-diff.ts";
-import {
-  changedVerdict,
-  newVerdict,
   type PinMode,
+  type PinState,
   type PinVerdict,
   unusableVerdict,
-} from "../../guard/pins/verdict.ts";
+} from "../../guard/pin-comparison.ts";
+import { type DiffBudget, reportBudget } from "../../guard/definition-diff.ts";
 import type { Capability } from "../../model/capability.ts";
-import { type Clock, systemClock } from "../../model/clock.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { spellingsOf } from "../../policy/canonical-uri.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
-import { hasMasks, type PinTable } from "./pin-file.ts";
-import { diffOf, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, titleOf } from "./pin-event.ts";
-import type { PinStorage, UpdatedPins } from "./pin-storage.ts";
-import { type PinOf, pinsIn, withoutPins, withPins } from "./pin-table.ts";
+import {
+  allPins,
+  hasMasks,
+  type PinStorage,
+  type PinTable,
+  type ServerPin,
+  type UpdatedPins,
+  withoutPins,
+  withPins,
+} from "./pin-file.ts";
+import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, pinTitle } from "./pin-event.ts";
 
 /** In-process tools are the user's own code: they change when the user changes them. So do skills. */
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
@@ -74,7 +79,7 @@ export class Pins {
   readonly #told = new Map<string, string>();
   /** Servers that list more resources than are pinned. */
   readonly #tooMany = new Set<string>();
-  #unsaved: PinOf[] = [];
+  #unsaved: ServerPin[] = [];
   #saving: Promise<void> | undefined;
   #saveFailed = false;
   /** One reading or writing at a time. */
@@ -185,7 +190,7 @@ export class Pins {
       const states = new Map(compared.flatMap((each) => ("pin" in each ? [[each.pin, each.state] as const] : [])));
       const pinned = [...(this.#table.get(server)?.values() ?? [])]
         .map((pin) => ({ pin, state: states.get(pin) ?? ("unknown" as const) }))
-        .filter(({ pin, state }) => !isNothing(pin) || state === "changed");
+        .filter(({ pin, state }) => !isEmptyInstructions(pin) || state === "changed");
       const fresh = compared.flatMap((each) => (each.state === "new" ? [{ ...each.after, pinnedAt: "" }] : []));
       return [
         ...pinned.map(({ pin, state }) => entryOf(server, pin, state)),
@@ -198,13 +203,13 @@ export class Pins {
   diff(server?: string, choice?: PinChoice): PinDiff[] {
     const servers = server === undefined ? [...this.#current.keys()] : [server];
     const budget = reportBudget();
-    return servers.flatMap((id) => this.#differing(id, choice).map((compared) => diffOf(id, compared, budget)));
+    return servers.flatMap((id) => this.#differing(id, choice).map((compared) => pinDiff(id, compared, budget)));
   }
 
   /** Pins what the server offers now: one thing, or all that changed or is new. */
   async approve(server: string, choice?: PinChoice): Promise<PinDiff[]> {
     if (choice !== undefined && this.#current.get(server)?.has(pinKey(choice)) !== true) {
-      const what = titleOf({ kind: choice.kind, tool: JSON.stringify(choice.name) });
+      const what = pinTitle({ kind: choice.kind, tool: JSON.stringify(choice.name) });
       throw new ToolcribError(
         "not_found",
         `The server "${server}" offers no ${what} now, so there is nothing to approve.`,
@@ -212,13 +217,13 @@ export class Pins {
     }
     const differing = this.#differing(server, choice);
     const budget = reportBudget();
-    const approved = differing.map((compared) => diffOf(server, compared, budget));
+    const approved = differing.map((compared) => pinDiff(server, compared, budget));
     // Also what is already pinned is written, so that an unusable file is an error here and not a silent success.
     const pins = differing.map(({ after }) => this.#pinNow(server, after));
     const change = (table: PinTable): PinTable => withPins(table, pins, { replace: true });
     this.#adopt((await this.#update(change, (id) => id === server)).pins);
     this.#tellMasked(server, pins);
-    if (approved.length > 0) this.#onEvent({ type: "approved", server, pins: approved.map(nameOf) });
+    if (approved.length > 0) this.#onEvent({ type: "approved", server, pins: approved.map(pinNameOf) });
     this.#onEvent({ type: "updated" });
     return approved;
   }
@@ -230,12 +235,12 @@ export class Pins {
   async reset(server?: string, choice?: PinChoice): Promise<PinName[]> {
     const removed: PinName[] = [];
     const key = choice && pinKey(choice);
-    const isMeant = (each: PinOf): boolean =>
+    const isMeant = (each: ServerPin): boolean =>
       (server === undefined || each.server === server) && (key === undefined || pinKey(each.pin) === key);
     const updated = await this.#update(
       (before) => {
         this.#unsaved = this.#unsaved.filter((each) => !isMeant(each));
-        removed.push(...namesOf(pinsIn(before).filter(isMeant)));
+        removed.push(...namedPins(allPins(before).filter(isMeant)));
         return withoutPins(before, isMeant);
       },
       (id) => server === undefined || id === server,
@@ -301,7 +306,7 @@ export class Pins {
   }
 
   #restore(): void {
-    const known = pinsIn(this.#table);
+    const known = allPins(this.#table);
     // Nothing was ever read: there is none yet, or it could not be used and still nothing can be compared.
     if (known.length === 0) return;
     this.#unusable = undefined;
@@ -311,16 +316,16 @@ export class Pins {
   }
 
   #tellRestored(pins: PinTable): void {
-    this.#onEvent({ type: "removed", file: this.file, pins: namesOf(pinsIn(pins)).length });
+    this.#onEvent({ type: "removed", file: this.file, pins: namedPins(allPins(pins)).length });
   }
 
   /** @param ours Pins that were not in the file before, so that it is no edit if another process's came first. */
-  #tellEdits(before: PinTable, ours: readonly PinOf[] = []): void {
+  #tellEdits(before: PinTable, ours: readonly ServerPin[] = []): void {
     const fresh = new Set(ours.map(({ pin }) => pin));
     const changed: PinName[] = [];
     const forgotten: PinName[] = [];
-    for (const { server, pin } of pinsIn(before)) {
-      if (fresh.has(pin) || isNothing(pin)) continue;
+    for (const { server, pin } of allPins(before)) {
+      if (fresh.has(pin) || isEmptyInstructions(pin)) continue;
       const now = this.#table.get(server)?.get(pinKey(pin));
       if (now === undefined) forgotten.push(pinName(server, pin));
       else if (now.fingerprint !== pin.fingerprint) changed.push(pinName(server, pin));
@@ -402,7 +407,7 @@ export class Pins {
     this.#table = withPins(this.#table, pins);
     this.#unsaved.push(...pins);
     this.#saving ??= this.#save();
-    const named = namesOf(pins);
+    const named = namedPins(pins);
     if (named.length > 0) this.#onEvent({ type: "recorded", server, pins: named, later });
     this.#tellMasked(server, pins);
   }
@@ -433,19 +438,19 @@ export class Pins {
     budget: DiffBudget = reportBudget(),
   ): void {
     if (!this.#isNews(server, compared.after)) return;
-    const { diff } = diffOf(server, compared, budget);
+    const { diff } = pinDiff(server, compared, budget);
     this.#onEvent({ type: "changed", pin: pinName(server, compared.after), diff });
   }
 
   /** True once for each definition. */
   #isNews(server: string, thing: Offered): boolean {
-    const key = toldKey(pinName(server, thing));
+    const key = reportKey(pinName(server, thing));
     if (this.#told.get(key) === thing.fingerprint) return false;
     this.#told.set(key, thing.fingerprint);
     return true;
   }
 
-  #tellMasked(server: string, pins: readonly PinOf[]): void {
+  #tellMasked(server: string, pins: readonly ServerPin[]): void {
     const masked = pins.filter(({ pin }) => hasMasks(pin.definition)).map(({ pin }) => pinName(server, pin));
     if (masked.length > 0) this.#onEvent({ type: "masked", file: this.#fileOf(server), server, pins: masked });
   }
@@ -527,7 +532,7 @@ export class Pins {
     );
   }
 
-  #pinNow(server: string, thing: Offered): PinOf {
+  #pinNow(server: string, thing: Offered): ServerPin {
     return { server, pin: { ...thing, pinnedAt: new Date(this.#clock.now()).toISOString() } };
   }
 }
@@ -553,18 +558,18 @@ function entryOf(server: string, pin: Pin, state: PinEntry["state"]): PinEntry {
 }
 
 /** The pin which says that a server gives no instructions: there is nothing to show to anyone. */
-function isNothing({ kind, definition }: Offered): boolean {
+function isEmptyInstructions({ kind, definition }: Offered): boolean {
   return kind === "instructions" && Object.keys(definition).length === 0;
 }
 
-function namesOf(pins: readonly PinOf[]): PinName[] {
-  return pins.filter(({ pin }) => !isNothing(pin)).map(({ server, pin }) => pinName(server, pin));
+function namedPins(pins: readonly ServerPin[]): PinName[] {
+  return pins.filter(({ pin }) => !isEmptyInstructions(pin)).map(({ server, pin }) => pinName(server, pin));
 }
 
-function nameOf({ server, kind, tool }: PinName): PinName {
+function pinNameOf({ server, kind, tool }: PinName): PinName {
   return { server, kind, tool };
 }
 
-function toldKey({ server, kind, tool }: PinName): string {
+function reportKey({ server, kind, tool }: PinName): string {
   return JSON.stringify([server, kind, tool]);
 }

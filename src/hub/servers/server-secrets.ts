@@ -6,13 +6,17 @@ import { randomBytes } from "node:crypto";
 import type { Config } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { type PlainCredential, plainCredentials, replaceCredentials } from "../../secrets/plain-credentials.ts";
+import {
+  type PlaintextCredential,
+  findPlaintextCredentials,
+  replaceCredentials,
+} from "../../secrets/plaintext-credentials.ts";
 import { SecretFailure } from "../../secrets/provider.ts";
 import { removeFromKeychain, storeInKeychain } from "../../secrets/providers/keychain.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { findReferences, type SecretReference, writeReference } from "../../secrets/references.ts";
-import type { SealedSecrets } from "../../secrets/sealed/sealed-secrets.ts";
-import { KEYCHAIN_SERVICE, KEYCHAIN_TIMEOUT_MS } from "../../secrets/store-secret.ts";
+import { findReferences, type SecretReference, writeReference } from "../../secrets/secret-references.ts";
+import type { SealedSecrets } from "../../secrets/sealed-secrets.ts";
+import { KEYCHAIN_SERVICE, KEYCHAIN_TIMEOUT_MS } from "../../secrets/secret-storage.ts";
 
 export interface ServerSecretsOptions {
   /** `secrets.keep` of the config that holds now. */
@@ -41,21 +45,21 @@ export class ServerSecrets {
   /** Throws `invalid_arguments` that says where a plain secret stands; from then on it is masked everywhere. */
   refusePlain(entry: JsonObject): void {
     const found = this.#find(entry);
-    if (found.length > 0 && this.#options.mode() === undefined) throw refusal(found);
+    if (found.length > 0 && this.#options.mode() === undefined) throw plainSecretError(found);
     const fixed = found.filter(({ replaceable }) => !replaceable);
-    if (fixed.length > 0) throw refusal(fixed);
+    if (fixed.length > 0) throw plainSecretError(fixed);
   }
 
   async secure(server: string, entry: JsonObject): Promise<SecuredEntry> {
     this.refusePlain(entry);
-    const references = new Map<PlainCredential, string>();
+    const references = new Map<PlaintextCredential, string>();
     const put: string[] = [];
     const undo = async (): Promise<void> => {
       for (const reference of put) await this.#removeReference(reference);
     };
     try {
       for (const credential of this.#find(entry)) {
-        const reference = await this.#put(nameOf(server, credential.where), credential);
+        const reference = await this.#put(secretName(server, credential.where), credential);
         put.push(reference);
         references.set(credential, reference);
       }
@@ -74,13 +78,13 @@ export class ServerSecrets {
     }
   }
 
-  #find(entry: JsonObject): PlainCredential[] {
-    const found = plainCredentials(entry);
+  #find(entry: JsonObject): PlaintextCredential[] {
+    const found = findPlaintextCredentials(entry);
     for (const { value } of found) this.#options.redactor.addCredential(value);
     return found;
   }
 
-  async #put(name: string, { value, where }: PlainCredential): Promise<string> {
+  async #put(name: string, { value, where }: PlaintextCredential): Promise<string> {
     const { mode, sealed, env } = this.#options;
     try {
       if (mode() === "keychain") {
@@ -119,7 +123,7 @@ export class ServerSecrets {
   }
 }
 
-function refusal(found: readonly PlainCredential[]): ToolcribError {
+function plainSecretError(found: readonly PlaintextCredential[]): ToolcribError {
   const where = found.map((each) => each.where);
   const message =
     where.length === 1
@@ -131,7 +135,7 @@ function refusal(found: readonly PlainCredential[]): ToolcribError {
   });
 }
 
-function nameOf(server: string, where: string): string {
+function secretName(server: string, where: string): string {
   const plain = (text: string): string => text.replace(/[^A-Za-z0-9_.@-]+/g, "-").replace(/^[^A-Za-z0-9_]+/, "");
   return `${FOLDER}/${plain(server) || "server"}/${plain(where)}.${randomBytes(4).toString("hex")}`;
 }

@@ -2,11 +2,11 @@
 import type { OutputOf } from "../../contract/operations.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Session } from "../../sessions/session.ts";
-import { ALL_OFFERS } from "../../upstream/client-offer.ts";
+import { ALL_CAPABILITIES } from "../../upstream/server-requests.ts";
 import { Connection } from "../../upstream/connection.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { InMemoryEras } from "../../upstream/era-memory.ts";
-import { openWire } from "../../upstream/open-wire.ts";
+import { openWire } from "../../upstream/link.ts";
 import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
 import type { Wire } from "../../upstream/wire.ts";
 
@@ -32,7 +32,7 @@ export async function testServer(
       clientVersion,
       stderr,
       hubSession: session,
-      offers: ALL_OFFERS,
+      offers: ALL_CAPABILITIES,
       eras: new InMemoryEras(),
       graceMs: 0,
       secrets,

@@ -1,10 +1,10 @@
 /** Whether a server that a skill offers as an image runs in a container or as the skill says otherwise. */
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { asToolcribError } from "../../model/errors.ts";
-import { cageKindOf, type SandboxEntry } from "../../model/sandbox.ts";
+import { sandboxKindOf, type SandboxEntry } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer } from "../../model/skill.ts";
-import { inContainer } from "../../skills/servers/container-template.ts";
-import { containerEngine } from "../../upstream/cages/container/engine.ts";
+import { withContainer } from "../../skills/servers/server-entry.ts";
+import { containerEngine } from "../../upstream/sandbox/container-engine.ts";
 
 export interface ChosenServer {
   readonly server: RequiredServer;
@@ -13,7 +13,7 @@ export interface ChosenServer {
 }
 
 /** Looks for an engine now, and only if one of the servers comes as an image. */
-export async function containerChoice(
+export async function chooseContainers(
   servers: readonly RequiredServer[],
   { config }: Pick<LoadedConfig, "config">,
   env: NodeJS.ProcessEnv,
@@ -24,12 +24,16 @@ export async function containerChoice(
     (error: unknown) => asToolcribError(error).message,
   );
   const cage = config.skills.sandbox ?? config.sandbox;
-  return (server) => choose(server, missing, cage);
+  return (server) => chooseContainer(server, missing, cage);
 }
 
-function choose(server: RequiredServer, missing: string | undefined, cage: SandboxEntry | undefined): ChosenServer {
+function chooseContainer(
+  server: RequiredServer,
+  missing: string | undefined,
+  cage: SandboxEntry | undefined,
+): ChosenServer {
   const { name, docker, template } = server;
-  const kind = cage === undefined ? "none" : cageKindOf(cage);
+  const kind = cage === undefined ? "none" : sandboxKindOf(cage);
   // Whoever chose another cage for skills gets that, if the server can be run in it.
   if (docker === undefined || (kind === "bubblewrap" && template !== undefined)) return { server };
   const { image, port } = docker;
@@ -38,7 +42,7 @@ function choose(server: RequiredServer, missing: string | undefined, cage: Sandb
   const why = port !== undefined && bounds.network === "none" ? NO_NETWORK : missing;
   if (why === undefined) {
     return {
-      server: inContainer(server, bounds),
+      server: withContainer(server, bounds),
       notice: `${what} runs in a container of the image ${image}. ${networkText(port, bounds.network)}`,
     };
   }

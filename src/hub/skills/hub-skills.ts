@@ -1,25 +1,23 @@
 /** What a hub knows and does about skills: `hub.skills`. */
 import { randomUUID } from "node:crypto";
-import { nearMatches } from "../../catalog/near-matches.ts";
+import { nearMatches } from "../../base/near-matches.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
-import type { SkillDetail, SkillInfo as ShownSkill, SkillPlace } from "../../contract/skill.ts";
-import { wrapUntrusted } from "../../guard/wrap/wrap.ts";
+import type { SkillDetail, SkillInfo as ShownSkill, SkillPlace } from "../../contract/skill-schemas.ts";
+import { wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 import type { Capability, PromptCapability, ToolCapability } from "../../model/capability.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ResourceDefinition } from "../../model/protocol.ts";
 import type { MissingNeeds, SkillFacts, SkillFinding } from "../../model/skill.ts";
 import type { Session } from "../../sessions/session.ts";
-import { instructionsOf } from "../../skills/offer/instructions.ts";
-import { fileUri, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { inParallel } from "../../skills/find/in-parallel.ts";
+import { fileUri, MAIN_FILE, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
 import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
-import type { View } from "../view.ts";
-import { skillDetail, skillInfo, type SkillSurroundings } from "./describe-skill.ts";
-import { dispatchedCall } from "./dispatch.ts";
-import { directoryOf, SkillEntries, type SkillEntry } from "./skill-entries.ts";
-import type { SkillImports } from "./skill-imports.ts";
-import type { SkillSources } from "./skill-sources.ts";
+import { mimeTypeOf, skillInstructions } from "../../skills/offer/skills-source.ts";
+import type { View } from "../view/view.ts";
+import { type SkillContext, skillDetail, type SkillImports, skillInfo } from "./skill-imports.ts";
+import { dispatchedCall, type SkillSources } from "./skill-sources.ts";
 
 /** A skill as a program sees it. */
 export interface SkillInfo {
@@ -42,7 +40,7 @@ export interface ActiveSkill {
   readonly instructions: string;
 }
 
-export interface HubSkillsOptions {
+interface HubSkillsOptions {
   readonly sources: SkillSources;
   /** Whether what a server says may reach an agent as it is. */
   readonly isTrusted: (source: string) => boolean;
@@ -214,7 +212,7 @@ export class HubSkills {
   }
 
   async #instructions(skill: OfferedSkill, given?: string): Promise<string> {
-    const text = await instructionsOf(skill, given);
+    const text = await skillInstructions(skill, given);
     const server = this.#options.sources.serverOfSkill(skill);
     if (server === undefined || this.#options.isTrusted(server)) return text;
     return wrapUntrusted(text, { id: this.#boundaryOf(skill), server, tool: skill.facts.name });
@@ -237,7 +235,7 @@ export class HubSkills {
     return this.#visible(session).filter((skill) => wanted.has(skill.id) || isOfRole(skill));
   }
 
-  #surroundings(skill: OfferedSkill): SkillSurroundings {
+  #surroundings(skill: OfferedSkill): SkillContext {
     return { server: this.#options.sources.serverOfSkill(skill), servers: this.#options.config().servers };
   }
 
@@ -291,4 +289,80 @@ function infoOf(skill: OfferedSkill): SkillInfo {
     missing,
     findings,
   };
+}
+
+/** Skills as the MCP skills extension tells of them: with a digest for every file, and only those that a client can verify. */
+
+interface SkillEntry extends JsonObject {
+  /** Of SKILL.md. */
+  readonly uri: string;
+  /** As SKILL.md has it. */
+  readonly frontmatter: JsonObject;
+  readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[];
+}
+
+const MAX_PARALLEL_READS = 16;
+const DIRECTORY_TYPE = "inode/directory";
+
+class SkillEntries {
+  readonly #known = new WeakMap<OfferedSkill, Promise<SkillEntry | undefined>>();
+
+  async list(skills: readonly OfferedSkill[]): Promise<SkillEntry[]> {
+    const entries = await inParallel(skills, MAX_PARALLEL_READS, (skill) => this.of(skill));
+    return entries.filter((entry) => entry !== undefined);
+  }
+
+  /** Undefined for a skill that is not to the letter of the standard: clients would refuse it. */
+  of(skill: OfferedSkill): Promise<SkillEntry | undefined> {
+    let entry = this.#known.get(skill);
+    if (entry === undefined) {
+      entry = verifiableEntry(skill).catch(() => {
+        // Its file could not be read now; it may be later.
+        this.#known.delete(skill);
+        return undefined;
+      });
+      this.#known.set(skill, entry);
+    }
+    return entry;
+  }
+}
+
+async function verifiableEntry(skill: OfferedSkill): Promise<SkillEntry | undefined> {
+  // The SDK's own rules and its own reading of YAML: what passes here passes in the SDK's client.
+  const { skillEntry, SKILL_LIMITS } = await import("@modelcontextprotocol/server/ext/skills");
+  const { files, name } = skill.facts;
+  // As of two skills of one name: only one of them can be called so.
+  if (!skill.base.endsWith(`/${name}/`) || mainFile(skill) !== MAIN_FILE) return undefined;
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  if (files.length > SKILL_LIMITS.files || bytes > SKILL_LIMITS.bytes) return undefined;
+  const main = await skill.read(MAIN_FILE);
+  const checked = await skillEntry(name, { [MAIN_FILE]: main }).catch(() => undefined);
+  if (checked === undefined) return undefined;
+  const resources = files.map(({ path, digest, size }) => ({ uri: fileUri(skill, path), digest, size }));
+  return { uri: fileUri(skill, MAIN_FILE), frontmatter: checked.frontmatter, resources };
+}
+
+/** The direct children of a folder of a skill, by the folder's URI. */
+function directoryOf(skills: readonly OfferedSkill[], uri: string): ResourceDefinition[] {
+  const folder = uri.endsWith("/") ? uri : `${uri}/`;
+  const children = new Map<string, ResourceDefinition>();
+  for (const skill of skills) {
+    if (!folder.startsWith(skill.base)) continue;
+    for (const { path, size } of skill.facts.files) {
+      const file = fileUri(skill, path);
+      if (!file.startsWith(folder)) continue;
+      const [name = "", ...below] = file.slice(folder.length).split("/");
+      const child = folder + name;
+      if (below.length > 0)
+        children.set(child, { uri: child, name: decodeURIComponent(name), mimeType: DIRECTORY_TYPE });
+      else children.set(child, { uri: child, name: decodeURIComponent(name), ...mimeTypeField(path), size });
+    }
+  }
+  if (children.size > 0) return [...children.values()];
+  throw new ToolcribError("not_found", `No skill has a folder ${uri}.`);
+}
+
+function mimeTypeField(path: string): { mimeType?: string } {
+  const mimeType = mimeTypeOf(path);
+  return mimeType === undefined ? {} : { mimeType };
 }

@@ -2,10 +2,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
 import type { Skill, SkillFile } from "../../model/skill.ts";
-import { type Machine, missingNeeds } from "../../skills/needs/check-needs.ts";
+import { type Machine, missingNeeds } from "../../skills/needs.ts";
 import { MAIN_FILE, type OfferedSkill, serverSkillBase, serverSkillKey } from "../../skills/offer/offered-skill.ts";
-import type { SkillOffer } from "../../upstream/skill-offer.ts";
+import type { SkillOffer } from "../../upstream/live-lists.ts";
+import type { ServerConnection } from "../../upstream/server-connection.ts";
+import type { SkillSources } from "./skill-sources.ts";
 
 interface ServerSkillsOptions {
   readonly server: string;
@@ -19,7 +22,7 @@ interface ServerSkillsOptions {
   readonly isOver: () => boolean;
 }
 
-interface Entry {
+interface ServerSkillEntry {
   readonly uri: string;
   readonly name: string;
   readonly frontmatter: JsonObject;
@@ -27,29 +30,29 @@ interface Entry {
 }
 
 /** Of one skill, as the extension wants hosts to take at least. */
-const MOST_FILES = 512;
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_FILES = 512;
+const MAX_SKILL_BYTES = 16 * 1024 * 1024;
 /** Of all skills of a server: every byte is fetched and scanned. */
-const MOST_SKILLS = 200;
-const MOST_BYTES_IN_ALL = 64 * 1024 * 1024;
+const MAX_SKILLS = 200;
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 /** Never rejects: what cannot be taken in is warned about. */
-export async function readServerSkills(offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill[]> {
+async function readServerSkills(offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill[]> {
   const { server, warn } = options;
   try {
     const taken: OfferedSkill[] = [];
     const listed = await offer.list();
     let bytes = 0;
-    if (listed.length > MOST_SKILLS)
-      warn(`Of ${server}'s ${listed.length} skills the first ${MOST_SKILLS} are looked at.`);
-    for (const raw of listed.slice(0, MOST_SKILLS)) {
+    if (listed.length > MAX_SKILLS)
+      warn(`Of ${server}'s ${listed.length} skills the first ${MAX_SKILLS} are looked at.`);
+    for (const raw of listed.slice(0, MAX_SKILLS)) {
       if (options.isOver()) return [];
       try {
-        const entry = checkedEntry(raw);
+        const entry = parseSkillEntry(raw);
         bytes += sizeOf(entry.files);
-        if (bytes > MOST_BYTES_IN_ALL) throw wrong(`${entry.name}: the skills of the server are too large in all`);
-        taken.push(await takeIn(entry, offer, options));
+        if (bytes > MAX_TOTAL_BYTES) throw invalidEntry(`${entry.name}: the skills of the server are too large in all`);
+        taken.push(await verifySkill(entry, offer, options));
       } catch (error) {
         warn(`A skill of ${server} is not taken in: ${asToolcribError(error).message}`);
       }
@@ -61,11 +64,15 @@ export async function readServerSkills(offer: SkillOffer, options: ServerSkillsO
   }
 }
 
-async function takeIn(entry: Entry, offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill> {
+async function verifySkill(
+  entry: ServerSkillEntry,
+  offer: SkillOffer,
+  options: ServerSkillsOptions,
+): Promise<OfferedSkill> {
   const { server, machine, mask } = options;
-  const [{ parseSkill }, { bytesDigest, skillDigest }, { scanSkill, worst }] = await Promise.all([
+  const [{ parseSkill }, { bytesDigest, skillDigest }, { scanSkill, worstSeverity }] = await Promise.all([
     import("../../skills/read/read-skill.ts"),
-    import("../../skills/read/digest.ts"),
+    import("../../skills/verified-files.ts"),
     import("../../skills/scan/scan-skill.ts"),
   ]);
   const read = async (path: string): Promise<Uint8Array> => {
@@ -89,7 +96,7 @@ async function takeIn(entry: Entry, offer: SkillOffer, options: ServerSkillsOpti
   const skill: Skill = { ...facts, dir: base, body, bytes };
   const before = options.known.find(({ facts: { digest } }) => digest === facts.digest);
   const findings = before?.findings ?? (await scanSkill(skill, read));
-  if (worst(findings) === "refuse") {
+  if (worstSeverity(findings) === "refuse") {
     const reasons = findings.filter(({ severity }) => severity === "refuse").map(({ message }) => message);
     throw new ToolcribError("blocked", `${entry.name}: ${reasons.join("; ")}`);
   }
@@ -106,34 +113,35 @@ async function takeIn(entry: Entry, offer: SkillOffer, options: ServerSkillsOpti
 }
 
 /** An entry with a name, SKILL.md first, and nothing outside of its own folder. */
-function checkedEntry(raw: unknown): Entry {
+function parseSkillEntry(raw: unknown): ServerSkillEntry {
   const { uri, frontmatter, resources } = isJsonObject(raw) ? raw : {};
   if (typeof uri !== "string" || !uri.endsWith(`/${MAIN_FILE}`) || !isJsonObject(frontmatter)) {
-    throw wrong("an entry without the URI of a SKILL.md or without frontmatter");
+    throw invalidEntry("an entry without the URI of a SKILL.md or without frontmatter");
   }
   const { name } = frontmatter;
   if (typeof name !== "string" || !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || name.length > 64) {
-    throw wrong(`${uri} has no name as the standard wants it`);
+    throw invalidEntry(`${uri} has no name as the standard wants it`);
   }
-  if (resources === "dynamic") throw wrong(`${name} has no digests, so nothing of it can be verified`);
-  if (!Array.isArray(resources) || resources.length > MOST_FILES) throw wrong(`${name} has no usable list of files`);
+  if (resources === "dynamic") throw invalidEntry(`${name} has no digests, so nothing of it can be verified`);
+  if (!Array.isArray(resources) || resources.length > MAX_FILES)
+    throw invalidEntry(`${name} has no usable list of files`);
   const root = uri.slice(0, -MAIN_FILE.length);
-  const files = resources.map((resource: unknown) => fileOf(resource, root, name));
-  if (sizeOf(files) > MOST_BYTES) throw wrong(`${name} has more than ${MOST_BYTES / 1024 / 1024} MiB`);
-  if (new Set(files.map(({ path }) => path)).size < files.length) throw wrong(`${name} lists a file twice`);
+  const files = resources.map((resource: unknown) => parseFile(resource, root, name));
+  if (sizeOf(files) > MAX_SKILL_BYTES) throw invalidEntry(`${name} has more than ${MAX_SKILL_BYTES / 1024 / 1024} MiB`);
+  if (new Set(files.map(({ path }) => path)).size < files.length) throw invalidEntry(`${name} lists a file twice`);
   const main = files.find(({ path }) => path === MAIN_FILE);
-  if (main === undefined) throw wrong(`${name} does not list its SKILL.md`);
+  if (main === undefined) throw invalidEntry(`${name} does not list its SKILL.md`);
   const others = files.filter((file) => file !== main).toSorted((a, b) => (a.path < b.path ? -1 : 1));
   return { uri, name, frontmatter, files: [main, ...others] };
 }
 
-function fileOf(resource: unknown, root: string, name: string): SkillFile & { uri: string } {
+function parseFile(resource: unknown, root: string, name: string): SkillFile & { uri: string } {
   const { uri, digest, size } = isJsonObject(resource) ? resource : {};
-  const path = typeof uri === "string" && uri.startsWith(root) ? decoded(uri.slice(root.length)) : undefined;
-  if (path === undefined || typeof uri !== "string") throw wrong(`${name} lists a file outside of its folder`);
-  if (typeof digest !== "string" || !DIGEST.test(digest)) throw wrong(`${name} lists a file without a digest`);
+  const path = typeof uri === "string" && uri.startsWith(root) ? decodePath(uri.slice(root.length)) : undefined;
+  if (path === undefined || typeof uri !== "string") throw invalidEntry(`${name} lists a file outside of its folder`);
+  if (typeof digest !== "string" || !DIGEST.test(digest)) throw invalidEntry(`${name} lists a file without a digest`);
   if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
-    throw wrong(`${name} lists a file without a size`);
+    throw invalidEntry(`${name} lists a file without a size`);
   }
   return { uri, path, digest, size, executable: false };
 }
@@ -143,7 +151,7 @@ function sizeOf(files: readonly SkillFile[]): number {
 }
 
 /** Undefined for a path that leads anywhere else than down. */
-function decoded(encoded: string): string | undefined {
+function decodePath(encoded: string): string | undefined {
   try {
     const segments = encoded.split("/").map(decodeURIComponent);
     const isPlain = segments.every((segment) => !["", ".", ".."].includes(segment) && !/[/\\\0]/.test(segment));
@@ -153,6 +161,109 @@ function decoded(encoded: string): string | undefined {
   }
 }
 
-function wrong(message: string): ToolcribError {
+function invalidEntry(message: string): ToolcribError {
   return new ToolcribError("invalid_config", message);
+}
+
+/** Keeps the skills of servers in step with the servers: they come when a server is ready and go when it is gone. */
+
+interface ServerSkillOffersOptions {
+  readonly sources: () => SkillSources;
+  readonly machine: () => Machine;
+  readonly mask: <Value>(value: Value) => Value;
+  readonly warn: (message: string, server: string) => void;
+}
+
+/** The reading of one server's skills: one at a time, and once more if something changed meanwhile. */
+interface SkillReading {
+  readonly connection: ServerConnection;
+  readonly stopListening: () => void;
+  under: Promise<void> | undefined;
+  again: boolean;
+  over: boolean;
+}
+
+export class ServerSkillOffers {
+  readonly #options: ServerSkillOffersOptions;
+  readonly #readings = new Map<string, SkillReading>();
+
+  constructor(options: ServerSkillOffersOptions) {
+    this.#options = options;
+  }
+
+  /** Reads a server's skills again, if it offers any. */
+  renew(connection: ServerConnection): void {
+    const { id } = connection;
+    const known = this.#readings.get(id);
+    if (connection.skillOffer?.() === undefined) return this.drop(id);
+    if (known?.connection === connection) return this.#read(known);
+    if (known !== undefined) endReading(known);
+    const reading: SkillReading = {
+      connection,
+      stopListening: this.#followChanges(connection),
+      under: undefined,
+      again: false,
+      over: false,
+    };
+    this.#readings.set(id, reading);
+    this.#read(reading);
+  }
+
+  drop(id: string): void {
+    const reading = this.#readings.get(id);
+    if (reading === undefined) return;
+    endReading(reading);
+    this.#readings.delete(id);
+    this.#options.sources().offerServers(id, []);
+  }
+
+  /** For a server that changed its state: one that is on its way back keeps what it had. */
+  follow({ id, state }: ServerInfo): void {
+    if (state === "idle" || state === "disabled" || state === "failed" || state === "closed") this.drop(id);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all([...this.#readings.values()].map(async ({ under }) => under));
+  }
+
+  /** A server tells of changed skills by telling of changed resources. */
+  #followChanges(connection: ServerConnection): () => void {
+    let { resources } = connection.definitions();
+    return connection.onChange(() => {
+      const now = connection.definitions().resources;
+      if (now === resources) return;
+      resources = now;
+      const reading = this.#readings.get(connection.id);
+      if (reading?.connection === connection) this.#read(reading);
+    });
+  }
+
+  #read(reading: SkillReading): void {
+    reading.again = true;
+    reading.under ??= this.#readWhileChanging(reading).finally(() => (reading.under = undefined));
+  }
+
+  async #readWhileChanging(reading: SkillReading): Promise<void> {
+    const { machine, mask, warn, sources } = this.#options;
+    const { id } = reading.connection;
+    while (reading.again && !reading.over) {
+      reading.again = false;
+      const offer = reading.connection.skillOffer?.();
+      if (offer === undefined) return;
+      const skills = await readServerSkills(offer, {
+        server: id,
+        machine: machine(),
+        mask,
+        known: sources().ofServer(id),
+        warn: (message) => warn(message, id),
+        isOver: () => reading.over,
+      });
+      if (!reading.over) sources().offerServers(id, skills);
+    }
+  }
+}
+
+function endReading(reading: SkillReading): void {
+  reading.over = true;
+  reading.stopListening();
 }

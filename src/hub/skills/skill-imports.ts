@@ -1,20 +1,31 @@
 /** Takes skills of this machine into the hub, and out again: what `hub.skills` does for an operator. */
 import { isAbsolute, join, resolve } from "node:path";
+import type { Emitter } from "../../base/emitter.ts";
 import { thisPlace } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
-import type { ImportedSkill, ScannedSkill, SkillFailure, SkillPlace } from "../../contract/skill.ts";
-import type { Emitter } from "../../model/emitter.ts";
+import type {
+  ImportedSkill,
+  ScannedSkill,
+  SkillDetail,
+  SkillFailure,
+  SkillInfo,
+  SkillPlace,
+} from "../../contract/skill-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { Candidate, LookedAt } from "../../skills/find/look-at.ts";
-import { isMet, type Machine } from "../../skills/needs/check-needs.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
+import type { SkillFinding, SkillNeeds, SkillWarning } from "../../model/skill.ts";
+import type { Candidate, InspectedSkills } from "../../skills/find/inspect-skills.ts";
+import { isMet, type Machine } from "../../skills/needs.ts";
+import { fileUri, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { catalogEntry } from "../../skills/offer/prompt-catalog.ts";
 import type { Imported } from "../../skills/registry/import-skills.ts";
-import type { HubEvents } from "../events.ts";
-import { scannedSkill, shownWarning } from "./describe-skill.ts";
-import type { HubRegistry } from "./hub-registry.ts";
+import { findMatchingServer } from "../../skills/servers/match-servers.ts";
+import type { HubEvents } from "../hub-events.ts";
+import type { HubRegistry } from "./user-skills.ts";
 
-export interface SkillImportsOptions {
+interface SkillImportsOptions {
   readonly registry: HubRegistry;
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
@@ -69,15 +80,14 @@ export class SkillImports {
 
   /** With what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
   async remove(id: string): Promise<OutputOf<"removeSkill">> {
-    const [{ planRemoval }, { removeSkill }, { installPlace }] = await Promise.all([
-      import("../install/plan-removal.ts"),
+    const [{ planRemoval, removeSkill }, { createInstallContext }] = await Promise.all([
       import("../install/remove-skill.ts"),
-      import("../install/install-place.ts"),
+      import("../install/install-context.ts"),
     ]);
     const { env, home } = this.#options;
     const config = this.#options.config();
     const place = {
-      ...installPlace({
+      ...createInstallContext({
         env,
         cwd: process.cwd(),
         configFile: config.file ?? join(home, "toolcrib.json"),
@@ -109,8 +119,8 @@ export class SkillImports {
     });
   }
 
-  async #lookAt(root: string): Promise<LookedAt> {
-    const { lookAtSkills } = await import("../../skills/find/look-at.ts");
+  async #lookAt(root: string): Promise<InspectedSkills> {
+    const { inspectSkills: lookAtSkills } = await import("../../skills/find/inspect-skills.ts");
     return lookAtSkills(root, this.#options.machine());
   }
 
@@ -146,23 +156,104 @@ function resultOf(
 }
 
 function importedSkill({ skill, missing }: Candidate, skillId: string): ImportedSkill {
-  const warnings = skill.warnings.map(shownWarning);
+  const warnings = skill.warnings.map(warningInfo);
   return { skillId, name: skill.name, path: skill.dir, warnings, dependenciesMet: isMet(missing) };
 }
 
-function notFound(only: readonly string[], { candidates, unreadable }: LookedAt): SkillFailure[] {
+function notFound(only: readonly string[], { candidates, unreadable }: InspectedSkills): SkillFailure[] {
   const found = new Set([...candidates.map(({ skill }) => skill.dir), ...unreadable.map(({ path }) => path)]);
   return only
     .filter((path) => !found.has(path))
     .map((path) => ({ path, name: path, code: "not_found", message: `There is no skill in ${path}.` }));
 }
 
-function failureOf({ path, name, code, message }: LookedAt["unreadable"][number]): SkillFailure {
+function failureOf({ path, name, code, message }: InspectedSkills["unreadable"][number]): SkillFailure {
   return { path, name, code, message };
 }
 
-function isSkillItself({ candidates, unreadable }: LookedAt, root: string): boolean {
+function isSkillItself({ candidates, unreadable }: InspectedSkills, root: string): boolean {
   const [dir] = [...candidates.map(({ skill }) => skill.dir), ...unreadable.map(({ path }) => path)];
   // A path to the SKILL.md itself names the skill as well.
   return dir === root || root.startsWith(`${dir}/`);
+}
+
+/** Skills as the contract of the doors shows them. */
+
+export interface SkillContext {
+  /** The server that it comes from; undefined for the user's own. */
+  readonly server: string | undefined;
+  /** Of the config. */
+  readonly servers: readonly ServerSpec[];
+}
+
+export function skillInfo(skill: OfferedSkill, { server, servers }: SkillContext): SkillInfo {
+  const { facts, manifest } = skill;
+  const version = manifest?.version ?? facts.version;
+  const author = manifest?.author ?? facts.author;
+  return {
+    id: skill.id,
+    name: facts.name,
+    description: facts.description,
+    source: skill.source,
+    kind: manifest !== undefined ? "imported" : server !== undefined ? "server" : "folder",
+    dialect: facts.dialect,
+    version,
+    author,
+    removable: manifest !== undefined,
+    ...(manifest === undefined ? {} : { importedAt: manifest.importedAt }),
+    requires: needsInfo(facts.needs),
+    missing: needsInfo(skill.missing),
+    dependenciesMet: isMet(skill.missing),
+    servers: facts.servers.map((each) => ({
+      name: each.name,
+      present: findMatchingServer(each, servers) !== undefined,
+    })),
+    warnings: facts.warnings.map(warningInfo),
+    findings: skill.findings.map(findingInfo),
+  };
+}
+
+interface SkillUse {
+  /** Public names of what it offers to whoever asks. */
+  readonly tools: readonly string[];
+  readonly injectedFor: readonly string[];
+}
+
+export function skillDetail(skill: OfferedSkill, surroundings: SkillContext, use: SkillUse): SkillDetail {
+  return {
+    ...skillInfo(skill, surroundings),
+    uri: fileUri(skill, mainFile(skill)),
+    files: skill.facts.files.map(({ path, size }) => ({ path, size })),
+    tools: [...use.tools],
+    injectedFor: [...use.injectedFor],
+    promptEntry: catalogEntry(skill),
+  };
+}
+
+function scannedSkill({ skill, findings, missing }: Candidate, status: ScannedSkill["status"]): ScannedSkill {
+  return {
+    name: skill.name,
+    description: skill.description,
+    path: skill.dir,
+    dialect: skill.dialect,
+    status,
+    requires: needsInfo(skill.needs),
+    missing: needsInfo(missing),
+    dependenciesMet: isMet(missing),
+    otherOs: missing.os.length > 0,
+    warnings: skill.warnings.map(warningInfo),
+    findings: findings.map(findingInfo),
+  };
+}
+
+function warningInfo({ code, message, line }: SkillWarning): ScannedSkill["warnings"][number] {
+  return { code, message, line };
+}
+
+function findingInfo({ code, severity, message, file, line }: SkillFinding): ScannedSkill["findings"][number] {
+  return { code, severity, message, file, line };
+}
+
+function needsInfo({ bins, anyBins, env, config, os }: SkillNeeds): ScannedSkill["requires"] {
+  return { bins: [...bins], anyBins: [...anyBins], env: [...env], config: [...config], os: [...os] };
 }

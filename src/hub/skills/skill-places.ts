@@ -1,11 +1,11 @@
 /** Folders in which skills usually are: those of agent clients, and those of the folder that the hub works in. */
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { AgentClient, ClientPlace } from "../../clients/client.ts";
+import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
 import { CLIENTS } from "../../clients/clients.ts";
-import type { SkillPlace } from "../../contract/skill.ts";
+import type { SkillPlace } from "../../contract/skill-schemas.ts";
 
-export function skillPlaces(place: ClientPlace): SkillPlace[] {
+export function skillPlaces(place: ClientEnvironment): SkillPlace[] {
   const { home, projectDir } = place;
   const known: [path: string, label: string][] = [
     [join(home, ".openclaw", "workspace", "skills"), "OpenClaw, workspace"],
@@ -24,7 +24,7 @@ export function skillPlaces(place: ClientPlace): SkillPlace[] {
 }
 
 /** Several clients read one folder: the one that it is called after, such as `.codex`, comes first. */
-function ownerOf(path: string, place: ClientPlace): AgentClient | undefined {
+function ownerOf(path: string, place: ClientEnvironment): AgentClient | undefined {
   const folder = basename(dirname(path)).replace(/^\./, "");
   return CLIENTS.find(
     (client) => `${client.id}-`.startsWith(`${folder}-`) && client.skillDirs(place, "user").includes(path),

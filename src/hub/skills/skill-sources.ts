@@ -1,8 +1,21 @@
 /** The skills of a hub as Sources of its catalog: the user's own in one, those of each server in another. */
 import { isDeepStrictEqual } from "node:util";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { fileUri, type OfferedSkill, serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
+import type { ToolCapability } from "../../model/capability.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Result } from "../../model/protocol.ts";
+import type { UseContext } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import {
+  fileUri,
+  type OfferedSkill,
+  serverSkills,
+  SKILL_PREFIX,
+  SKILLS_SOURCE,
+} from "../../skills/offer/offered-skill.ts";
 import { type Dispatch, SkillsSource } from "../../skills/offer/skills-source.ts";
+import { type NestedCall, nestedCall } from "../call/nested-call.ts";
 
 interface OfferedSource {
   readonly source: SkillsSource;
@@ -49,7 +62,7 @@ export class SkillSources {
   }
 
   /** Whether a URI stands below one of the user's own, whether that has such a file or not. */
-  isOfOwnSkill(uri: string): boolean {
+  isOwnSkillUri(uri: string): boolean {
     const [base] = /^skill:\/\/[^/]*\//i.exec(`${uri}/`) ?? [];
     return base !== undefined && this.own().some((skill) => skill.base === base);
   }
@@ -86,7 +99,7 @@ export class SkillSources {
       return;
     }
     if (known !== undefined) {
-      const present = keepSame(known.skills, skills);
+      const present = reuseUnchanged(known.skills, skills);
       if (isSameList(known.skills, present)) return;
       const updated = changedFiles(known.skills, present);
       known.skills = present;
@@ -104,15 +117,15 @@ export class SkillSources {
 }
 
 /** A skill that did not change stays the object that it was, for whoever remembers it. */
-function keepSame(before: readonly OfferedSkill[], after: readonly OfferedSkill[]): OfferedSkill[] {
+function reuseUnchanged(before: readonly OfferedSkill[], after: readonly OfferedSkill[]): OfferedSkill[] {
   const byId = new Map(before.map((skill) => [skill.id, skill]));
   return after.map((skill) => {
     const old = byId.get(skill.id);
-    return old !== undefined && isSame(old, skill) ? old : skill;
+    return old !== undefined && isSameSkill(old, skill) ? old : skill;
   });
 }
 
-function isSame(a: OfferedSkill, b: OfferedSkill): boolean {
+function isSameSkill(a: OfferedSkill, b: OfferedSkill): boolean {
   const essence = ({ key, facts, missing, findings, source, dir }: OfferedSkill): unknown => [
     key,
     facts.digest,
@@ -139,4 +152,64 @@ function changedFiles(before: readonly OfferedSkill[], after: readonly OfferedSk
       return old === undefined || old === digest ? [] : [uri];
     }),
   );
+}
+
+/** Skills with `command-dispatch: tool`: their arguments go straight to the tool that they name, by the one call path. */
+
+interface DispatchOptions {
+  /** The server that a skill comes from; undefined for the user's own. */
+  readonly serverOf: (skill: OfferedSkill) => string | undefined;
+  readonly session: (id: string) => Session | undefined;
+  readonly tools: (session: Session) => readonly ToolCapability[];
+  readonly call: NestedCall;
+}
+
+export function createDispatch(options: DispatchOptions) {
+  return async (skill: OfferedSkill, raw: string, context: UseContext): Promise<Result> => {
+    const session = options.session(context.session.id);
+    if (session === undefined) throw new ToolcribError("cancelled", "The session is closed.");
+    const wanted = dispatchedCall(skill, raw, options.tools(session), options.serverOf(skill));
+    return nestedCall(options.call, session, wanted, context);
+  };
+}
+
+/** The call that a skill's raw arguments stand for. */
+export function dispatchedCall(
+  skill: OfferedSkill,
+  raw: string,
+  tools: readonly ToolCapability[],
+  server: string | undefined,
+): { readonly name: string; readonly arguments: JsonObject } {
+  const target = dispatchTarget(skill, tools, server);
+  return { name: target.name, arguments: rawArguments(skill, raw, target) };
+}
+
+/** The tool by its public name, else the only one that its source calls so. A server's skill reaches that server only. */
+export function dispatchTarget(
+  skill: OfferedSkill,
+  tools: readonly ToolCapability[],
+  server: string | undefined,
+): ToolCapability {
+  const wanted = skill.facts.dispatch?.tool ?? "";
+  const others = tools.filter(
+    // A skill that names a skill could go round for ever.
+    ({ name, origin }) => !name.startsWith(SKILL_PREFIX) && (server === undefined || origin.source === server),
+  );
+  const exact = others.find(({ name }) => name === wanted);
+  if (exact !== undefined) return exact;
+  const [only, another] = others.filter(({ origin }) => origin.name === wanted);
+  if (only !== undefined && another === undefined) return only;
+  const why = another === undefined ? "there is no such tool here" : "several servers have one";
+  throw new ToolcribError("not_found", `The skill ${skill.facts.name} hands over to the tool "${wanted}": ${why}.`, {
+    hint:
+      another === undefined ? "`toolcrib list` shows what there is." : "Name it in SKILL.md as `toolcrib list` does.",
+  });
+}
+
+/** OpenClaw's names; those that a tool does not take are left out where it takes no others. */
+function rawArguments(skill: OfferedSkill, raw: string, { definition }: ToolCapability): JsonObject {
+  const all: JsonObject = { command: raw, commandName: skill.facts.name, skillName: skill.facts.name };
+  const { properties, additionalProperties } = definition.inputSchema;
+  if (additionalProperties !== false || !isJsonObject(properties)) return all;
+  return Object.fromEntries(Object.entries(all).filter(([name]) => Object.hasOwn(properties, name)));
 }

@@ -1,10 +1,15 @@
 /** AWS Secrets Manager: `secret://aws/name#jsonkey`, by the AWS SDK if it is installed, else by the `aws` program. */
 import { isJsonObject } from "../../model/json.ts";
-import { loadOptional } from "../optional-package.ts";
-import { SecretFailure, type ProviderContext, type SecretProvider } from "../provider.ts";
-import { runCommand } from "../run-command.ts";
-import { checkAddress } from "../safe-address.ts";
-import { decodeSecret, jsonField } from "../secret-text.ts";
+import {
+  checkAddress,
+  decodeSecret,
+  jsonField,
+  loadOptional,
+  type ProviderContext,
+  runCommand,
+  SecretFailure,
+  type SecretProvider,
+} from "../provider.ts";
 
 const PACKAGE = "@aws-sdk/client-secrets-manager";
 

@@ -1,9 +1,15 @@
 /** Google Secret Manager: `secret://gcp/[project/]name[#version]`, by Google's library if it is installed, else by `gcloud`. */
-import { loadOptional } from "../optional-package.ts";
-import { SecretFailure, type ProviderContext, type SecretProvider } from "../provider.ts";
-import { runCommand } from "../run-command.ts";
-import { checkAddress } from "../safe-address.ts";
-import { decodeSecret, LARGEST_SECRET, withoutFinalNewline } from "../secret-text.ts";
+import {
+  checkAddress,
+  decodeSecret,
+  loadOptional,
+  MAX_SECRET_BYTES,
+  type ProviderContext,
+  runCommand,
+  SecretFailure,
+  type SecretProvider,
+  withoutFinalNewline,
+} from "../provider.ts";
 
 const PACKAGE = "@google-cloud/secret-manager";
 
@@ -55,7 +61,7 @@ async function askSdk(sdk: Sdk, { project, name, version }: Name, { env, signal 
     const data = answer.payload?.data;
     if (data === undefined || data === null) throw new SecretFailure("is empty");
     const bytes = typeof data === "string" ? Buffer.from(data, "base64") : data;
-    if (bytes.length > LARGEST_SECRET) throw new SecretFailure(`is larger than ${LARGEST_SECRET / 1024} KiB`);
+    if (bytes.length > MAX_SECRET_BYTES) throw new SecretFailure(`is larger than ${MAX_SECRET_BYTES / 1024} KiB`);
     return withoutFinalNewline(decodeSecret(bytes));
   } catch (error) {
     throw error instanceof SecretFailure ? error : refusal(error);

@@ -1,7 +1,11 @@
 /** The keychain of the machine, through its own program: `security` on macOS, `secret-tool` (libsecret) on Linux. */
-import { SecretFailure, type SecretProvider } from "../provider.ts";
-import { type CommandResult, runCommand } from "../run-command.ts";
-import { withoutFinalNewline } from "../secret-text.ts";
+import {
+  type CommandResult,
+  runCommand,
+  SecretFailure,
+  type SecretProvider,
+  withoutFinalNewline,
+} from "../provider.ts";
 
 interface Access {
   readonly env: NodeJS.ProcessEnv;

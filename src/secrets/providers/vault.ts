@@ -5,11 +5,8 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { SecretFailure, type ProviderContext, type SecretProvider } from "../provider.ts";
-import { checkAddress } from "../safe-address.ts";
-import { fieldOf } from "../secret-text.ts";
-import { readSecretFile } from "./file.ts";
-import { askVault, type VaultAnswer } from "./vault-http.ts";
+import { checkAddress, fieldOf, type ProviderContext, SecretFailure, type SecretProvider } from "../provider.ts";
+import { readSecretFile } from "./local.ts";
 
 interface Login {
   readonly token: Promise<string>;
@@ -152,4 +149,98 @@ function refusal({ status, body }: VaultAnswer, what: string): SecretFailure {
     return new SecretFailure(`is refused by Vault: ${what} answered ${status}${said}`, { hint });
   }
   return new SecretFailure(`was not given: Vault answered ${status}${said}`, { passing: status >= 429 });
+}
+
+/** One question to Vault over HTTP, bounded in size and time. */
+
+interface Question {
+  readonly token?: string;
+  readonly namespace: string | undefined;
+  readonly signal: AbortSignal;
+  /** Posted; without it the question is a GET. */
+  readonly body?: JsonObject;
+}
+
+interface VaultAnswer {
+  readonly status: number;
+  /** Empty where the answer was no JSON object and the status says enough. */
+  readonly body: JsonObject;
+}
+
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+const REDIRECTS = new Set([301, 302, 307, 308]);
+
+async function askVault(address: URL, path: string, question: Question): Promise<VaultAnswer> {
+  const url = new URL(address);
+  url.pathname = `${address.pathname.replace(/\/$/, "")}/v1/${path.toWellFormed().split("/").map(encodeURIComponent).join("/")}`;
+  const response = await sendToVault(url, question);
+  if (!REDIRECTS.has(response.status)) return readAnswer(response);
+  // A standby node names the active one. One step only, and never from https to plain http elsewhere: the token goes along.
+  await response.body?.cancel();
+  const next = new URL(response.headers.get("location") ?? "", url);
+  if (url.protocol === "https:" && next.protocol !== "https:")
+    throw new SecretFailure("was not given: Vault redirects to plain http");
+  return readAnswer(await sendToVault(checkAddress(next.href, "the address that Vault redirects to"), question));
+}
+
+async function sendToVault(url: URL, { token, namespace, signal, body }: Question): Promise<Response> {
+  const headers: Record<string, string> = { "X-Vault-Request": "true", Accept: "application/json" };
+  if (token !== undefined) headers["X-Vault-Token"] = token;
+  if (namespace) headers["X-Vault-Namespace"] = namespace;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  try {
+    return await fetch(url, {
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      signal,
+      redirect: "manual",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+}
+
+async function readAnswer(response: Response): Promise<VaultAnswer> {
+  const text = await textOf(response);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // Judged below; the parser's message would quote the answer.
+  }
+  if (isJsonObject(body)) return { status: response.status, body };
+  if (response.status !== 200) return { status: response.status, body: {} };
+  throw new SecretFailure("was not given: Vault answered something that is no JSON object");
+}
+
+async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  try {
+    // The types of the web platform do not know that this stream can be iterated over.
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length;
+      if (bytes > MAX_RESPONSE_BYTES) throw new SecretFailure("was not given: Vault's answer is larger than 1 MiB");
+      text += decoder.decode(chunk, { stream: true });
+    }
+  } catch (error) {
+    if (error instanceof SecretFailure) throw error;
+    throw new SecretFailure("was not given: Vault's answer broke off", { passing: true, cause: error });
+  }
+  return text + decoder.decode();
+}
+
+/** The system's own word, such as ECONNREFUSED: the rest of such messages varies. */
+function unreachable(url: URL, error: unknown): SecretFailure {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const code =
+    cause instanceof Error && "code" in cause ? String(cause.code) : error instanceof Error ? error.name : "unknown";
+  // A header that cannot be sent, such as a token with a line break, is no fault of the network.
+  const passing = cause !== undefined || code === "AbortError" || code === "TimeoutError";
+  return new SecretFailure(`was not given: Vault at ${url.host} cannot be reached (${code})`, {
+    passing,
+    cause: error,
+  });
 }

@@ -1,12 +1,11 @@
 /** Gets one commit of a repository with the git program, as plain files. Nothing of the repository is run. */
 import { lstat, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isLoopback } from "../../base/loopback.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { ARCHIVE_LIMITS, type ArchiveLimits } from "./archive-limits.ts";
-import { gitComplaint } from "./complaint.ts";
-import { type GitSource, writeGitSource } from "./git-source.ts";
-import { runProgram } from "./run-program.ts";
-import { tooLarge } from "./unpacked-folder.ts";
+import { explainGitFailure, runFetchProgram } from "./run-fetch-program.ts";
+import { ARCHIVE_LIMITS, type ArchiveLimits, entryPath, tooLarge } from "./unpack-archive.ts";
 
 interface FetchGitOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -15,11 +14,11 @@ interface FetchGitOptions {
 }
 
 const TIMEOUT_MS = 120_000;
-const EMPTY_FOLDER = process.platform === "win32" ? "NUL" : "/dev/null";
+const NULL_DEVICE = process.platform === "win32" ? "NUL" : "/dev/null";
 
 /** Of the user's own settings those stay that reach the repository (proxy, credential helper, ssh). */
 const SETTINGS = [
-  `core.hooksPath=${EMPTY_FOLDER}`,
+  `core.hooksPath=${NULL_DEVICE}`,
   // A link becomes a small file with its target's name, so that nothing leads out of the folder.
   "core.symlinks=false",
   // The same bytes on every system, because digests are taken of them.
@@ -33,7 +32,7 @@ const SETTINGS = [
 ];
 
 /** Variables that would make git work on another repository than the new one, as inside a git hook. */
-const MISLEADING = [
+const REDIRECTING_VARIABLES = [
   "GIT_DIR",
   "GIT_WORK_TREE",
   "GIT_INDEX_FILE",
@@ -53,16 +52,16 @@ export async function fetchGit(
   dir: string,
   { env, signal, limits = ARCHIVE_LIMITS }: FetchGitOptions,
 ): Promise<string> {
-  const shown = writeGitSource(source);
+  const shown = formatGitSource(source);
   const run = (task: string, args: readonly string[]): Promise<string> =>
-    runProgram("git", [...SETTINGS.flatMap((setting) => ["-c", setting]), ...args], {
+    runFetchProgram("git", [...SETTINGS.flatMap((setting) => ["-c", setting]), ...args], {
       cwd: dir,
       env: gitEnv(env, source),
       timeoutMs: TIMEOUT_MS,
       signal,
       task,
       mask: (text) => withoutCredentials(text, source.credentials),
-      explain: gitComplaint,
+      explain: explainGitFailure,
     });
   await run("git init", ["init", "--quiet", "--template="]);
   // Not `clone`: a fetch takes branches, tags and commits alike, and makes no remote that keeps the address.
@@ -86,7 +85,7 @@ export async function fetchGit(
 }
 
 function gitEnv(env: NodeJS.ProcessEnv, { url, credentials }: GitSource): NodeJS.ProcessEnv {
-  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !MISLEADING.includes(name)));
+  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !REDIRECTING_VARIABLES.includes(name)));
   return {
     ...kept,
     ...(credentials === undefined ? {} : authorization(env, url, credentials)),
@@ -140,4 +139,129 @@ async function checkSize(dir: string, limits: ArchiveLimits): Promise<void> {
       if (bytes > limits.totalBytes) throw tooLarge(`The repository holds more than ${limits.totalBytes} bytes.`);
     }
   }
+}
+
+/** Which texts name a git repository, and what they say about it. */
+
+interface GitSource {
+  /** Without a password or token. */
+  readonly url: string;
+  /** `user:password` of an http address, for the request's header; never shown and never kept. */
+  readonly credentials?: string;
+  /** A branch, tag or commit. */
+  readonly ref?: string;
+  /** Parts of the folder inside the repository. */
+  readonly subdir: readonly string[];
+}
+
+const SCHEMES = ["https:", "http:", "ssh:", "file:"];
+const SCP_FORM = /^(?:[A-Za-z0-9_.-]+@)(?:\[[0-9A-Fa-f:]+\]|[A-Za-z0-9_.-]+):(?!\/\/)./;
+
+/** Whether a text is meant as a git address; whether it is a good one, `parseGitSource` says. */
+export function isGitSource(source: string): boolean {
+  const [address = ""] = source.split("#", 1);
+  return (
+    /^git\+/i.test(address) ||
+    /^[a-z][a-z0-9+.-]*::/i.test(address) ||
+    (/^[a-z][a-z0-9+.-]+:\/\//i.test(address) && !/^npm:/i.test(address)) ||
+    SCP_FORM.test(address) ||
+    address.endsWith(".git")
+  );
+}
+
+/** Throws `invalid_arguments` for addresses that could run a program or that nobody encrypts. */
+export function parseGitSource(source: string, cwd: string): GitSource {
+  const hash = source.indexOf("#");
+  const address = (hash === -1 ? source : source.slice(0, hash)).replace(/^git\+/i, "");
+  const place = hash === -1 ? {} : parseLocation(source.slice(hash + 1));
+  if (address.startsWith("-")) throw invalidGitSource("A git address cannot begin with a dash.");
+  // `ext::` runs a command, and `fd::` reads what this process has open.
+  if (/^[a-z][a-z0-9+.-]*::/i.test(address)) {
+    throw invalidGitSource(
+      `Git's transport "${address.slice(0, address.indexOf("::"))}::" is not used: it can run programs.`,
+    );
+  }
+  if (SCP_FORM.test(address) && !address.includes("://")) return withLocation({ url: address }, place);
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(address)) {
+    return withLocation({ url: pathToFileURL(isAbsolute(address) ? address : resolve(cwd, address)).href }, place);
+  }
+  return withLocation(...parseUrl(address, place));
+}
+
+interface GitLocation {
+  readonly ref?: string;
+  readonly subdir?: string;
+}
+
+/** `ref`, `ref:folder` or `:folder`. */
+function parseLocation(text: string): GitLocation {
+  const colon = text.indexOf(":");
+  const ref = colon === -1 ? text : text.slice(0, colon);
+  const subdir = colon === -1 ? "" : text.slice(colon + 1);
+  return { ...(ref === "" ? {} : { ref }), ...(subdir === "" ? {} : { subdir }) };
+}
+
+function parseUrl(address: string, place: GitLocation): [Pick<GitSource, "url" | "credentials">, GitLocation] {
+  if (!URL.canParse(address)) throw invalidGitSource("The git address is no valid URL.");
+  const url = new URL(address);
+  if (!SCHEMES.includes(url.protocol)) {
+    throw invalidGitSource(`Git addresses begin with https, ssh or file; "${url.protocol}" is not used.`);
+  }
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    throw invalidGitSource(
+      `${url.host} is addressed by plain http, so anybody on the way could change the skill.`,
+      "Use https.",
+    );
+  }
+  const isHttp = url.protocol === "https:" || url.protocol === "http:";
+  const credentials = isHttp && (url.username !== "" || url.password !== "") ? credentialsOf(url) : undefined;
+  url.password = "";
+  if (isHttp) url.username = "";
+  const browsed = isHttp ? browserLocation(url) : undefined;
+  const plain = browsed?.url ?? url.href;
+  return [
+    { url: plain, credentials },
+    { ...browsed?.place, ...place },
+  ];
+}
+
+function credentialsOf(url: URL): string {
+  return `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+}
+
+/** What people copy from the address bar: https://github.com/owner/repo/tree/main/skills/notes. */
+function browserLocation(url: URL): { url: string; place: GitLocation } | undefined {
+  if (url.hostname !== "github.com") return undefined;
+  const [, owner, repo, ref, subdir] = /^\/([^/]+)\/([^/]+)\/tree\/([^/]+)(?:\/(.+?))?\/?$/.exec(url.pathname) ?? [];
+  if (owner === undefined || repo === undefined || ref === undefined) return undefined;
+  return {
+    url: `${url.origin}/${owner}/${repo}`,
+    place: { ref: decodeURIComponent(ref), ...(subdir === undefined ? {} : { subdir: decodeURIComponent(subdir) }) },
+  };
+}
+
+function withLocation(address: Pick<GitSource, "url" | "credentials">, { ref, subdir }: GitLocation): GitSource {
+  // oxlint-disable-next-line no-control-regex
+  if (ref !== undefined && (/^[-/+]|[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\.lock$/.test(ref) || ref.length > 200)) {
+    throw invalidGitSource(
+      "What stands after # is no branch, tag or commit.",
+      "Write address#ref or address#ref:folder.",
+    );
+  }
+  const parts = subdir === undefined ? [] : entryPath(subdir);
+  return { ...address, ...(ref === undefined ? {} : { ref }), subdir: parts };
+}
+
+/** As it is shown and kept. */
+export function formatGitSource({ url, ref, subdir }: GitSource): string {
+  const place = `${ref ?? ""}${subdir.length === 0 ? "" : `:${subdir.join("/")}`}`;
+  return place === "" ? url : `${url}#${place}`;
+}
+
+/** What was given is not repeated: it may hold a token. */
+function invalidGitSource(
+  message: string,
+  hint = "Give https://…, ssh://…, git@host:path or file://…, with #ref if needed.",
+): ToolcribError {
+  return new ToolcribError("invalid_arguments", message, { hint });
 }

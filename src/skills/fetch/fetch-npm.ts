@@ -2,9 +2,8 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
-import { npmComplaint } from "./complaint.ts";
-import { runProgram } from "./run-program.ts";
-import { unpackTar } from "./unpack-tar.ts";
+import { explainNpmFailure, runFetchProgram } from "./run-fetch-program.ts";
+import { unpackTar } from "./unpack-archive.ts";
 
 interface FetchNpmOptions {
   readonly cwd: string;
@@ -36,7 +35,7 @@ export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: 
     spec,
   ];
   // In the user's folder, because a project's .npmrc says where its scope's registry is.
-  await runProgram(program, args, {
+  await runFetchProgram(program, args, {
     cwd,
     env,
     timeoutMs: TIMEOUT_MS,
@@ -44,7 +43,7 @@ export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: 
     task: `Downloading npm:${spec}`,
     // The address of a registry may hold a password.
     mask: (text) => text.replace(/(:\/\/)[^/\s@]*@/g, "$1"),
-    explain: npmComplaint,
+    explain: explainNpmFailure,
   });
   const [tarball, ...more] = await readdir(downloads);
   if (tarball === undefined || more.length > 0) {
@@ -59,4 +58,35 @@ export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: 
 function npmProgram(): [string, string[]] {
   if (process.platform !== "win32") return ["npm", []];
   return [process.execPath, [join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js")]];
+}
+
+/** Which texts name an npm package: `npm:name`, `npm:@scope/name@^1.2`, `@scope/name`. */
+
+const PACKAGE_NAME = /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i;
+/** A version, a range or a tag. What could name another kind of package (an address, a file, an alias) has a colon or a slash. */
+const VERSION_RANGE = /^[0-9A-Za-z.^~<>=|*+ -]{1,100}$/;
+
+export function isNpmSource(source: string): boolean {
+  return /^npm:/i.test(source) || /^@[^/\\]+\/[^/\\]+$/.test(source);
+}
+
+/** The spec as npm takes it. */
+export function parseNpmSource(source: string): string {
+  const spec = source.replace(/^npm:/i, "");
+  const at = spec.indexOf("@", 1);
+  const name = at === -1 ? spec : spec.slice(0, at);
+  const range = at === -1 ? undefined : spec.slice(at + 1);
+  if (!PACKAGE_NAME.test(name) || name.length > 214) {
+    throw invalidNpmSource(`${JSON.stringify(name.slice(0, 100))} is no name of an npm package.`);
+  }
+  if (range !== undefined && !VERSION_RANGE.test(range)) {
+    throw invalidNpmSource(`What stands after ${name}@ is no version, range or tag.`);
+  }
+  return spec;
+}
+
+function invalidNpmSource(message: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", message, {
+    hint: "Write npm:name or npm:@scope/name, with @version if needed.",
+  });
 }

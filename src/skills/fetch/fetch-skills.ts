@@ -3,14 +3,9 @@ import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
-import { fetchGit } from "./fetch-git.ts";
-import { fetchNpm } from "./fetch-npm.ts";
-import { looksLikeGit, parseGitSource, writeGitSource } from "./git-source.ts";
-import { looksLikeNpm, parseNpmSource } from "./npm-source.ts";
-import { printable } from "./printable.ts";
-import { stopIfAborted } from "./stop-if-aborted.ts";
-import { unpackTar } from "./unpack-tar.ts";
-import { unpackZip } from "./unpack-zip.ts";
+import { fetchGit, formatGitSource, isGitSource, parseGitSource } from "./fetch-git.ts";
+import { fetchNpm, isNpmSource, parseNpmSource } from "./fetch-npm.ts";
+import { printable, stopIfAborted, unpackTar, unpackZip } from "./unpack-archive.ts";
 
 export interface Fetched {
   /** Where to look for skills. */
@@ -40,8 +35,8 @@ export async function fetchSkills(source: string, options: FetchOptions): Promis
   const there = /^[a-z][a-z0-9+.-]+:/i.test(text) ? undefined : await stat(path).catch(() => undefined);
   if (there?.isDirectory() === true && !text.endsWith(".git")) return fromFolder(path);
   if (there?.isFile() === true) return fromFile(path, options);
-  if (looksLikeNpm(text)) return fromNpm(parseNpmSource(text), options);
-  if (looksLikeGit(text)) return fromGit(expandHome(text, options.env), options);
+  if (isNpmSource(text)) return fromNpm(parseNpmSource(text), options);
+  if (isGitSource(text)) return fromGit(expandHome(text, options.env), options);
   throw unknownSource(text, path);
 }
 
@@ -81,9 +76,9 @@ function fromGit(text: string, { cwd, env, signal }: FetchOptions): Promise<Fetc
     const commit = await fetchGit(source, root, { env, signal });
     const wanted = join(root, ...source.subdir);
     if ((await stat(wanted).catch(() => undefined))?.isDirectory() !== true) {
-      throw new ToolcribError("not_found", `${writeGitSource(source)} has no such folder.`);
+      throw new ToolcribError("not_found", `${formatGitSource(source)} has no such folder.`);
     }
-    return { dir: wanted, source: writeGitSource(source), resolved: commit };
+    return { dir: wanted, source: formatGitSource(source), resolved: commit };
   });
 }
 

@@ -1,10 +1,11 @@
 /** Finds the folders that hold a SKILL.md below a folder, within bounds. */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { ToolcribError } from "../../model/errors.ts";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { Skill } from "../../model/skill.ts";
+import { readSkill } from "../read/read-skill.ts";
 import { inParallel } from "./in-parallel.ts";
-import { isInside } from "./is-inside.ts";
 
 export interface FindProblem {
   readonly path: string;
@@ -27,12 +28,12 @@ interface FindOptions {
 }
 
 /** `plugins/<plugin>/.claude/skills/<group>/<skill>` is the deepest that is seen in the wild. */
-const DEPTH = 6;
-const FOLDERS = 100_000;
-const AT_ONCE = 32;
+const MAX_DEPTH = 6;
+const MAX_FOLDERS = 100_000;
+const FIND_CONCURRENCY = 32;
 
 /** What version control and package managers keep there is not what the person pointed at. */
-const LEFT_OUT = new Set([".git", ".hg", ".svn", "node_modules"]);
+const SKIPPED_FOLDERS = new Set([".git", ".hg", ".svn", "node_modules"]);
 
 interface Folder {
   readonly path: string;
@@ -45,7 +46,7 @@ interface Folder {
 }
 
 /** Plugins have a SKILL.md at the top and their skills in a folder of this name. */
-const OF_SKILLS = "skills";
+const SKILLS_FOLDER = "skills";
 
 /**
  * The root itself may be a skill; its SKILL.md stands for that skill alone. What lies below a skill belongs to it; a
@@ -58,20 +59,20 @@ export async function findSkills(root: string, options: FindOptions = {}): Promi
   const start = await folderOf(given);
   if (start !== given) return { dirs: [start], problems: [] };
   const real = await realpath(start);
-  const search = new Search(real, options.folders ?? FOLDERS);
+  const search = new SkillSearch(real, options.folders ?? MAX_FOLDERS);
   let level: Folder[] = [{ path: start, real, linked: false }];
-  const depth = options.depth ?? DEPTH;
+  const depth = options.depth ?? MAX_DEPTH;
   for (let below = 0; level.length > 0; below++) {
     if (below > depth) {
       search.tellTooDeep(start, depth, level);
       break;
     }
-    level = (await inParallel(level, AT_ONCE, (folder) => search.lookInto(folder))).flat();
+    level = (await inParallel(level, FIND_CONCURRENCY, (folder) => search.lookInto(folder))).flat();
   }
   return { dirs: search.dirs.toSorted(inOrder), problems: [...search.problems, ...search.nested()] };
 }
 
-class Search {
+class SkillSearch {
   readonly dirs: string[] = [];
   readonly problems: FindProblem[] = [];
   readonly #root: string;
@@ -108,7 +109,7 @@ class Search {
     const folders = await Promise.all(entries.map((entry) => asFolder(folder, entry)));
     return folders.flatMap((each) => {
       if (each === undefined) return [];
-      if (owner === undefined || basename(each.path) === OF_SKILLS) return [each];
+      if (owner === undefined || basename(each.path) === SKILLS_FOLDER) return [each];
       // Links are nothing that belongs to a skill.
       return each.linked ? [] : [{ ...each, partOf: owner }];
     });
@@ -156,7 +157,7 @@ function isSkillFile(entry: Dirent): boolean {
 }
 
 async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefined> {
-  if (LEFT_OUT.has(entry.name)) return undefined;
+  if (SKIPPED_FOLDERS.has(entry.name)) return undefined;
   const path = join(parent.path, entry.name);
   if (entry.isDirectory()) return { path, real: join(parent.real, entry.name), linked: false };
   if (!entry.isSymbolicLink()) return undefined;
@@ -190,4 +191,57 @@ function inOrder(a: string, b: string): number {
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}
+
+/** Reads every skill of some folders, going on past what cannot be read. */
+
+export interface ReadSkills {
+  /** In order of the folders given, then of path. */
+  readonly skills: Skill[];
+  /** Of finding and of reading. `path` is the folder; the code is `unreadable` and the like, or of the error table. */
+  readonly problems: FindProblem[];
+}
+
+const READ_CONCURRENCY = 8;
+
+/** Never rejects: a folder that is not there is a problem too. `onRead` is told of each skill that was looked at. */
+export async function readSkillFolders(
+  dirs: readonly string[],
+  options: { readonly onRead?: (done: number, of: number) => void } = {},
+): Promise<ReadSkills> {
+  const problems: FindProblem[] = [];
+  const found = new Set<string>();
+  for (const dir of dirs) {
+    try {
+      const { dirs: skillDirs, problems: told } = await findSkills(dir);
+      for (const skillDir of skillDirs) found.add(skillDir);
+      problems.push(...told);
+    } catch (error) {
+      problems.push(problemOf(dir, error));
+    }
+  }
+  let done = 0;
+  const read = await inParallel([...found], READ_CONCURRENCY, async (dir): Promise<Skill | undefined> => {
+    try {
+      return await readSkill(dir);
+    } catch (error) {
+      problems.push(problemOf(dir, error));
+      return undefined;
+    } finally {
+      options.onRead?.(++done, found.size);
+    }
+  });
+  return { skills: read.filter((skill) => skill !== undefined), problems };
+}
+
+function problemOf(path: string, error: unknown): FindProblem {
+  const { code, message } = asToolcribError(error);
+  return { path, code, message };
+}
+
+/** Whether a path is the folder or lies below it; both are absolute and without links. */
+export function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  // On Windows the way to another drive is an absolute path.
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

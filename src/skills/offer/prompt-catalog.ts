@@ -10,7 +10,7 @@ export interface PromptCatalogOptions {
 
 const DEFAULT_BUDGET = 30_000;
 /** A description is not cut shorter than this; rather skills are left out. */
-const SHORTEST = 60;
+const MIN_DESCRIPTION_LENGTH = 60;
 const OPEN = "<available_skills>\n";
 const CLOSE = "</available_skills>";
 
@@ -20,19 +20,19 @@ export function promptCatalog(skills: readonly OfferedSkill[], options: PromptCa
   const listed = skills.filter(({ facts }) => !facts.disableModelInvocation);
   if (listed.length === 0) return "";
   const room = budget - OPEN.length - CLOSE.length;
-  const render = (longest: number): string[] => listed.map((skill) => entry(skill, longest, location));
+  const render = (longest: number): string[] => listed.map((skill) => renderEntry(skill, longest, location));
   const longest = longestThatFits(listed, room, render);
   const entries = render(longest);
-  if (lengthOf(entries) <= room) return OPEN + entries.join("") + CLOSE;
+  if (totalLength(entries) <= room) return OPEN + entries.join("") + CLOSE;
 
   const kept: string[] = [];
-  let used = leftOut(listed.length).length;
+  let used = omittedComment(listed.length).length;
   for (const text of entries) {
     used += text.length;
     if (used > room) break;
     kept.push(text);
   }
-  const whole = OPEN + kept.join("") + leftOut(listed.length - kept.length) + CLOSE;
+  const whole = OPEN + kept.join("") + omittedComment(listed.length - kept.length) + CLOSE;
   return whole.length <= budget ? whole : "";
 }
 
@@ -42,12 +42,12 @@ function longestThatFits(
   room: number,
   render: (longest: number) => readonly string[],
 ): number {
-  let high = Math.max(SHORTEST, ...skills.map(({ facts }) => facts.description.length));
-  if (lengthOf(render(high)) <= room) return high;
-  let low = SHORTEST;
+  let high = Math.max(MIN_DESCRIPTION_LENGTH, ...skills.map(({ facts }) => facts.description.length));
+  if (totalLength(render(high)) <= room) return high;
+  let low = MIN_DESCRIPTION_LENGTH;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (lengthOf(render(middle)) <= room) low = middle;
+    if (totalLength(render(middle)) <= room) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -55,37 +55,37 @@ function longestThatFits(
 
 /** What stands of one skill in the list, uncut; empty for one that no model may take up by itself. */
 export function catalogEntry(skill: OfferedSkill): string {
-  return skill.facts.disableModelInvocation ? "" : entry(skill, Infinity, "path");
+  return skill.facts.disableModelInvocation ? "" : renderEntry(skill, Infinity, "path");
 }
 
-function entry(skill: OfferedSkill, longest: number, location: "path" | "uri"): string {
+function renderEntry(skill: OfferedSkill, longest: number, location: "path" | "uri"): string {
   const { facts, dir, missing } = skill;
   const lacking = describeMissing(missing);
   const where = dir === undefined || location === "uri" ? fileUri(skill, mainFile(skill)) : `${dir}/${mainFile(skill)}`;
   const lines = [
     "  <skill>",
-    `    <name>${escape(facts.name)}</name>`,
-    `    <description>${escape(cut(facts.description, longest))}</description>`,
-    `    <location>${escape(where)}</location>`,
-    ...(lacking === undefined ? [] : [`    <missing>${escape(lacking)}</missing>`]),
+    `    <name>${escapeXml(facts.name)}</name>`,
+    `    <description>${escapeXml(truncate(facts.description, longest))}</description>`,
+    `    <location>${escapeXml(where)}</location>`,
+    ...(lacking === undefined ? [] : [`    <missing>${escapeXml(lacking)}</missing>`]),
     "  </skill>",
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function leftOut(count: number): string {
+function omittedComment(count: number): string {
   return `  <!-- ${count} more left out -->\n`;
 }
 
-function cut(text: string, longest: number): string {
+function truncate(text: string, longest: number): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length <= longest ? line : `${line.slice(0, longest - 1).toWellFormed()}…`;
 }
 
-function escape(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-function lengthOf(texts: readonly string[]): number {
+function totalLength(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + text.length, 0);
 }

@@ -1,16 +1,20 @@
 /** Skills as a Source: a tool that gives the instructions, prompts for people, and every file as a resource. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { PromptDefinition, ResourceDefinition, Result, ToolDefinition } from "../../model/protocol.ts";
+import type {
+  PromptDefinition,
+  ResourceContents,
+  ResourceDefinition,
+  Result,
+  ToolDefinition,
+} from "../../model/protocol.ts";
 import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../../model/source.ts";
-import { contentsOf, mimeTypeOf } from "./file-content.ts";
-import { instructionsOf } from "./instructions.ts";
 import { describeMissing, fileUri, mainFile, type OfferedSkill, SKILL_PREFIX } from "./offered-skill.ts";
 
 /** Hands a skill's raw arguments to the tool that it names. */
 export type Dispatch = (skill: OfferedSkill, raw: string, context: UseContext) => Promise<Result>;
 
-export interface SkillsSourceOptions {
+interface SkillsSourceOptions {
   /** No id that a server can have. */
   readonly id: string;
   readonly dispatch: Dispatch;
@@ -21,7 +25,7 @@ const ARGUMENTS = "arguments";
 /** Key in `_meta` of tools, prompts and results that belong to a skill. */
 const SKILL_KEY = "toolcrib/skill";
 
-interface Place {
+interface SkillFileRef {
   readonly skill: OfferedSkill;
   readonly path: string;
 }
@@ -32,7 +36,7 @@ export class SkillsSource implements Source {
   readonly #dispatch: Dispatch;
   readonly #listeners = new Set<() => void>();
   #byName: ReadonlyMap<string, OfferedSkill> = new Map();
-  #byUri: ReadonlyMap<string, Place> = new Map();
+  #byUri: ReadonlyMap<string, SkillFileRef> = new Map();
   #definitions: Definitions = NO_DEFINITIONS;
 
   constructor({ id, dispatch }: SkillsSourceOptions) {
@@ -76,12 +80,12 @@ export class SkillsSource implements Source {
         const skill = this.#named(use.name);
         const raw = textArgument(use.arguments);
         if (skill.facts.dispatch !== undefined) return this.#dispatch(skill, raw, context);
-        const text = await instructionsOf(skill, raw);
+        const text = await skillInstructions(skill, raw);
         return { content: [{ type: "text", text }], _meta: { [SKILL_KEY]: aboutSkill(skill) } };
       }
       case "prompt": {
         const skill = this.#named(use.name);
-        const text = await instructionsOf(skill, use.arguments[ARGUMENTS] ?? "");
+        const text = await skillInstructions(skill, use.arguments[ARGUMENTS] ?? "");
         return {
           description: skill.facts.description,
           messages: [{ role: "user", content: { type: "text", text } }],
@@ -91,7 +95,7 @@ export class SkillsSource implements Source {
       case "resource": {
         const place = this.#byUri.get(use.uri);
         if (place === undefined) throw new ToolcribError("not_found", `No skill has a file ${use.uri}.`);
-        return { contents: [contentsOf(use.uri, place.path, await place.skill.read(place.path))] };
+        return { contents: [resourceContents(use.uri, place.path, await place.skill.read(place.path))] };
       }
       case "completion":
         return { completion: { values: [] } };
@@ -120,7 +124,7 @@ function toolOf(skill: OfferedSkill): ToolDefinition {
   return {
     name: SKILL_PREFIX + key,
     title: facts.emoji === undefined ? facts.name : `${facts.emoji} ${facts.name}`,
-    description: describe(skill),
+    description: describeTool(skill),
     inputSchema: {
       type: "object",
       properties: { [ARGUMENTS]: { type: "string", description: about + hint } },
@@ -132,7 +136,7 @@ function toolOf(skill: OfferedSkill): ToolDefinition {
   };
 }
 
-function describe({ facts, missing }: OfferedSkill): string {
+function describeTool({ facts, missing }: OfferedSkill): string {
   const lacking = describeMissing(missing);
   const opening =
     facts.dispatch === undefined
@@ -178,4 +182,100 @@ function textArgument(args: JsonObject): string {
   const given = args[ARGUMENTS] ?? "";
   if (typeof given === "string") return given;
   throw new ToolcribError("invalid_arguments", `"${ARGUMENTS}" must be text.`);
+}
+
+/** What an agent gets to read when it takes up a skill. */
+
+/** The rest is counted. */
+const MAX_LISTED_FILES = 100;
+
+/** @param given What the user wrote after the skill's name. */
+export async function skillInstructions(skill: OfferedSkill, given = ""): Promise<string> {
+  const { facts, dir, missing } = skill;
+  const bytes = await skill.read(mainFile(skill));
+  // Loaded here, because a hub whose skills nobody takes up needs no YAML.
+  const { parseSkill } = await import("../read/read-skill.ts");
+  const { body } = parseSkill(bytes, facts.name);
+  const notes = [
+    ...(dir === undefined ? [] : [`Base directory of this skill: ${dir}`]),
+    ...noteOnMissing(describeMissing(missing)),
+    ...noteOnServers(skill),
+  ];
+  const text = withArguments(body.trim(), given).replaceAll("{baseDir}", () => dir ?? skill.base.slice(0, -1));
+  return [notes.join("\n"), text, filesOf(skill)].filter((part) => part !== "").join("\n\n");
+}
+
+/** Where the text has no place for them, arguments stand at its end. */
+function withArguments(body: string, given: string): string {
+  if (body.includes("$ARGUMENTS")) return body.replaceAll("$ARGUMENTS", () => given);
+  return given === "" ? body : `${body}\n\nARGUMENTS: ${given}`;
+}
+
+function noteOnMissing(missing: string | undefined): string[] {
+  return missing === undefined ? [] : [`Not there, and needed by this skill: ${missing}.`];
+}
+
+function noteOnServers({ facts: { servers } }: OfferedSkill): string[] {
+  return servers.length === 0
+    ? []
+    : [`MCP servers that this skill uses: ${servers.map(({ name }) => name).join(", ")}`];
+}
+
+function filesOf(skill: OfferedSkill): string {
+  const others = skill.facts.files.slice(1);
+  if (others.length === 0) return "";
+  const lines = others.slice(0, MAX_LISTED_FILES).map(({ path }) => `- ${path}: ${fileUri(skill, path)}`);
+  if (others.length > MAX_LISTED_FILES) lines.push(`- and ${others.length - MAX_LISTED_FILES} more`);
+  return ["Files of this skill, readable as resources:", ...lines].join("\n");
+}
+
+/** A file of a skill as the contents of a resource. */
+
+const MIME_TYPES: Readonly<Record<string, string>> = {
+  css: "text/css",
+  csv: "text/csv",
+  gif: "image/gif",
+  html: "text/html",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  js: "text/javascript",
+  json: "application/json",
+  md: "text/markdown",
+  mjs: "text/javascript",
+  pdf: "application/pdf",
+  png: "image/png",
+  py: "text/x-python",
+  sh: "application/x-sh",
+  svg: "image/svg+xml",
+  toml: "application/toml",
+  ts: "text/x-typescript",
+  txt: "text/plain",
+  webp: "image/webp",
+  xml: "application/xml",
+  yaml: "application/yaml",
+  yml: "application/yaml",
+  zip: "application/zip",
+};
+
+/** Undefined where the name does not tell. */
+export function mimeTypeOf(path: string): string | undefined {
+  const dot = path.lastIndexOf(".");
+  return dot === -1 ? undefined : MIME_TYPES[path.slice(dot + 1).toLowerCase()];
+}
+
+/** Text where the bytes are text and come back the same, else a blob. */
+export function resourceContents(uri: string, path: string, bytes: Uint8Array): ResourceContents {
+  const mimeType = mimeTypeOf(path);
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = decodeIfText(buffer);
+  if (text === undefined) {
+    return { uri, mimeType: mimeType ?? "application/octet-stream", blob: buffer.toString("base64") };
+  }
+  return { uri, mimeType: mimeType ?? "text/plain", text };
+}
+
+function decodeIfText(bytes: Buffer): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  const text = bytes.toString("utf8");
+  return Buffer.from(text, "utf8").equals(bytes) ? text : undefined;
 }

@@ -1,25 +1,23 @@
 /** The frontmatter of a SKILL.md as plain data. One parse for a file in good order; a damaged one is read entry by entry. */
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SkillWarning } from "../../model/skill.ts";
-import { decodeText } from "./decode.ts";
-import { cutEntries, type Entry } from "./entries.ts";
-import { Notes, shown } from "./notes.ts";
-import { readAsText, type ReadEntry, readEntry } from "./repair-entry.ts";
+import { decodeText, type Split, splitFrontmatter, splitUnterminated } from "./split-frontmatter.ts";
+import { cutEntries, type Entry, readAsText, type ReadEntry, readEntry } from "./repair-frontmatter.ts";
+import { ReadWarnings, abbreviate } from "./read-warnings.ts";
 import { readSimpleYaml, type SimpleYaml } from "./simple-yaml.ts";
-import { type Split, splitFrontmatter, splitUnterminated } from "./split.ts";
-import { type Path, YamlText } from "./yaml-text.ts";
+import { type ValuePath, YamlText } from "./yaml-text.ts";
 
 /** Where things stand in the file. */
-export interface Places {
+export interface SourceLocations {
   /** The line of a key or an item, or of the nearest thing around it. */
-  lineOf(path: Path): number;
+  lineOf(path: ValuePath): number;
   /** A scalar as it was written: `1.10` where the value is 1.1. */
-  sourceOf(path: Path): string | undefined;
+  sourceOf(path: ValuePath): string | undefined;
   /** All of a value as it was written, where only the YAML parser could read it. */
-  textOf(path: Path): string | undefined;
+  textOf(path: ValuePath): string | undefined;
 }
 
-export interface Frontmatter extends Places {
+export interface Frontmatter extends SourceLocations {
   readonly value: JsonObject;
   readonly body: string;
   /** The line of the file in which the body begins, from 1. */
@@ -28,25 +26,25 @@ export interface Frontmatter extends Places {
 }
 
 /** More than this is no frontmatter; real ones have a kilobyte or two. */
-const MOST_CHARACTERS = 32 * 1024;
+const MAX_FRONTMATTER_LENGTH = 32 * 1024;
 
 /** In a damaged file, where each key is read on its own. */
-const MOST_ENTRIES = 300;
+const MAX_ENTRIES = 300;
 
 export function readFrontmatter(bytes: Uint8Array): Frontmatter {
-  const notes = new Notes();
+  const notes = new ReadWarnings();
   const found = findFrontmatter(decodeText(bytes, notes), notes);
   return { ...found, warnings: notes.sorted() };
 }
 
 /** The same with the warnings left in `notes`. */
-export function findFrontmatter(text: string, notes: Notes): Omit<Frontmatter, "warnings"> {
+export function findFrontmatter(text: string, notes: ReadWarnings): Omit<Frontmatter, "warnings"> {
   const split = splitFrontmatter(text, notes);
-  if (split.yaml === undefined) return nothing(split);
-  if (split.yaml.length > MOST_CHARACTERS) {
-    const message = `The frontmatter has more than ${MOST_CHARACTERS} characters; all in it is read as text.`;
+  if (split.yaml === undefined) return noFrontmatter(split);
+  if (split.yaml.length > MAX_FRONTMATTER_LENGTH) {
+    const message = `The frontmatter has more than ${MAX_FRONTMATTER_LENGTH} characters; all in it is read as text.`;
     notes.add("FRONTMATTER_TOO_LARGE", message, split.yamlLine);
-    return fromEntries(text, split.yaml, split, notes, (entry, line) => readAsText(entry, line, new Notes()));
+    return fromEntries(text, split.yaml, split, notes, (entry, line) => readAsText(entry, line, new ReadWarnings()));
   }
   const simple = readSimpleYaml(split.yaml);
   if (simple !== undefined) return fromSimple(simple, split);
@@ -64,7 +62,7 @@ export function findFrontmatter(text: string, notes: Notes): Omit<Frontmatter, "
   return fromEntries(text, split.yaml, split, notes, (entry, line) => readEntry(entry, line, notes));
 }
 
-function nothing({ body, bodyLine }: Split): Omit<Frontmatter, "warnings"> {
+function noFrontmatter({ body, bodyLine }: Split): Omit<Frontmatter, "warnings"> {
   return { value: {}, body, bodyLine, lineOf: () => 1, sourceOf: () => undefined, textOf: () => undefined };
 }
 
@@ -79,8 +77,8 @@ function fromSimple({ value, lineOf }: SimpleYaml, split: Split): Omit<Frontmatt
   };
 }
 
-function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: Notes): Omit<Frontmatter, "warnings"> {
-  tellSurprises(yaml, notes);
+function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: ReadWarnings): Omit<Frontmatter, "warnings"> {
+  warnProblems(yaml, notes);
   return {
     value,
     body: split.body,
@@ -91,7 +89,7 @@ function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: Notes)
   };
 }
 
-function tellSurprises(yaml: YamlText, notes: Notes): void {
+function warnProblems(yaml: YamlText, notes: ReadWarnings): void {
   for (const { code, message, offset } of yaml.surprises) notes.add(code, message, yaml.lineOfOffset(offset));
   if (yaml.unknownTag !== undefined) {
     notes.add("TAG_IGNORED", "A YAML tag means nothing here; the value is taken as it is.", yaml.unknownTag.line);
@@ -102,7 +100,7 @@ function fromEntries(
   text: string,
   yaml: string,
   split: Split,
-  notes: Notes,
+  notes: ReadWarnings,
   read: (entry: Entry, line: number) => ReadEntry,
 ): Omit<Frontmatter, "warnings"> {
   const { entries, stray, joined, colons } = cutEntries(yaml);
@@ -110,7 +108,7 @@ function fromEntries(
   if (entries.length === 0) {
     if (yaml.trim() === "") {
       notes.add("FRONTMATTER_EMPTY", "The frontmatter is empty.", 1);
-      return nothing(split);
+      return noFrontmatter(split);
     }
     // Nothing is lost: what stands there may be the beginning of the instructions, below a rule.
     notes.add(
@@ -118,7 +116,7 @@ function fromEntries(
       "What stands between the marks has no keys; it is taken as text.",
       split.yamlLine,
     );
-    return nothing({ yamlLine: 1, body: text, bodyLine: 1 });
+    return noFrontmatter({ yamlLine: 1, body: text, bodyLine: 1 });
   }
   for (const index of stray) notes.add("LINE_IGNORED", "The line belongs to no key and is left out.", lineAt(index));
   for (const index of joined)
@@ -128,20 +126,20 @@ function fromEntries(
   const parts = new Map<string, { line: number; yaml?: YamlText }>();
   for (const [index, entry] of entries.entries()) {
     const line = lineAt(entry.start);
-    if (index === MOST_ENTRIES) {
-      notes.add("TOO_MANY_KEYS", `Only the first ${MOST_ENTRIES} keys are read.`, line);
+    if (index === MAX_ENTRIES) {
+      notes.add("TOO_MANY_KEYS", `Only the first ${MAX_ENTRIES} keys are read.`, line);
       break;
     }
     if (entry.key === "__proto__") continue;
     if (parts.has(entry.key)) {
-      notes.add("DUPLICATE_KEY", `"${shown(entry.key)}" is there more than once; the last one counts.`, line);
+      notes.add("DUPLICATE_KEY", `"${abbreviate(entry.key)}" is there more than once; the last one counts.`, line);
     }
     const { value: one, yaml: parsed } = read(entry, line);
-    if (parsed !== undefined) tellSurprises(parsed, notes);
+    if (parsed !== undefined) warnProblems(parsed, notes);
     value[entry.key] = one;
     parts.set(entry.key, parsed === undefined ? { line } : { line, yaml: parsed });
   }
-  const partOf = (path: Path) => parts.get(String(path[0]));
+  const partOf = (path: ValuePath) => parts.get(String(path[0]));
   return {
     value,
     body: split.body,

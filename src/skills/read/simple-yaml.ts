@@ -4,13 +4,13 @@
  * the parser, so this needs no word about errors.
  */
 import type { JsonObject } from "../../model/json.ts";
-import type { Path } from "./yaml-text.ts";
+import type { ValuePath } from "./yaml-text.ts";
 import { parseOneLineJson } from "./one-line-json.ts";
 
 export interface SimpleYaml {
   readonly value: JsonObject;
   /** From 0. */
-  lineOf(path: Path): number;
+  lineOf(path: ValuePath): number;
 }
 
 const KEY = /^( *)([A-Za-z][\w-]*):(?: +(.*))?$/;

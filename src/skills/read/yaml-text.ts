@@ -1,25 +1,25 @@
 /** One piece of YAML text, parsed; where its values stand can be asked for later, at no cost for files that nobody asks about. */
-import { type Document, isMap, isScalar, isSeq, parseDocument, Schema } from "yaml";
-import { lineAt } from "./decode.ts";
-import { keyText, offsetOf, type Surprise, toJson } from "./yaml-json.ts";
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument, Schema, type YAMLMap } from "yaml";
+import type { JsonObject } from "../../model/json.ts";
+import { lineAt } from "./split-frontmatter.ts";
 
 // Made once: the parser would otherwise build the same schema for every file. Known tags would change it, so they are off.
 const schema = new Schema({ schema: "core", resolveKnownTags: false });
 
 /** Doubled keys are found by the walk: the parser's own check takes quadratic time. */
-const OPTIONS = { schema, uniqueKeys: false, prettyErrors: false, logLevel: "silent" } as const;
+const PARSE_OPTIONS = { schema, uniqueKeys: false, prettyErrors: false, logLevel: "silent" } as const;
 
 /** Finding the line of each is not for free. */
-const MOST_SURPRISES = 100;
+const MAX_YAML_PROBLEMS = 100;
 
-export type Path = readonly (string | number)[];
+export type ValuePath = readonly (string | number)[];
 
 export class YamlText {
   readonly text: string;
   /** The line of the file in which the text begins, from 1. */
   readonly firstLine: number;
   readonly value: unknown;
-  readonly surprises: readonly Surprise[];
+  readonly surprises: readonly YamlProblem[];
   /** What the parser objected to; undefined if nothing. */
   readonly error: { readonly message: string; readonly line: number } | undefined;
   readonly unknownTag: { readonly line: number } | undefined;
@@ -29,7 +29,7 @@ export class YamlText {
     this.text = text;
     this.firstLine = firstLine;
     try {
-      this.#document = parseDocument(text, OPTIONS);
+      this.#document = parseDocument(text, PARSE_OPTIONS);
     } catch (thrown) {
       // Nesting that exhausts the stack, or a fault of the parser: the text cannot be read this way.
       this.error = { message: thrown instanceof Error ? thrown.message : String(thrown), line: firstLine };
@@ -40,9 +40,9 @@ export class YamlText {
     const [warning] = this.#document.warnings;
     if (error !== undefined) this.error = { message: error.message, line: this.lineOfOffset(error.pos[0]) };
     if (warning !== undefined) this.unknownTag = { line: this.lineOfOffset(warning.pos[0]) };
-    const surprises: Surprise[] = [];
+    const surprises: YamlProblem[] = [];
     this.surprises = surprises;
-    const tell = (surprise: Surprise): unknown => surprises.length < MOST_SURPRISES && surprises.push(surprise);
+    const tell = (surprise: YamlProblem): unknown => surprises.length < MAX_YAML_PROBLEMS && surprises.push(surprise);
     this.value = error === undefined ? toJson(this.#document, tell) : undefined;
   }
 
@@ -51,24 +51,24 @@ export class YamlText {
   }
 
   /** The line of a key or list item; of the nearest thing around it if it is not there itself. */
-  lineOf(path: Path): number {
+  lineOf(path: ValuePath): number {
     return this.lineOfOffset(this.#find(path).offset);
   }
 
   /** A scalar as it was written: `1.10` where the value is 1.1. */
-  sourceOf(path: Path): string | undefined {
+  sourceOf(path: ValuePath): string | undefined {
     const { node, whole } = this.#find(path);
     return whole && isScalar(node) ? node.source : undefined;
   }
 
   /** All of a value as it was written. */
-  textOf(path: Path): string | undefined {
+  textOf(path: ValuePath): string | undefined {
     const { node, whole } = this.#find(path);
     const range = whole && (isMap(node) || isSeq(node) || isScalar(node)) ? node.range : undefined;
     return range === undefined || range === null ? undefined : this.text.slice(range[0], range[1]);
   }
 
-  #find(path: Path): { node: unknown; offset: number; whole: boolean } {
+  #find(path: ValuePath): { node: unknown; offset: number; whole: boolean } {
     let node: unknown = this.#document?.contents;
     let offset = offsetOf(node);
     for (const step of path) {
@@ -84,4 +84,125 @@ export class YamlText {
     }
     return { node, offset, whole: true };
   }
+}
+
+/** A YAML document as plain JSON: one walk that also finds doubled keys and keeps aliases from growing without bound. */
+
+/** Values that aliases may add to what is written out. An honest file adds a few. */
+const MAX_ALIASED_VALUES = 1000;
+const MAX_YAML_DEPTH = 64;
+
+interface YamlProblem {
+  readonly code: "DUPLICATE_KEY" | "ALIAS_LIMIT" | "TOO_DEEP" | "KEY_IGNORED";
+  readonly message: string;
+  /** In the YAML text. */
+  readonly offset: number;
+}
+
+interface Anchored {
+  readonly value: unknown;
+  /** How many values it holds, itself included. */
+  readonly size: number;
+}
+
+function toJson(document: Document.Parsed, found: (surprise: YamlProblem) => void): unknown {
+  return new JsonWalk(found).value(document.contents, 0);
+}
+
+/** The node's key or value as text in a key's place. */
+function keyText(key: unknown): string {
+  if (!isScalar(key)) return isAlias(key) ? `*${key.source}` : "?";
+  return typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
+}
+
+class JsonWalk {
+  readonly #found: (surprise: YamlProblem) => void;
+  readonly #anchors = new Map<string, Anchored>();
+  #count = 0;
+  #aliased = 0;
+  #overLimit = false;
+
+  constructor(found: (surprise: YamlProblem) => void) {
+    this.#found = found;
+  }
+
+  value(node: unknown, depth: number): unknown {
+    const before = this.#count;
+    this.#count += 1;
+    if (isScalar(node)) return this.#anchored(node, before, scalarValue(node.value, node.source));
+    if (isAlias(node)) return this.#alias(node.source, offsetOf(node));
+    if (depth >= MAX_YAML_DEPTH && (isMap(node) || isSeq(node))) {
+      this.#found({
+        code: "TOO_DEEP",
+        message: `Nested more than ${MAX_YAML_DEPTH} deep: left out.`,
+        offset: offsetOf(node),
+      });
+      return null;
+    }
+    if (isMap(node)) return this.#anchored(node, before, this.#map(node, depth));
+    if (isSeq(node)) {
+      return this.#anchored(
+        node,
+        before,
+        node.items.map((item) => this.value(item, depth + 1)),
+      );
+    }
+    return null;
+  }
+
+  #map(map: YAMLMap, depth: number): JsonObject {
+    const result: JsonObject = {};
+    for (const { key, value } of map.items) {
+      const name = keyText(key);
+      if (name === "__proto__") {
+        this.#found({ code: "KEY_IGNORED", message: 'The key "__proto__" is left out.', offset: offsetOf(key) });
+        continue;
+      }
+      if (Object.hasOwn(result, name)) {
+        const message = `"${name.slice(0, 60)}" is there more than once; the last one counts.`;
+        this.#found({ code: "DUPLICATE_KEY", message, offset: offsetOf(key) });
+      }
+      result[name] = this.value(value, depth + 1);
+    }
+    return result;
+  }
+
+  #anchored(node: Node, before: number, value: unknown): unknown {
+    if ("anchor" in node && node.anchor !== undefined) {
+      this.#anchors.set(node.anchor, { value, size: this.#count - before });
+    }
+    return value;
+  }
+
+  /** An alias to what is still being read, its own parent, finds nothing: a loop ends here. */
+  #alias(name: string, offset: number): unknown {
+    const target = this.#anchors.get(name);
+    if (target === undefined) return null;
+    this.#aliased += target.size;
+    // Counted into whatever holds the alias, so that an anchor of aliases weighs what it expands to.
+    this.#count += target.size - 1;
+    if (this.#aliased <= MAX_ALIASED_VALUES) return target.value;
+    this.#count -= target.size - 1;
+    if (!this.#overLimit) {
+      this.#found({
+        code: "ALIAS_LIMIT",
+        message: `Aliases stand for more than ${MAX_ALIASED_VALUES} values; the rest is left out.`,
+        offset,
+      });
+    }
+    this.#overLimit = true;
+    return null;
+  }
+}
+
+/** JSON has no infinities and no bigints; those stay as they were written. */
+function scalarValue(value: unknown, source: string | undefined): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) return source ?? String(value);
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return value;
+  return source ?? (JSON.stringify(value) || null);
+}
+
+function offsetOf(node: unknown): number {
+  return (isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined) ?? 0;
 }

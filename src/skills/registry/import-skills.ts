@@ -1,8 +1,8 @@
 /** Takes the chosen skills into the registry: what the scan refuses stays out, the rest goes in as one batch. */
 import type { SkillFinding } from "../../model/skill.ts";
-import type { Candidate } from "../find/look-at.ts";
-import type { PutOutcome } from "./put-outcome.ts";
-import type { SkillRegistry } from "./registry.ts";
+import type { Candidate } from "../find/inspect-skills.ts";
+import type { PutOutcome } from "./plan-put.ts";
+import type { SkillRegistry } from "./skill-registry.ts";
 
 export interface ImportOptions {
   /** As it was given; a folder as an absolute path. */

@@ -1,14 +1,14 @@
 /** Where the manifests of imported skills are kept: the store, which takes in what an earlier version kept in a file. */
 import { createHash, randomUUID } from "node:crypto";
-import { rename } from "node:fs/promises";
+import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import type { Store } from "../../store/store.ts";
-import { isManifest } from "./manifest-check.ts";
-import { readRegistry, registryFile, stampOf } from "./registry-file.ts";
+import { isSafePath } from "../verified-files.ts";
+import { isSkillId } from "./skill-id.ts";
 
 export interface ManifestStore {
   /** For messages. */
@@ -47,24 +47,24 @@ export async function openManifests(
   const file = registryFile(home);
   const hasFile = (await stampOf(file)) !== undefined;
   const store = await open({ create: create || hasFile });
-  if (store === undefined) return hasFile ? manifestsInFile(file) : undefined;
-  if (hasFile) await withLock(registryLock(home), () => takeIn(file, store), { waitMs: LOCK_WAIT_MS });
-  return manifestsIn(store);
+  if (store === undefined) return hasFile ? fileManifests(file) : undefined;
+  if (hasFile) await withLock(registryLock(home), () => migrateRegistryFile(file, store), { waitMs: LOCK_WAIT_MS });
+  return storedManifests(store);
 }
 
 /**
  * The manifests first, in one transaction, then the file's new name: a process that dies in between leaves both, and the next
  * one finds that the store has them.
  */
-async function takeIn(file: string, { skills }: SkillStore): Promise<void> {
+async function migrateRegistryFile(file: string, { skills }: SkillStore): Promise<void> {
   if ((await stampOf(file)) === undefined) return;
-  const manifests = await readRegistry(file);
+  const manifests = await readRegistryFile(file);
   const known = new Set((await skills.list()).map(({ id }) => id));
-  await skills.change(manifests.filter(({ id }) => !known.has(id)).map(entryOf), []);
+  await skills.change(manifests.filter(({ id }) => !known.has(id)).map(storeEntry), []);
   await rename(file, `${file}.moved`);
 }
 
-function manifestsIn({ skills, settings, place, kind, skillFiles }: SkillStore): ManifestStore {
+function storedManifests({ skills, settings, place, kind, skillFiles }: SkillStore): ManifestStore {
   return {
     place,
     files: kind === "postgres" ? skillFiles : undefined,
@@ -82,16 +82,16 @@ function manifestsIn({ skills, settings, place, kind, skillFiles }: SkillStore):
       });
     },
     stamp: () => skills.stamp(),
-    change: (put, remove) => skills.change(put.map(entryOf), remove),
+    change: (put, remove) => skills.change(put.map(storeEntry), remove),
   };
 }
 
 /** For a program that keeps nothing: what is there can be read. */
-function manifestsInFile(file: string): ManifestStore {
+function fileManifests(file: string): ManifestStore {
   return {
     place: file,
     owner: () => Promise.reject(noStore()),
-    list: () => readRegistry(file),
+    list: () => readRegistryFile(file),
     stamp: async () => (await stampOf(file)) ?? "",
     change: () => Promise.reject(noStore()),
   };
@@ -103,7 +103,112 @@ export function noStore(): ToolcribError {
   });
 }
 
-function entryOf(manifest: SkillManifest): { id: string; manifest: JsonObject } {
+function storeEntry(manifest: SkillManifest): { id: string; manifest: JsonObject } {
   // A manifest is plain JSON.
   return { id: manifest.id, manifest: manifest as unknown as JsonObject };
+}
+
+/** `registry.json`: where manifests were kept before there was a store. It is read, taken into the store and set aside. */
+
+const REGISTRY_VERSION = 1;
+
+export function registryFile(home: string): string {
+  return join(home, "skills", "registry.json");
+}
+
+/** Changes whenever the file does; undefined where there is none. */
+export async function stampOf(file: string): Promise<string | undefined> {
+  const found = await stat(file, { bigint: true }).catch(() => undefined);
+  return found === undefined ? undefined : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
+}
+
+/** In order of id; none where there is no file. Rejects with `invalid_config` for one that cannot be used. */
+async function readRegistryFile(file: string): Promise<SkillManifest[]> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    if (code === "ENOENT") return [];
+    throw unusableRegistry(file, `cannot be read (${code})`, "Make it readable.");
+  }
+  return parseRegistryFile(file, text);
+}
+
+function parseRegistryFile(file: string, text: string): SkillManifest[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw damagedRegistry(file, "is no JSON");
+  }
+  const version = isJsonObject(value) ? value["version"] : undefined;
+  if (typeof version === "number" && version > REGISTRY_VERSION) {
+    throw unusableRegistry(
+      file,
+      `has version ${version}, and this Toolcrib knows ${REGISTRY_VERSION}`,
+      "Use a newer Toolcrib.",
+    );
+  }
+  const skills = isJsonObject(value) && version === REGISTRY_VERSION ? value["skills"] : undefined;
+  if (!Array.isArray(skills)) throw damagedRegistry(file, "holds no list of skills");
+  const ids = new Set<string>();
+  const manifests = skills.map((manifest: unknown, index): SkillManifest => {
+    if (!isManifest(manifest))
+      throw damagedRegistry(file, `holds something at ${index + 1} of its list that is no skill`);
+    if (ids.has(manifest.id)) throw damagedRegistry(file, `holds ${manifest.id} twice`);
+    ids.add(manifest.id);
+    return manifest;
+  });
+  return manifests.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+}
+
+function damagedRegistry(file: string, what: string): ToolcribError {
+  return unusableRegistry(
+    file,
+    what,
+    "Bring back an earlier version of it, or move it away and import the skills anew.",
+  );
+}
+
+function unusableRegistry(file: string, what: string, hint: string): ToolcribError {
+  return new ToolcribError("invalid_config", `The imported skills in ${file} cannot be used: it ${what}.`, {
+    hint,
+    details: { file },
+  });
+}
+
+/** Manifests as they come out of a file or a database: whether nothing breaks on them. */
+
+const TEXTS = ["name", "version", "author", "description", "source", "sourcePath", "importedAt", "digest"];
+const LISTS = ["tools", "keywords", "warnings", "findings"];
+
+/** What is needed so that nothing breaks on it and no path leaves the folder; the rest was written by this program. */
+function isManifest(value: unknown): value is SkillManifest {
+  if (!isJsonObject(value)) return false;
+  const { id, dir, facts } = value;
+  return (
+    typeof id === "string" &&
+    isSkillId(id) &&
+    typeof dir === "string" &&
+    dir.startsWith(`files/${id}/`) &&
+    isSafePath(dir) &&
+    TEXTS.every((key) => typeof value[key] === "string") &&
+    LISTS.every((key) => Array.isArray(value[key])) &&
+    isNeeds(value["missing"]) &&
+    isJsonObject(facts) &&
+    isNeeds(facts["needs"]) &&
+    Array.isArray(facts["files"]) &&
+    facts["files"].every(isFile)
+  );
+}
+
+function isNeeds(value: unknown): boolean {
+  return isJsonObject(value) && ["bins", "anyBins", "env", "config", "os"].every((key) => Array.isArray(value[key]));
+}
+
+function isFile(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { path, digest, size }: JsonObject = value;
+  return typeof path === "string" && isSafePath(path) && typeof digest === "string" && typeof size === "number";
 }

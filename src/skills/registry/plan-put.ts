@@ -6,8 +6,8 @@
  * - One of another source is a conflict, because a name that people trust must not change hands by itself.
  */
 import type { SkillManifest } from "../../model/skill.ts";
-import type { SkillToPut } from "./manifest.ts";
 import { numberedId, skillId } from "./skill-id.ts";
+import type { SkillToPut } from "./skill-manifest.ts";
 
 export type PutStep =
   | { readonly action: "add"; readonly id: string }
@@ -28,7 +28,7 @@ export function planPut(
   items: readonly SkillToPut[],
   options: PlanOptions,
 ): PutStep[] {
-  const plan = new Plan(present, items, options);
+  const plan = new PutPlan(present, items, options);
   // What is surely the same comes first, so that nothing else takes its id.
   plan.matchWhere((item, manifest) => manifest.sourcePath === item.skill.dir);
   const moved = (item: SkillToPut, manifest: SkillManifest): boolean =>
@@ -41,7 +41,7 @@ export function planPut(
   return plan.steps();
 }
 
-class Plan {
+class PutPlan {
   readonly #items: readonly SkillToPut[];
   readonly #replace: boolean;
   readonly #steps: (PutStep | undefined)[];
@@ -144,4 +144,80 @@ class Plan {
 
 export function baseIdOf({ skill }: SkillToPut): string {
   return skillId(skill.name, skill.dialect);
+}
+
+/** What became, or would become, of the skills of a batch. */
+
+interface PutFailure {
+  readonly path: string;
+  readonly name: string;
+  /** Of the error table. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What became, or would become, of one skill of a batch. `manifest` is there if it is on record now. */
+export type PutOutcome =
+  | { readonly status: "added" | "updated" | "unchanged"; readonly id: string; readonly manifest?: SkillManifest }
+  | { readonly status: "failed"; readonly failure: PutFailure };
+
+export interface PutResult {
+  /** New ones and updated ones. */
+  readonly imported: SkillManifest[];
+  readonly unchanged: SkillManifest[];
+  readonly failed: PutFailure[];
+  /** For each skill of the batch, in their order. */
+  readonly outcomes: readonly PutOutcome[];
+}
+
+/** As planned; a double counts as unchanged until it is known what becomes of the other. */
+export function plannedOutcome(item: SkillToPut, step: PutStep | undefined): PutOutcome {
+  if (step === undefined) return failedOutcome(item, "internal", "It was not planned.");
+  switch (step.action) {
+    case "add":
+      return { status: "added", id: step.id };
+    case "update":
+      return { status: "updated", id: step.id };
+    case "unchanged":
+      return { status: "unchanged", id: step.id };
+    case "double":
+      return { status: "unchanged", id: baseIdOf(item) };
+    case "conflict":
+      return failedOutcome(item, "conflict", conflictMessage(item, step.before));
+  }
+}
+
+/** A double is the same as another one, so it fares the same, and is no change beside it. */
+export function withDuplicates(
+  skills: readonly SkillToPut[],
+  steps: readonly PutStep[],
+  outcomes: readonly PutOutcome[],
+): PutOutcome[] {
+  return outcomes.map((outcome, index): PutOutcome => {
+    const step = steps[index];
+    const other = step?.action === "double" ? outcomes[step.as] : undefined;
+    if (other === undefined) return outcome;
+    if (other.status !== "failed") return { ...other, status: "unchanged" };
+    return { status: "failed", failure: { ...other.failure, path: skills[index]?.skill.dir ?? other.failure.path } };
+  });
+}
+
+export function resultOf(outcomes: readonly PutOutcome[]): PutResult {
+  const result: PutResult = { imported: [], unchanged: [], failed: [], outcomes };
+  for (const outcome of outcomes) {
+    if (outcome.status === "failed") result.failed.push(outcome.failure);
+    else if (outcome.manifest !== undefined) {
+      (outcome.status === "unchanged" ? result.unchanged : result.imported).push(outcome.manifest);
+    }
+  }
+  return result;
+}
+
+export function failedOutcome({ skill }: SkillToPut, code: string, message: string): PutOutcome {
+  return { status: "failed", failure: { path: skill.dir, name: skill.name, code, message } };
+}
+
+function conflictMessage({ skill }: SkillToPut, { name, source, id }: SkillManifest): string {
+  const other = name === skill.name ? "A skill of that name" : `The skill ${name}, whose id would be the same,`;
+  return `${other} is there from ${source} (${id}). --force replaces it, \`toolcrib skill remove ${id}\` removes it.`;
 }

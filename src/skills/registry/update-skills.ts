@@ -2,13 +2,13 @@
 import { asToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { type FetchOptions, fetchSkills } from "../fetch/fetch-skills.ts";
-import { type Candidate, lookAtSkill, lookAtSkills } from "../find/look-at.ts";
+import { type Candidate, inspectSkill, inspectSkills } from "../find/inspect-skills.ts";
 import { inParallel } from "../find/in-parallel.ts";
-import type { Machine } from "../needs/check-needs.ts";
+import type { Machine } from "../needs.ts";
 import { importSkills } from "./import-skills.ts";
-import type { SkillToPut } from "./manifest.ts";
-import type { PutResult } from "./put-outcome.ts";
-import type { PutOptions, SkillRegistry } from "./registry.ts";
+import type { SkillToPut } from "./skill-manifest.ts";
+import type { PutResult } from "./plan-put.ts";
+import type { PutOptions, SkillRegistry } from "./skill-registry.ts";
 import { skillId } from "./skill-id.ts";
 import { isFolderSource, sourceState } from "./source-state.ts";
 
@@ -48,13 +48,14 @@ export async function updateSkills(
   const outcomes = new Map<string, UpdateOutcome>();
   let done = 0;
   for (const [source, group] of bySource) {
-    for (const outcome of await ofSource(registry, source, group, options)) outcomes.set(outcome.before.id, outcome);
+    for (const outcome of await updateSource(registry, source, group, options))
+      outcomes.set(outcome.before.id, outcome);
     options.onProgress?.((done += group.length), manifests.length);
   }
   return manifests.flatMap(({ id }) => outcomes.get(id) ?? []);
 }
 
-async function ofSource(
+async function updateSource(
   registry: SkillRegistry,
   source: string,
   group: readonly SkillManifest[],
@@ -65,13 +66,18 @@ async function ofSource(
   }
   try {
     if (group.every(isFolderSource)) {
-      const looked = await inParallel(group, 8, (before) => lookAgain(before, options.machine));
-      return await taken(registry, { source }, looked, options);
+      const looked = await inParallel(group, 8, (before) => inspectAgain(before, options.machine));
+      return await importOutcomes(registry, { source }, looked, options);
     }
     const fetched = await fetchSkills(source, options.fetch);
     try {
-      const { candidates } = await lookAtSkills(fetched.dir, options.machine);
-      return await taken(registry, { source, resolved: fetched.resolved }, matched(group, candidates), options);
+      const { candidates } = await inspectSkills(fetched.dir, options.machine);
+      return await importOutcomes(
+        registry,
+        { source, resolved: fetched.resolved },
+        matchCandidates(group, candidates),
+        options,
+      );
     } finally {
       await fetched.dispose();
     }
@@ -81,7 +87,7 @@ async function ofSource(
   }
 }
 
-async function lookAgain(before: SkillManifest, machine: Machine): Promise<UpdateOutcome> {
+async function inspectAgain(before: SkillManifest, machine: Machine): Promise<UpdateOutcome> {
   switch (await sourceState(before)) {
     case "gone":
       return skipped(before, `${before.sourcePath} is gone.`);
@@ -90,13 +96,13 @@ async function lookAgain(before: SkillManifest, machine: Machine): Promise<Updat
       return { before, status: "unchanged" };
     case "changed":
   }
-  const looked = await lookAtSkill(before.sourcePath, machine);
+  const looked = await inspectSkill(before.sourcePath, machine);
   if (!("skill" in looked)) return { before, status: "failed", code: looked.code, message: looked.message };
   return isSameSkill(before, looked) ? { before, status: "updated", candidate: looked } : renamed(before, looked);
 }
 
 /** Skills of one name are told apart by their order, which is that of their ids and of their paths. */
-function matched(group: readonly SkillManifest[], candidates: readonly Candidate[]): UpdateOutcome[] {
+function matchCandidates(group: readonly SkillManifest[], candidates: readonly Candidate[]): UpdateOutcome[] {
   const left = [...candidates];
   return group.map((before) => {
     const same = left.findIndex((each) => isSameSkill(before, each) && each.skill.digest === before.digest);
@@ -111,7 +117,7 @@ function matched(group: readonly SkillManifest[], candidates: readonly Candidate
  * Enters them, unchanged ones too, so that the registry can tell those of one name apart. What it says of those that
  * changed is what counts.
  */
-async function taken(
+async function importOutcomes(
   registry: SkillRegistry,
   { source, resolved }: { readonly source: string; readonly resolved?: string | undefined },
   looked: readonly UpdateOutcome[],

@@ -1,32 +1,32 @@
 /** Scanning before install: every text file of a skill against the guard's detectors and the rules for files. */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { excerptOf } from "../../guard/detect/show-hidden.ts";
 import { scanTextsInTurns } from "../../guard/scan-texts.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Skill, SkillFile, SkillFinding, SkillSeverity } from "../../model/skill.ts";
-import { readText } from "./file-text.ts";
-import { frontmatterValues } from "./frontmatter-values.ts";
-import { installStepFindings } from "./install-steps.ts";
-import { findingOf } from "./judge.ts";
-import type { TextKind } from "./places.ts";
-import { alwaysOn } from "./rules/always-on.ts";
-import { fileFindings, HEAD } from "./rules/file-kinds.ts";
+import { type Address, addressOf, isSuspicious } from "./addresses.ts";
+import { findingOf, findingSigns, isWorse, type Rule } from "./rule.ts";
+import { credentialTheft } from "./rules/credential-theft.ts";
+import { downloadAndRun, pipedDownload, rawAddress } from "./rules/downloads.ts";
+import { encodedCommand, encodedPayload, obfuscatedCode } from "./rules/encoded-code.ts";
+import { fileFindings, HEAD_BYTES } from "./rules/file-kinds.ts";
 import { guardSigns } from "./rules/guard-findings.ts";
-import { RULES } from "./rules/rules.ts";
-import { findingSigns } from "./rules/rule.ts";
-import { EnvUses } from "./rules/undeclared-env.ts";
-import { type ScannedText, scannedText, scanningText } from "./scanned-text.ts";
-import { isWorse } from "./sign.ts";
+import { persistence, reverseShell, sabotage } from "./rules/host-attacks.ts";
+import { fakePrerequisite, lockedArchive, remoteInstructions, weakenedSecurity } from "./rules/social-engineering.ts";
+import { UndeclaredEnv } from "./rules/undeclared-env.ts";
+import { readText, type ScannedText, scannedText, scanningText, type TextKind } from "./scanned-text.ts";
+import { describeAddress } from "./source-risk.ts";
 import { type Subject, subjectOf } from "./subject.ts";
-import { Turns } from "./turns.ts";
 
 /** Of one file, of all files together, and of their number. What is beyond is told, not passed over. */
-const MOST_BYTES = 1024 * 1024;
-const MOST_TOTAL = 16 * 1024 * 1024;
-const MOST_FILES = 1_000;
-const MOST_OF_A_KIND = 5;
-const MOST_FINDINGS = 200;
-const EXCERPT = 160;
+const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
+const MAX_FILES = 1_000;
+const MAX_PER_CODE = 5;
+const MAX_FINDINGS = 200;
+const MAX_NAME_EXCERPT_LENGTH = 160;
 
 /**
  * What is suspicious about a skill, in the order of its files and lines. Nothing of it is run.
@@ -37,15 +37,15 @@ export async function scanSkill(
   skill: Skill,
   readFile?: (path: string) => Promise<Uint8Array>,
 ): Promise<SkillFinding[]> {
-  const read = readFile ?? ((path: string) => readStart(join(skill.dir, path), MOST_BYTES));
-  const turns = new Turns();
+  const read = readFile ?? ((path: string) => readStart(join(skill.dir, path), MAX_FILE_BYTES));
+  const turns = new TimeSlicer();
   const findings: SkillFinding[] = [];
-  const whole = skill.bytes.subarray(0, MOST_BYTES);
+  const whole = skill.bytes.subarray(0, MAX_FILE_BYTES);
   const document = readText("SKILL.md", whole) ?? { text: "", nuls: false };
   if (document.nuls) findings.push(withNuls("SKILL.md", "instructions"));
   const scanned = await turns.run(scanningText("SKILL.md", "instructions", document.text));
   const subject = subjectOf(skill, scanned);
-  const uses = new EnvUses(subject);
+  const uses = new UndeclaredEnv(subject);
   findings.push(...(await scanText(scanned, subject, turns)));
   uses.add(scanned);
   for await (const { text, found } of readTexts(skill, read, turns)) {
@@ -66,7 +66,7 @@ export async function scanSkill(
 }
 
 /** The worst severity; undefined where there is nothing. */
-export function worst(findings: readonly SkillFinding[]): SkillSeverity | undefined {
+export function worstSeverity(findings: readonly SkillFinding[]): SkillSeverity | undefined {
   let found: SkillSeverity | undefined;
   for (const { severity } of findings) if (found === undefined || isWorse(severity, found)) found = severity;
   return found;
@@ -81,13 +81,13 @@ interface Read {
 async function* readTexts(
   skill: Skill,
   read: (path: string) => Promise<Uint8Array>,
-  turns: Turns,
+  turns: TimeSlicer,
 ): AsyncGenerator<Read> {
   const files = skill.files.filter(({ path }) => path !== "SKILL.md");
   const allExecutable = files.length > 0 && skill.files.every(({ executable }) => executable);
-  let room = MOST_TOTAL;
+  let room = MAX_TOTAL_BYTES;
   for (const [index, file] of files.entries()) {
-    if (index >= MOST_FILES || room <= 0) {
+    if (index >= MAX_FILES || room <= 0) {
       const message = `${files.length - index} files are beyond what is scanned of one skill.`;
       yield { found: [unscanned(file, message, "warn")] };
       return;
@@ -95,13 +95,13 @@ async function* readTexts(
     if (turns.isDue()) await turns.give();
     let bytes: Uint8Array;
     try {
-      bytes = (await read(file.path)).subarray(0, MOST_BYTES);
+      bytes = (await read(file.path)).subarray(0, MAX_FILE_BYTES);
     } catch {
       yield { found: [unscanned(file, "The file could not be read.", "warn")] };
       continue;
     }
     const content = readText(file.path, bytes);
-    const found = fileFindings(file, bytes.subarray(0, HEAD), content?.isText === true, allExecutable);
+    const found = fileFindings(file, bytes.subarray(0, HEAD_BYTES), content?.isText === true, allExecutable);
     if (content === undefined) {
       yield { found };
       continue;
@@ -111,13 +111,13 @@ async function* readTexts(
     const severity = kind === "data" ? "note" : "warn";
     if (!isText) found.push(ofWhole(file.path, "warn", "The file is a script by its name but does not read as text."));
     else if (nuls && kind !== "data") found.push(withNuls(file.path, kind));
-    if (file.size > MOST_BYTES)
+    if (file.size > MAX_FILE_BYTES)
       found.push(unscanned(file, "Only the start of the file was scanned, since it is very long.", severity));
     yield { found, text: await turns.run(scanningText(file.path, kind, content.text)) };
   }
 }
 
-async function scanText(text: ScannedText, subject: Subject, turns: Turns): Promise<SkillFinding[]> {
+async function scanText(text: ScannedText, subject: Subject, turns: TimeSlicer): Promise<SkillFinding[]> {
   const findings: SkillFinding[] = [];
   const found = await scanTextsInTurns([text.raw], () => turns.give());
   for (const sign of guardSigns(text, found.get(text.raw) ?? [])) findings.push(findingOf(sign, text, subject));
@@ -151,7 +151,7 @@ function ofWhole(file: string, severity: SkillSeverity, message: string): SkillF
     message,
     file,
     line: 1,
-    excerpt: excerptOf(file, 0, Math.min(file.length, EXCERPT)),
+    excerpt: excerptOf(file, 0, Math.min(file.length, MAX_NAME_EXCERPT_LENGTH)),
   };
 }
 
@@ -166,11 +166,11 @@ function bounded(findings: readonly SkillFinding[]): SkillFinding[] {
   const places = new Set<string>();
   for (const severity of ["refuse", "warn", "note"] as const) {
     for (const finding of findings) {
-      if (finding.severity !== severity || kept.length >= MOST_FINDINGS) continue;
+      if (finding.severity !== severity || kept.length >= MAX_FINDINGS) continue;
       const kind = `${finding.file}\0${finding.code}`;
       const place = `${kind}\0${finding.line ?? 0}`;
       const count = counts.get(kind) ?? 0;
-      if (count >= MOST_OF_A_KIND || places.has(place)) continue;
+      if (count >= MAX_PER_CODE || places.has(place)) continue;
       counts.set(kind, count + 1);
       places.add(place);
       kept.push(finding);
@@ -200,5 +200,175 @@ async function readStart(path: string, most: number): Promise<Uint8Array> {
     return buffer.subarray(0, length);
   } finally {
     await file.close();
+  }
+}
+
+/** What every text of a skill is asked. */
+export const RULES: readonly Rule[] = [
+  pipedDownload,
+  downloadAndRun,
+  encodedCommand,
+  encodedPayload,
+  rawAddress,
+  lockedArchive,
+  credentialTheft,
+  fakePrerequisite,
+  persistence,
+  reverseShell,
+  weakenedSecurity,
+  obfuscatedCode,
+  sabotage,
+  remoteInstructions,
+];
+
+/** A skill that is always in the prompt, and uses that. By itself the flag is a feature of its dialect. */
+
+const GREEDY =
+  /\b(?:every|all|any|each)\s{1,3}(?:single )?(?:user )?(?:requests?|tasks?|messages?|conversations?|questions?|prompts?|sessions?|quer(?:y|ies)|interactions?|responses?|situations?|turns?|tool calls?|commands?|outputs?)\b|\balways (?:use|load|run|invoke|activate|apply|call|follow)\b|\bbefore (?:any|every|each|all)\b|\bfor everything\b|\bno matter what\b|\bregardless of\b|\bwhatever the\b/i;
+
+export function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): SkillFinding | undefined {
+  if (!skill.always) return undefined;
+  const greedy = GREEDY.test(skill.description);
+  const suspicious = findings.some(({ severity, code }) => severity !== "note" && code !== "undeclared_env");
+  if (!greedy && !suspicious) return undefined;
+  return {
+    code: "always_on",
+    severity: greedy && suspicious ? "refuse" : "warn",
+    message: suspicious
+      ? "The skill is always active, which gives what else was found here every chance."
+      : "The skill is always active and claims every request for itself.",
+    file: "SKILL.md",
+    line: lineOfAlways(skill),
+    excerpt: skill.description.replace(/\s+/g, " ").slice(0, 160),
+  };
+}
+
+function lineOfAlways({ bytes }: Skill): number {
+  const lines = Buffer.from(bytes.subarray(0, 64 * 1024))
+    .toString("utf8")
+    .split("\n", 400);
+  return Math.max(1, lines.findIndex((line) => /\balways\b["']?\s{0,3}:/.test(line)) + 1);
+}
+
+/** Steps by which a skill's author proposes to fetch a program. Nothing runs them here, but other clients do. */
+
+const MAX_INSTALL_STEPS = 50;
+const STEP_EXCERPT_LENGTH = 160;
+
+export function installStepFindings(subject: Subject, document: string): SkillFinding[] {
+  const findings: SkillFinding[] = [];
+  for (const { kind, step } of subject.skill.install.slice(0, MAX_INSTALL_STEPS)) {
+    const { url } = step;
+    if (kind.toLowerCase() !== "download" || typeof url !== "string") continue;
+    const address = addressOf(url.trim().toLowerCase());
+    const severity = address === undefined ? "note" : stepSeverity(address, subject);
+    if (severity === undefined) continue;
+    findings.push({
+      code: "download_and_run",
+      severity,
+      message: `An install step downloads a program from ${address === undefined ? "an address that cannot be read" : describeAddress(address)}.`,
+      file: "SKILL.md",
+      line: lineOfText(document, url),
+      excerpt: excerptOf(url, 0, Math.min(url.length, STEP_EXCERPT_LENGTH)) || kind,
+    });
+  }
+  return findings;
+}
+
+function stepSeverity(address: Address, subject: Subject): SkillSeverity | undefined {
+  if (isSuspicious(address) || address.kind === "paste") return "refuse";
+  switch (address.kind) {
+    case "installer":
+    case "local":
+    case "private":
+    case "example":
+      return undefined;
+    case "forge":
+      return subject.isOwn(address) ? undefined : "note";
+    default:
+      return subject.isOwn(address) && !address.plainHttp ? "note" : "warn";
+  }
+}
+
+function lineOfText(document: string, text: string): number {
+  const at = Math.max(0, document.indexOf(text));
+  let line = 1;
+  for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
+  return line;
+}
+
+/** Values of the frontmatter that its text does not show: escapes, folded lines, JSON in JSON. */
+
+const MAX_VALUES = 500;
+const MIN_VALUE_LENGTH = 8;
+
+interface HiddenValue {
+  /** On one line. */
+  readonly value: string;
+  /** Of the key at the top that it belongs to. */
+  readonly line: number;
+}
+
+/** Those alone that do not stand in the document as they are. */
+export function frontmatterValues(frontmatter: JsonObject, document: string): HiddenValue[] {
+  const values: HiddenValue[] = [];
+  const pending: { value: unknown; key: string }[] = Object.entries(frontmatter).map(([key, value]) => ({
+    value,
+    key,
+  }));
+  for (let seen = 0; pending.length > 0 && seen < MAX_VALUES; seen += 1) {
+    const { value, key } = pending.pop() ?? { value: undefined, key: "" };
+    if (typeof value === "string") {
+      if (value.length < MIN_VALUE_LENGTH || document.includes(value)) continue;
+      values.push({ value: value.replaceAll(/[\r\n]+/g, " "), line: lineOfKey(document, key) });
+    } else if (Array.isArray(value)) {
+      for (const element of value.slice(0, MAX_VALUES)) pending.push({ value: element, key });
+    } else if (isJsonObject(value)) {
+      for (const member of Object.values(value).slice(0, MAX_VALUES)) pending.push({ value: member, key });
+    }
+  }
+  return values;
+}
+
+function lineOfKey(document: string, key: string): number {
+  const at = document.startsWith(`${key}:`) ? 0 : document.indexOf(`\n${key}:`) + 1;
+  let line = 1;
+  for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
+  return line;
+}
+
+/** Gives others a turn whenever some time was spent, so that a long scan does not hold up the process. */
+
+/** Milliseconds. Steps between two looks at the clock may be as long again. */
+const SLICE_MS = 20;
+
+export class TimeSlicer {
+  readonly #now: () => number;
+  #since: number;
+
+  /** @param now milliseconds from any start */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#since = now();
+  }
+
+  /** Cheap when there is nothing to give. */
+  isDue(): boolean {
+    return this.#now() - this.#since >= SLICE_MS;
+  }
+
+  async give(): Promise<void> {
+    await setImmediate();
+    this.#since = this.#now();
+  }
+
+  /** Runs steps to their end. */
+  async run<Result>(steps: Generator<undefined, Result>): Promise<Result> {
+    let next = steps.next();
+    while (next.done !== true) {
+      if (this.isDue()) await this.give();
+      next = steps.next();
+    }
+    return next.value;
   }
 }

@@ -1,8 +1,7 @@
 /** What a skill says that it is about: whoever writes about a product names the product's own site. */
 import type { Skill } from "../../model/skill.ts";
 import type { Address } from "./addresses.ts";
-import { isAboutSecurity } from "./defence.ts";
-import type { ScannedText } from "./scanned-text.ts";
+import type { ScannedLine, ScannedText } from "./scanned-text.ts";
 
 export interface Subject {
   readonly skill: Skill;
@@ -19,8 +18,8 @@ const COMMON = new Set(
     " ",
   ),
 );
-const OFTEN = 3;
-const MOST_SITES = 100;
+const MIN_MENTIONS = 3;
+const MAX_SITES = 100;
 
 export function subjectOf(skill: Skill, document: ScannedText): Subject {
   let security: boolean | undefined;
@@ -49,9 +48,9 @@ export function subjectOf(skill: Skill, document: ScannedText): Subject {
       if (owner !== null) return false;
       let count = counts.get(site);
       // Each costs a reading of the document; a real one names few places.
-      if (count === undefined && counts.size >= MOST_SITES) return false;
+      if (count === undefined && counts.size >= MAX_SITES) return false;
       if (count === undefined) counts.set(site, (count = mentions(document, site)));
-      return count >= OFTEN;
+      return count >= MIN_MENTIONS;
     },
   };
 }
@@ -71,4 +70,73 @@ function mentions({ lines }: ScannedText, site: string): number {
   let count = 0;
   for (const { text } of lines) if (text.includes(site)) count += 1;
   return count;
+}
+
+/** Whether a place only talks about an attack: security guides show commands that nobody should run. */
+
+/** 0: no. 1: the skill is about security. 2: the section or what leads in says so. 3: the line itself says so. */
+type DefenceLevel = 0 | 1 | 2 | 3;
+
+const ABOUT =
+  /\b(?:malicious|malware|attackers?|attacks?|attacking|suspicious|dangerous|unsafe|insecure|vulnerab\w{1,8}|exploit\w{0,6}|red flags?|backdoor\w{0,3}|trojans?|threats?|payloads?|injections?|exfiltrat\w{1,5}|reverse shells?|anti-?patterns?|indicators?|block ?list\w{0,3}|block(?:s|ed)|detect\w{0,6}|flag(?:s|ged)|reject\w{0,5}|forbidden|prohibited|den(?:y|ied|ies)|phishing|adversar\w{1,5}|hijack\w{0,4}|compromis\w{1,4}|poison\w{0,4}|supply.chain|untrusted|risky?|obfuscat\w{1,5}|pentest\w{0,4}|penetration test\w{0,4}|red.?team\w{0,4}|ctf|c2|beacon\w{0,4}|shellcode|bad|wrong|mitre|t1\d{3}|ioc|iocs|yara|sigma rules?)\b/;
+const MARKED = /[\u2717\u2718\u274c\u{1f6ab}\u26d4\u{1f6a9}\u{1f534}]/u;
+const FORBIDDEN =
+  /\b(?:never|do not|don'?t|must not|should not|avoid|refuse to|no)\b.{0,40}\b(?:run|runs|running|execut\w{1,4}|pip(?:e|es|ing)|past(?:e|ing)|copy|trust|install\w{0,4}|download\w{0,4}|read|send\w{0,4}|access\w{0,4}|cat|expose|commit|share|log|print|curl|wget|disabl\w{1,4})\b/;
+/** The other way round: these make sure that it is run. */
+const URGED =
+  /\b(?:do not|don'?t|never|cannot|can'?t)\b.{0,20}\b(?:continue|skip|proceed|forget|worry|close|hesitate|start|use|tell|mention|inform|ask|stop)\b|\b(?:macos|windows|system|browser|chrome|edge|it)\b.{0,20}\b(?:blocks?|blocked|warns?|flags?|flagged|complains?)\b|\bfalse positives?\b|\banti-?virus\b|\bdefender\b|\bsmartscreen\b|\bsecurity (?:warnings?|prompts?|software)\b|\bignore (?:the|any|all) (?:\w{1,20} )?(?:warnings?|alerts?)\b|\bbefore (?:using|running|you can)\b/;
+const SETUP =
+  /\b(?:pre-?requisites?|install\w{0,6}|set-?up|setting up|getting started|quick ?start|requirements?|required|activation|initiali[sz]\w{1,5}|bootstrap|first run|before you)\b/;
+const TOPIC =
+  /\b(?:securit\w{1,3}|malware|threat\w{0,3}|pentest\w{0,4}|penetration|red.?team\w{0,4}|exploit\w{0,6}|vulnerab\w{1,8}|forensics?|prompt.injection|injections?|attack\w{0,4}|phishing|incident response|firewall|ctf|hacking|hunting|adversar\w{1,4}|guardrails?|sandbox\w{0,4}|hardening)\b/;
+
+const OWN_WORDS = /https?:\/\/\S{1,300}|`[^`\n]{1,400}`|"[^"\n]{1,400}"/g;
+const REMARK = /(?:^|\s)(?:#|\/\/|--|::|rem )\s{0,4}(\D.{0,300})$/;
+
+/** The skill's own subject is attacks and defence. */
+function isAboutSecurity(skill: Pick<Skill, "name" | "description">, document: ScannedText): boolean {
+  if (TOPIC.test(`${skill.name} ${skill.description}`.toLowerCase().replaceAll(/[-_]/g, " "))) return true;
+  let lines = 0;
+  for (const { text } of document.lines) if (ABOUT.test(text)) lines += 1;
+  return lines >= 12 && lines * 25 >= document.lines.length;
+}
+
+export function defenceLevel(text: ScannedText, line: ScannedLine, securitySkill: boolean): DefenceLevel {
+  if (line.hidden) return 0;
+  if (speaksOfAttack(ownWords(text, line), line.raw)) return 3;
+  if (text.kind === "script") return securitySkill && isLiteral(line) ? 2 : 0;
+  if (isIntroduced(line)) return 2;
+  // In a block that can be run a heading alone excuses no real address: it may be the name of what the skill does.
+  if (isUnderHeading(line)) return line.fenced ? 1 : 2;
+  return securitySkill && !SETUP.test(line.heading) ? 1 : 0;
+}
+
+/** Of a command, what is remarked on it; of a sentence, what stands outside of quotation marks. */
+function ownWords(text: ScannedText, line: ScannedLine): string {
+  if (line.fenced || text.kind === "script") return REMARK.exec(line.text)?.[1] ?? "";
+  return line.text.replace(OWN_WORDS, " ");
+}
+
+function isIntroduced({ intro }: ScannedLine): boolean {
+  return speaksOfAttack(intro.replace(OWN_WORDS, " "), "");
+}
+
+function isUnderHeading({ heading }: ScannedLine): boolean {
+  return !SETUP.test(heading) && speaksOfAttack(heading, "");
+}
+
+function speaksOfAttack(words: string, raw: string): boolean {
+  if (URGED.test(words)) return false;
+  return ABOUT.test(words) || FORBIDDEN.test(words) || (raw !== "" && MARKED.test(raw));
+}
+
+/** A pattern or a sample in a table of them: nothing on the line runs it. */
+function isLiteral({ text }: ScannedLine): boolean {
+  if (
+    /\b(?:system|popen|exec|execsync|spawn|spawnsync|eval|check_output|check_call|subprocess|invoke-expression|iex|start-process)\b/.test(
+      text,
+    )
+  )
+    return false;
+  return /^\s{0,40}(?:[rbuf]{0,2}["'`/({[]|["']?\w{1,40}["']?\s{0,3}[:=,(])/.test(text) && /["'`/]/.test(text);
 }

@@ -48,7 +48,10 @@ function pypiPackage(spec: string): PackageReference | undefined {
 }
 
 /** The command that fetches and runs it. */
-export function launchOf(reference: PackageReference, args: readonly string[]): { command: string; args: string[] } {
+export function launchCommand(
+  reference: PackageReference,
+  args: readonly string[],
+): { command: string; args: string[] } {
   return reference.registry === "npm"
     ? { command: "npx", args: ["-y", reference.spec, ...args] }
     : { command: "uvx", args: [reference.spec, ...args] };
@@ -140,7 +143,7 @@ function programName(command: string): string {
   return base.replace(/\.(?:cmd|exe|bat|ps1)$/, "");
 }
 
-export function samePackage(a: PackageReference, b: PackageReference): boolean {
+export function isSamePackage(a: PackageReference, b: PackageReference): boolean {
   return a.registry === b.registry && a.name === b.name;
 }
 

@@ -1,3 +1,6 @@
+import type { ServerTemplate } from "../../model/skill.ts";
+import { isCredentialName } from "../../secrets/credential-names.ts";
+
 /**
  * The placeholders that a template of a server may hold: `${NAME}`, `${NAME:-default}`, and `${env:NAME}` or `${input:NAME}`
  * as editors write them. `{baseDir}` is OpenClaw's word for the skill's folder. `$${` stands for a literal `${`.
@@ -5,16 +8,16 @@
 
 /** What Toolcrib itself knows; all other names are parameters. */
 export const VARIABLES = ["CWD", "WORKSPACE", "HOME", "SKILL_DIR"] as const;
-export type VariableName = (typeof VARIABLES)[number];
+type VariableName = (typeof VARIABLES)[number];
 export type ServerVariables = Readonly<Record<VariableName, string>>;
 
-export interface Placeholder {
+interface Placeholder {
   readonly name: string;
   readonly fallback?: string;
 }
 
 /** Text that stands for itself, or something to be filled in. */
-export type TemplatePart = string | Placeholder;
+type TemplatePart = string | Placeholder;
 
 const PLACEHOLDER = /\$\$\{|\$\{(?:env:|input:)?([A-Za-z_][A-Za-z0-9_.-]{0,127})(?::-([^}]*))?\}|\{baseDir\}/g;
 
@@ -56,4 +59,35 @@ export function isParameterName(name: string): boolean {
 /** Whether something begins like a placeholder and is none. */
 export function hasStrayOpening(text: string): boolean {
   return text.replaceAll(PLACEHOLDER, "").includes("${");
+}
+
+interface TemplateString {
+  readonly text: string;
+  /** It is the value of a variable, a header or an option that holds a credential, going by its name. */
+  readonly credential: boolean;
+}
+
+/** Every string of a template in which a placeholder may stand. */
+export function templateStrings(template: ServerTemplate): TemplateString[] {
+  const plain = [template.command, template.cwd, template.url];
+  const named = [...Object.entries(template.env ?? {}), ...Object.entries(template.headers ?? {})];
+  return [
+    ...plain.flatMap((text) => (text === undefined ? [] : [{ text, credential: false }])),
+    ...argumentStrings(template.args ?? []),
+    ...named.map(([key, text]) => ({ text, credential: isCredentialName(key) })),
+  ];
+}
+
+/** `--token=${X}`, `--token ${X}`. */
+function argumentStrings(args: readonly string[]): TemplateString[] {
+  return args.map((text, index) => {
+    const [, ownOption] = /^--?([A-Za-z][\w-]*)=/.exec(text) ?? [];
+    const [, optionBefore] = text.startsWith("-") ? [] : (/^--?([A-Za-z][\w-]*)$/.exec(args[index - 1] ?? "") ?? []);
+    return { text, credential: isCredentialName(ownOption ?? optionBefore ?? "") };
+  });
+}
+
+/** Names in its placeholders, those of variables too. */
+export function parametersUsed(template: ServerTemplate): Set<string> {
+  return new Set(templateStrings(template).flatMap(({ text }) => placeholdersIn(text).map((one) => one.name)));
 }

@@ -3,7 +3,7 @@
  * the servers themselves.
  */
 import type { ServerParameter, ServerTemplate } from "../../model/skill.ts";
-import { launchOf, type PackageReference, parsePackage, samePackage } from "./package-reference.ts";
+import { launchCommand, type PackageReference, parsePackage, isSamePackage } from "./package-reference.ts";
 
 export interface WellKnownServer {
   readonly name: string;
@@ -184,7 +184,7 @@ export function wellKnownByName(name: string): WellKnownServer | undefined {
 export function wellKnownByPackage(reference: PackageReference): WellKnownServer | undefined {
   for (const [name, row] of Object.entries(ROWS)) {
     const own = row.package === undefined ? undefined : parsePackage(row.package);
-    if (own !== undefined && samePackage(own, reference)) return serverOf(name, row, reference);
+    if (own !== undefined && isSamePackage(own, reference)) return serverOf(name, row, reference);
   }
   return undefined;
 }
@@ -195,7 +195,7 @@ function serverOf(name: string, row: Row, written?: PackageReference): WellKnown
   const reference = written ?? (row.package === undefined ? undefined : parsePackage(row.package));
   const env = row.env ?? [];
   const template: ServerTemplate = {
-    ...(reference === undefined ? {} : launchOf(reference, row.args ?? [])),
+    ...(reference === undefined ? {} : launchCommand(reference, row.args ?? [])),
     ...(row.url === undefined ? {} : { url: row.url, transport: "http" }),
     ...(env.length === 0 ? {} : { env: Object.fromEntries(env.map((one) => [one.name, `\${${one.name}}`])) }),
   };

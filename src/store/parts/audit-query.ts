@@ -1,6 +1,6 @@
 /** One page of audit lines that fit a query, in order of time. */
 import { sql } from "kysely";
-import type { Engine } from "../engine.ts";
+import type { DatabaseEngine } from "../database.ts";
 import { makeCursor, readCursor } from "../page-cursor.ts";
 import type { AuditQuery, StoredAudit } from "../store.ts";
 
@@ -8,7 +8,7 @@ const EQUAL = ["server", "session", "user", "door", "callId"] as const;
 /** Columns in which a text is searched for. */
 const SEARCHED = ["name", "event", "user", "callId"] as const;
 
-export async function queryAudit(engine: Engine, wanted: AuditQuery): ReturnType<StoredAudit["query"]> {
+export async function queryAudit(engine: DatabaseEngine, wanted: AuditQuery): ReturnType<StoredAudit["query"]> {
   const { limit, cursor, since, until, types, name, outcome, text } = wanted;
   const oldestFirst = wanted.order === "oldest";
   const direction = oldestFirst ? "asc" : "desc";

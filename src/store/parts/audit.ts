@@ -1,14 +1,13 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { chunks } from "../chunks.ts";
-import type { Engine } from "../engine.ts";
-import type { Trx } from "../ledger.ts";
+import { chunks, type DatabaseEngine } from "../database.ts";
+import type { Trx } from "../outbox.ts";
 import type { StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
 import { queryAudit } from "./audit-query.ts";
 
 /** A file may have tens of thousands of lines, and SQLite holds everything else up as long as a statement takes. */
 const LINES_AT_ONCE = 1000;
 
-export function storedAudit(engine: Engine): StoredAudit {
+export function storedAudit(engine: DatabaseEngine): StoredAudit {
   const { db } = engine;
   return {
     async append(lines) {

@@ -1,6 +1,6 @@
 /** Records as JSON text, with everything that comes from outside cut to a size and masked. */
 import { hash } from "node:crypto";
-import { canonicalJson } from "../../model/canonical-json.ts";
+import { canonicalJson } from "../../model/json.ts";
 import type { CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import type { DecisionRecord, EventRecord } from "./record.ts";
 

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { VERSION } from "../../model/version.ts";
 import { fileName, hasRested, listFiles } from "./files.ts";
 import type { HeadKeeper } from "./head-keeper.ts";

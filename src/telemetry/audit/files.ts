@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { parseLine } from "./line.ts";
 import type { AnyRecord, HeaderRecord } from "./record.ts";
-import { isAlive } from "../../files/is-alive.ts";
+import { isProcessAlive } from "../../files/lock-file.ts";
 
 /** No record is longer; see body.ts for what is cut. */
 const LONGEST_LINE = 128 * 1024;
@@ -131,5 +131,5 @@ export function mayGrow(
 ): boolean {
   if (last?.type === "closed" || last?.type === "rotated") return false;
   const host = header?.process.host ?? hostname();
-  return host === hostname() ? isAlive(pid) : now - modified < FOREIGN_REST_MS;
+  return host === hostname() ? isProcessAlive(pid) : now - modified < FOREIGN_REST_MS;
 }

@@ -1,5 +1,5 @@
 /** Writes down how far this process's chain has come: at once for a new file and at the end, else once a second at most. */
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { type ChainHead, updateHeads } from "./heads.ts";
 import type { AuditKeys } from "./key.ts";
 

@@ -1,7 +1,7 @@
 /** The audit log that one process writes: a chain of records over one or more files. */
 import { randomBytes } from "node:crypto";
-import { type Clock, systemClock } from "../../model/clock.ts";
-import { TurnoverMap } from "../../model/turnover.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { ChurnMap } from "../../base/maps.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
 import { ChainFiles, type ChainFilesOptions } from "./chain-files.ts";
@@ -48,7 +48,7 @@ export class AuditLog implements AuditSink {
   readonly #onProblem: (message: string) => void;
   readonly #forgetExit: () => void;
   readonly #heads: HeadKeeper;
-  readonly #begun = new TurnoverMap<string, BegunCall>();
+  readonly #begun = new ChurnMap<string, BegunCall>();
   readonly #files: ChainFiles;
   readonly #pending = new WaitingRecords();
   readonly #unseen = new UnseenRecords();

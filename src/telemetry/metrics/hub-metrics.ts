@@ -1,13 +1,11 @@
 /** What a hub tells Prometheus. Calls cost a few counters; prom-client is loaded when somebody first asks. */
-import { CallTallies } from "./call-tallies.ts";
-import type { Measured, MeasuredHub } from "./measured-hub.ts";
-import type { MetricsRegistry } from "./registry.ts";
-import { ServerLabels } from "./server-labels.ts";
+import { CallCounters, type Measured, type MeasuredHub, ServerLabels } from "./call-counters.ts";
+import type { MetricsRegistry } from "./metrics-registry.ts";
 
 export class HubMetrics implements Measured {
   readonly hub: MeasuredHub;
   readonly version: string;
-  readonly calls = new CallTallies();
+  readonly calls = new CallCounters();
   /** By the label `server`. */
   readonly restarts = new Map<string, number>();
   readonly labels: ServerLabels;
@@ -44,7 +42,7 @@ export class HubMetrics implements Measured {
   }
 
   #open(): Promise<MetricsRegistry> {
-    this.#registry ??= import("./registry.ts").then(({ makeRegistry }) => makeRegistry(this));
+    this.#registry ??= import("./metrics-registry.ts").then(({ makeRegistry }) => makeRegistry(this));
     return this.#registry;
   }
 }

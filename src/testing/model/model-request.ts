@@ -65,7 +65,10 @@ export function message(role: ModelMessage["role"], parts: Partial<ModelMessage>
 }
 
 /** Neighbours of one role as one message, where a protocol has a message per result or an item per part. */
-export function merged(messages: readonly ModelMessage[], roles: readonly ModelMessage["role"][]): ModelMessage[] {
+export function mergeMessages(
+  messages: readonly ModelMessage[],
+  roles: readonly ModelMessage["role"][],
+): ModelMessage[] {
   const result: ModelMessage[] = [];
   for (const next of messages) {
     const last = result.at(-1);

@@ -1,19 +1,28 @@
 /** A model provider on this computer that plays a scenario, for tests of whatever talks to a model. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Clock, systemClock } from "../../model/clock.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { bodyOf, headersOf } from "../incoming.ts";
-import { answerOf } from "./answer.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { readJsonBody, readHeaders } from "../read-request.ts";
+import { anthropic } from "./anthropic-protocol.ts";
+import { gemini } from "./gemini-protocol.ts";
 import type { ModelRequest } from "./model-request.ts";
-import { type Protocol, RejectedRequest } from "./protocol.ts";
-import { modelList, protocolOf, protocols } from "./routes.ts";
-import { Script, type ScriptOptions } from "./script.ts";
-import { sendAnswer, sendJson } from "./send-answer.ts";
-import type { Scenario, Turn } from "./turn.ts";
+import { openAiChat } from "./openai-chat-protocol.ts";
+import { openAiResponses } from "./openai-responses-protocol.ts";
+import { type Frame, type Protocol, RejectedRequest } from "./provider-protocol.ts";
+import {
+  type AnswerTurn,
+  completeAnswer,
+  type Scenario,
+  type ScenarioOptions,
+  ScenarioPlayer,
+  type ScriptedAnswer,
+  type Turn,
+} from "./scenario.ts";
 
-export interface ScriptedModelOptions extends ScriptOptions {
+export interface ScriptedModelOptions extends ScenarioOptions {
   /** The key that requests must bring; any, and none, if absent. */
   readonly apiKey?: string;
   /** What `GET /v1/models` lists. */
@@ -65,8 +74,8 @@ class RunningModel implements ScriptedModel {
   aborted = 0;
   url = "";
   readonly #options: ScriptedModelOptions;
-  readonly #script: Script;
-  readonly #protocols = protocols();
+  readonly #script: ScenarioPlayer;
+  readonly #protocols = createProtocols();
   readonly #server: Server;
   readonly #waiting = new Set<Waiting>();
   #answers = 0;
@@ -74,7 +83,7 @@ class RunningModel implements ScriptedModel {
 
   constructor(scenario: Scenario, options: ScriptedModelOptions) {
     this.#options = options;
-    this.#script = new Script(scenario, options);
+    this.#script = new ScenarioPlayer(scenario, options);
     this.#server = createServer((request, response) => void this.#handle(request, response));
   }
 
@@ -107,15 +116,15 @@ class RunningModel implements ScriptedModel {
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (incoming.url ?? "/").split("?")[0] ?? "/";
-    const headers = headersOf(incoming);
-    const protocol = protocolOf(path, headers, this.#protocols);
+    const headers = readHeaders(incoming);
+    const protocol = protocolForPath(path, headers, this.#protocols);
     try {
       if (!this.#hasKey(headers)) return this.#refuse(response, protocol, undefined, 401);
       const list = modelList(incoming.method, path, protocol, this.#options.models ?? ["scripted"]);
       if (list !== undefined) return sendJson(response, 200, list);
       if (incoming.method !== "POST" || protocol === undefined)
         return this.#refuse(response, protocol, `There is no ${incoming.method} ${path}`, 404);
-      const body = await bodyOf(incoming);
+      const body = await readJsonBody(incoming);
       if (body === undefined) throw new RejectedRequest("We could not parse the JSON body of your request.");
       const read = protocol.read(body, { headers, path });
       const request = { ...read, protocol: protocol.name, headers: withoutKey(headers), body };
@@ -143,7 +152,7 @@ class RunningModel implements ScriptedModel {
       return sendJson(response, turn.status, protocol.error({ message: undefined, ...turn }), retry);
     }
     broken = turn.dropAfter !== undefined;
-    const answer = answerOf(turn, request, ++this.#answers, protocol.callPrefix);
+    const answer = completeAnswer(turn, request, ++this.#answers, protocol.callPrefix);
     const { clock = systemClock } = this.#options;
     await sendAnswer(response, { protocol, turn, answer, stream: request.stream, clock });
   }
@@ -190,4 +199,154 @@ function withoutKey(headers: Readonly<Record<string, string>>): Record<string, s
 
 function closedError(count: number): ToolcribError {
   return new ToolcribError("cancelled", `The scripted model was closed before request ${count} came.`);
+}
+
+/** Which protocol a request speaks, by its path. */
+
+interface Protocols {
+  readonly chat: Protocol;
+  readonly responses: Protocol;
+}
+
+/** A set for one server, because one of them remembers. */
+function createProtocols(): Protocols {
+  return { chat: openAiChat, responses: openAiResponses() };
+}
+
+/** A base address without `/v1` is as good: clients differ in what they expect. */
+function protocolForPath(
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  { chat, responses }: Protocols,
+): Protocol | undefined {
+  if (path.endsWith("/chat/completions")) return chat;
+  if (path.endsWith("/responses")) return responses;
+  if (path.endsWith("/messages")) return anthropic;
+  if (/\/models\/[^/]+:(?:stream)?generateContent$/i.test(path)) return gemini;
+  if (path.endsWith("/models")) return headers["anthropic-version"] === undefined ? chat : anthropic;
+  return undefined;
+}
+
+/** The answer to a request for the list of models; undefined for any other. */
+function modelList(
+  method: string | undefined,
+  path: string,
+  protocol: Protocol | undefined,
+  ids: readonly string[],
+): JsonObject | undefined {
+  if (method !== "GET" || !path.endsWith("/models")) return undefined;
+  if (protocol?.name !== "anthropic")
+    return { object: "list", data: ids.map((id) => ({ id, object: "model", created: 0, owned_by: "toolcrib" })) };
+  const created = new Date(0).toISOString();
+  const data = ids.map((id) => ({ type: "model", id, display_name: id, created_at: created }));
+  return { data, has_more: false, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null };
+}
+
+/** Puts an answer on the wire, with the faults that its turn asks for. */
+
+const FAILURE_TEXT = "The scenario breaks off here.";
+
+interface AnswerParts {
+  readonly protocol: Protocol;
+  readonly turn: AnswerTurn;
+  readonly answer: ScriptedAnswer;
+  readonly stream: boolean;
+  readonly clock: Clock;
+}
+
+/** Resolves when everything is sent, the connection was broken on purpose, or the client is gone. */
+async function sendAnswer(response: ServerResponse, parts: AnswerParts): Promise<void> {
+  const { turn } = parts;
+  if (turn.dropAfter === "request") response.destroy();
+  else if (parts.stream) await sendStream(response, parts);
+  else await sendWhole(response, parts);
+}
+
+async function sendStream(response: ServerResponse, { protocol, turn, answer, clock }: AnswerParts): Promise<void> {
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+  let sent = 0;
+  for (const frame of protocol.frames(answer)) {
+    if (frame.piece === true) {
+      if (await interrupt(response, protocol, turn, sent)) return;
+      await waitUnlessClosed(response, clock, turn.delayMs);
+    }
+    if (response.destroyed) return;
+    await write(response, frame);
+    if (frame.piece !== true) continue;
+    sent++;
+    if (await interrupt(response, protocol, turn, sent)) return;
+  }
+  response.end();
+}
+
+/** Whether the turn ends here, before it is complete. */
+async function interrupt(
+  response: ServerResponse,
+  protocol: Protocol,
+  turn: AnswerTurn,
+  sent: number,
+): Promise<boolean> {
+  if (turn.dropAfter === sent) {
+    response.destroy();
+    return true;
+  }
+  if (turn.stallAfter === sent) {
+    await waitForClose(response);
+    return true;
+  }
+  if (turn.failAfter === sent) {
+    await write(response, protocol.failure(FAILURE_TEXT));
+    response.end();
+    return true;
+  }
+  return false;
+}
+
+/** Nothing of an answer without a stream arrives before all of it does. */
+async function sendWhole(response: ServerResponse, { protocol, turn, answer, clock }: AnswerParts): Promise<void> {
+  if (turn.dropAfter !== undefined) return void response.destroy();
+  if (turn.stallAfter !== undefined) return waitForClose(response);
+  await waitUnlessClosed(response, clock, turn.delayMs);
+  if (turn.failAfter !== undefined) sendJson(response, 500, protocol.error({ status: 500, message: FAILURE_TEXT }));
+  else sendJson(response, 200, protocol.whole(answer));
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+}
+
+/** Waits until it is in the kernel's hands, so that breaking the connection right after does not take it along. */
+async function write(response: ServerResponse, { event, data }: Frame): Promise<void> {
+  const text = typeof data === "string" ? data : JSON.stringify(data);
+  const line = event === undefined ? "" : `event: ${event}\n`;
+  await new Promise<void>((resolve) => {
+    response.write(`${line}data: ${text}\n\n`, () => resolve());
+  });
+}
+
+async function waitUnlessClosed(response: ServerResponse, clock: Clock, ms: number | undefined): Promise<void> {
+  if (ms === undefined || ms <= 0) return;
+  await new Promise<void>((resolve) => {
+    const onClose = (): void => {
+      cancel();
+      resolve();
+    };
+    const cancel = clock.after(ms, () => {
+      response.off("close", onClose);
+      resolve();
+    });
+    response.once("close", onClose);
+  });
+}
+
+async function waitForClose(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return;
+  await new Promise<void>((resolve) => response.once("close", () => resolve()));
 }

@@ -2,42 +2,43 @@
  * ClusteredConnection: a server that runs at one node of the cluster, or at several as `replicas` says. To the hub of each
  * node it is a connection like any other.
  */
-import { Emitter } from "../../model/emitter.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Emitter } from "../../base/emitter.ts";
+import { type Cluster, subjectToken } from "../../cluster/cluster.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
-import type { ServerInfo, ServerState } from "../../model/server-state.ts";
-import type { SessionContext } from "../../model/session.ts";
-import { type Definitions, NO_DEFINITIONS, type Use, type UseContext } from "../../model/source.ts";
-import { addressWord } from "../../cluster/address-word.ts";
-import { removed, unavailable } from "../call-failure.ts";
-import { longestCallMs } from "../calls.ts";
-import type { ConnectionDeps } from "../connection-deps.ts";
-import type { ConnectionEvents } from "../connection-events.ts";
-import { DEFAULT_GRACE_MS, Grace } from "../grace.ts";
-import { sameLink } from "../same-link.ts";
+import { type ServerInfo, type ServerState, statusOf } from "../../model/server-state.ts";
+import {
+  type Definitions,
+  NO_DEFINITIONS,
+  type SessionContext,
+  type Use,
+  type UseContext,
+} from "../../model/source.ts";
+import { maxCallMs } from "../call-runner.ts";
+import type { ConnectionDeps, ConnectionEvents } from "../connection-deps.ts";
+import { removedError, unavailableError } from "../connection-failures.ts";
+import { DEFAULT_GRACE_MS, GracePeriod, isSameLink, serverInfo } from "../connection-state.ts";
+import type { SkillOffer } from "../live-lists.ts";
 import type { ServerConnection } from "../server-connection.ts";
-import type { SkillOffer } from "../skill-offer.ts";
-import { clusteredInfo } from "./clustered-info.ts";
+import { AnnouncedSessions, localSessionId } from "./cluster-sessions.ts";
 import type { ClusteredServers } from "./clustered-servers.ts";
-import { FollowedPlace } from "./followed-place.ts";
-import { IntroducedSessions } from "./introduced-sessions.ts";
-import { LookOut } from "./look-out.ts";
-import { NotTaken } from "./not-taken.ts";
-import { overallState } from "./overall-state.ts";
-import { isUp, type Place } from "./place.ts";
-import { hearNews, tellNews } from "./relayed-events.ts";
-import { Slots } from "./slots.ts";
-import { specDigest } from "./spec-digest.ts";
+import { CallNotStarted } from "./forwarded-calls.ts";
+import type { LocalServer } from "./local-server.ts";
+import { ReplicaSet } from "./replica-set.ts";
+import { eventsTopic, isUp, type Replica, specDigest } from "./replica.ts";
 
 /** How long a call waits for a node that runs the server. */
-const WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 /** While NATS is away that may be long. */
-const WAIT_FOR_NATS_MS = 5000;
+const MAX_NATS_WAIT_MS = 5000;
 /** How long nodes may take to end what an operator disconnects. */
-const LEAVE_MS = 20_000;
+const MAX_LEAVE_MS = 20_000;
 /** A removed server stays taken for so long: a node that has not heard of it must not start it again. */
 const KEEP_MS = 2000;
-const LOOK_AGAIN_MS = 200;
+const POLL_MS = 200;
 
 export class ClusteredConnection implements ServerConnection {
   readonly kind = "server";
@@ -45,13 +46,13 @@ export class ClusteredConnection implements ServerConnection {
   readonly #deps: ConnectionDeps;
   readonly #shared: ClusteredServers;
   readonly #word: string;
-  readonly #slots: Slots;
+  readonly #slots: ReplicaSet;
   readonly #events = new Emitter<ConnectionEvents>();
-  readonly #lookOut: LookOut;
-  readonly #grace: Grace;
+  readonly #lookOut: ChangeSignal;
+  readonly #grace: GracePeriod;
   readonly #stops: (() => void)[];
-  readonly #sessions = new IntroducedSessions();
-  readonly #followed = new FollowedPlace();
+  readonly #sessions = new AnnouncedSessions();
+  readonly #followed = new SubscriptionReplica();
   #spec: ServerSpec;
   #state: ServerState;
   #definitions: Definitions = NO_DEFINITIONS;
@@ -70,12 +71,12 @@ export class ClusteredConnection implements ServerConnection {
     this.#spec = spec;
     this.#deps = deps;
     this.#shared = shared;
-    this.#word = addressWord(spec.id);
-    this.#lookOut = new LookOut(deps.clock);
+    this.#word = subjectToken(spec.id);
+    this.#lookOut = new ChangeSignal(deps.clock);
     this.#state = spec.enabled ? { kind: "idle" } : { kind: "disabled" };
-    this.#grace = new Grace(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#list(NO_DEFINITIONS));
+    this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#list(NO_DEFINITIONS));
     const { cluster } = shared;
-    this.#slots = new Slots({
+    this.#slots = new ReplicaSet({
       shared,
       word: this.#word,
       deps,
@@ -84,13 +85,13 @@ export class ClusteredConnection implements ServerConnection {
       users: () => this.#sessions.users(),
       onServer: (server) => {
         if (this.#logLevel !== undefined) void server.connection.setLogLevel(this.#logLevel);
-        tellNews(server, this.#word, cluster, this.#events);
+        publishEvents(server, this.#word, cluster, this.#events);
       },
       warn: (message) => this.#events.emit("warning", message),
       onChange: () => this.#look(),
     });
     this.#stops = [
-      hearNews(this.#word, cluster, this.#events, (node) => this.#nodes().includes(node)),
+      receiveEvents(this.#word, cluster, this.#events, (node) => this.#nodes().includes(node)),
       shared.roll.add(this.#word, (sessionId) => this.#sessions.knows(sessionId)),
       cluster.on("up", () => {
         this.#followed.forget();
@@ -143,7 +144,7 @@ export class ClusteredConnection implements ServerConnection {
       await this.#shared.forgetFailures(this.#word).catch(() => {});
     }
     this.#slots.review();
-    await this.#lookOut.until(() => this.#isClosed || !this.#isPending, this.#spec.timeout + WAIT_MS);
+    await this.#lookOut.until(() => this.#isClosed || !this.#isPending, this.#spec.timeout + MAX_WAIT_MS);
   }
 
   async wish(connected: boolean): Promise<void> {
@@ -161,11 +162,11 @@ export class ClusteredConnection implements ServerConnection {
     this.#slots.review();
     this.#grace.forget();
     this.#list(NO_DEFINITIONS);
-    await this.#lookOut.until(() => this.#slots.places().length === 0 && !this.#slots.isEnding, LEAVE_MS);
+    await this.#lookOut.until(() => this.#slots.places().length === 0 && !this.#slots.isEnding, MAX_LEAVE_MS);
   }
 
   async close(): Promise<void> {
-    await this.#end({ drainMs: Math.min(longestCallMs(this.#spec), this.#shared.shutdownMs) });
+    await this.#end({ drainMs: Math.min(maxCallMs(this.#spec), this.#shared.shutdownMs) });
   }
 
   retire(): Promise<void> {
@@ -173,7 +174,7 @@ export class ClusteredConnection implements ServerConnection {
     if (this.#retiring === undefined) {
       this.#deps.clock.after(KEEP_MS, () => void this.#shared.forgetWish(this.#word).catch(() => {}));
     }
-    this.#retiring ??= this.#end({ drainMs: longestCallMs(this.#spec), keepMs: KEEP_MS });
+    this.#retiring ??= this.#end({ drainMs: maxCallMs(this.#spec), keepMs: KEEP_MS });
     return this.#retiring;
   }
 
@@ -184,10 +185,10 @@ export class ClusteredConnection implements ServerConnection {
     this.#spec = spec;
     this.#seatUsers();
     if (spec.enabled && spec.autoConnect && !before.enabled) this.#isWanted = true;
-    const isOther = !sameLink(before, spec);
+    const isOther = !isSameLink(before, spec);
     if (isOther) this.#isTrustHeld = before.trust !== "trusted";
     const changing = this.#slots.respec(spec).then(async () => {
-      const isSettled = (): boolean => this.#isClosed || !this.#isMeantToRun || isOver(this.#state, this.#best());
+      const isSettled = (): boolean => this.#isClosed || !this.#isMeantToRun || hasSettled(this.#state, this.#best());
       if (isOther) await this.#lookOut.until(isSettled, this.#spec.timeout);
       if (this.#changing === changing) this.#isTrustHeld = false;
     });
@@ -231,7 +232,7 @@ export class ClusteredConnection implements ServerConnection {
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
-    if (this.#retiring !== undefined || this.#isClosed) throw removed(this.id);
+    if (this.#retiring !== undefined || this.#isClosed) throw removedError(this.id);
     // What nobody connected yet is connected by its first call.
     if (this.#state.kind === "idle" && !this.#isUnwanted) {
       await this.#shared.ready();
@@ -239,27 +240,27 @@ export class ClusteredConnection implements ServerConnection {
       this.#slots.review();
     }
     const { clock } = this.#deps;
-    const lastStart = clock.now() + longestCallMs(this.#spec);
+    const lastStart = clock.now() + maxCallMs(this.#spec);
     let began = clock.now();
     for (;;) {
       const place = this.#placeFor(use);
-      let isLeaving = this.#slots.isHeldBefore;
+      let isLeaving = this.#slots.isHeldByPredecessor;
       try {
         if (place !== undefined) return await this.#runAt(place, use, context);
       } catch (error) {
-        if (!(error instanceof NotTaken)) throw error;
+        if (!(error instanceof CallNotStarted)) throw error;
         isLeaving = error.isMoving;
       }
       // Calls that were there first are waited for, as long as one may take.
       if (isLeaving) began = Math.min(clock.now(), lastStart);
-      const limitMs = this.#shared.cluster.isUp ? WAIT_MS : WAIT_FOR_NATS_MS;
+      const limitMs = this.#shared.cluster.isUp ? MAX_WAIT_MS : MAX_NATS_WAIT_MS;
       const leftMs = began + Math.min(this.#spec.toolTimeout, limitMs) - clock.now();
-      if (!this.#mayCome || leftMs <= 0) throw unavailable(this.info(), this.#state);
-      await this.#lookOut.next(Math.min(leftMs, LOOK_AGAIN_MS), context.signal);
+      if (!this.#mayCome || leftMs <= 0) throw unavailableError(this.info(), this.#state);
+      await this.#lookOut.next(Math.min(leftMs, POLL_MS), context.signal);
     }
   }
 
-  async #runAt(place: Place, use: Use, context: UseContext): Promise<Result> {
+  async #runAt(place: Replica, use: Use, context: UseContext): Promise<Result> {
     if (this.#leavesTraces(use)) this.#sessions.note(context.session.id);
     return place.run(use, context);
   }
@@ -301,13 +302,13 @@ export class ClusteredConnection implements ServerConnection {
     return ["connecting", "restarting", "ready", "degraded"].includes(this.#state.kind);
   }
 
-  #placeFor({ kind }: Use): Place | undefined {
+  #placeFor({ kind }: Use): Replica | undefined {
     if (kind === "subscribe" || kind === "unsubscribe") return this.#followed.of(this.#slots.places());
     const { cluster } = this.#shared;
     const open = this.#slots.places().filter(({ isOpen }) => isOpen);
     if (open.length === 0 && !cluster.isUp && (this.#spec.replicas ?? 1) > 1) {
       // Stateless by declaration: better here than nowhere.
-      this.#slots.runFreely();
+      this.#slots.runWithoutLease();
       return this.#slots.places()[0];
     }
     const up = open.filter(isUp);
@@ -315,7 +316,7 @@ export class ClusteredConnection implements ServerConnection {
     return pool.find(({ node }) => node === cluster.node.id) ?? pool[this.#next++ % pool.length];
   }
 
-  #best(): Place | undefined {
+  #best(): Replica | undefined {
     const places = this.#slots.places();
     return places.find(isUp) ?? places[0];
   }
@@ -336,7 +337,7 @@ export class ClusteredConnection implements ServerConnection {
       this.#grace.earn();
       this.#list(up.definitions());
     }
-    const state = overallState(places, {
+    const state = clusterState(places, {
       isClosed: this.#isClosed,
       isEnabled: this.#spec.enabled,
       isWanted: this.#isMeantToRun,
@@ -355,7 +356,7 @@ export class ClusteredConnection implements ServerConnection {
   /** @param isTakenOver Whoever hears that it is ready tells it what sessions follow. */
   #take(state: ServerState, isTakenOver: boolean): void {
     const previous = this.#state;
-    if (isSame(previous, state) && !isTakenOver) return;
+    if (isSameState(previous, state) && !isTakenOver) return;
     this.#state = state;
     if (state.kind === "failed") this.#grace.begin();
     if (state.kind === "idle" || state.kind === "disabled" || state.kind === "closed") {
@@ -382,12 +383,193 @@ export class ClusteredConnection implements ServerConnection {
   }
 }
 
-function isOver({ kind }: ServerState, place: Place | undefined): boolean {
+function hasSettled({ kind }: ServerState, place: Replica | undefined): boolean {
   return kind === "failed" || (place !== undefined && isUp(place));
 }
 
 /** When a restart comes next is told with its first mention. */
-function isSame(one: ServerState, other: ServerState): boolean {
+function isSameState(one: ServerState, other: ServerState): boolean {
   if (one.kind !== "restarting" || other.kind !== "restarting") return JSON.stringify(one) === JSON.stringify(other);
   return one.attempt === other.attempt && one.reason === other.reason;
+}
+
+/** One state for a server that may run in several places, or between two of them. */
+
+export interface StateInputs {
+  readonly isClosed: boolean;
+  readonly isEnabled: boolean;
+  /** Somebody wants it to run. */
+  readonly isWanted: boolean;
+  /** NATS answers. */
+  readonly isClusterUp: boolean;
+  /** It has been ready before, and was not disconnected since. */
+  readonly wasUp: boolean;
+  /** The node that ran it is there, and gave it away. */
+  readonly isGivenAway: boolean;
+  /** All nodes have tried, and this is why it runs nowhere. */
+  readonly givenUp: { readonly reason: string; readonly hint?: string } | undefined;
+  readonly now: number;
+}
+
+/** Another node needs about so long to take over. */
+const TAKE_OVER_MS = 1000;
+
+export function clusterState(places: readonly Pick<Replica, "state">[], now: StateInputs): ServerState {
+  if (now.isClosed) return { kind: "closed" };
+  if (!now.isEnabled) return { kind: "disabled" };
+  if (!now.isWanted) return { kind: "idle" };
+  const up = places.find(isUp)?.state;
+  if (up !== undefined) return up;
+  // A node that has failed gives the server to another one.
+  const known = places.find(({ state }) => state?.kind === "connecting" || state?.kind === "restarting")?.state;
+  if (known !== undefined) return known;
+  if (now.givenUp !== undefined) {
+    const { reason, hint } = now.givenUp;
+    return { kind: "failed", reason, hint };
+  }
+  const takingOver = { kind: "restarting", attempt: 1, nextAt: now.now + TAKE_OVER_MS } as const;
+  if (!now.isClusterUp) {
+    return {
+      ...takingOver,
+      reason: "NATS cannot be reached, and without it nobody can say which node may run it",
+      hint: "It starts by itself when NATS is back. `replicas: 2` or more lets a stateless server run meanwhile.",
+    };
+  }
+  if (now.wasUp && !now.isGivenAway)
+    return { ...takingOver, reason: "the node that ran it has gone; another takes over" };
+  return { kind: "connecting" };
+}
+
+interface ClusteredFacts {
+  readonly spec: ServerSpec;
+  readonly state: ServerState;
+  readonly toolCount: number;
+  /** What the place says that knows most. */
+  readonly place: ServerInfo | undefined;
+  /** Names of the nodes that run it. */
+  readonly nodes: readonly string[];
+}
+
+/** A server of the cluster as every node shows it: what this node thinks of it, and the rest from where it runs. */
+function clusteredInfo({ spec, state, toolCount, place, nodes }: ClusteredFacts): ServerInfo {
+  const lastError = "reason" in state ? state.reason : null;
+  const facts = { spec, state, toolCount, lastError, warnings: [], agreement: null, auth: undefined };
+  const own = serverInfo({ ...facts, transport: "stdio" });
+  const { id, name, origin, tags } = own;
+  const placed = { ...place, id, name, origin, tags, toolCount, state: state.kind, status: statusOf(state) };
+  return {
+    ...own,
+    ...(place === undefined ? {} : placed),
+    ...(lastError === null ? {} : { lastError }),
+    ...(nodes.length === 0 ? {} : { node: nodes.toSorted().join(", ") }),
+  };
+}
+
+/** The place where the sessions of a node follow resources: the same for all of them, so that each change is told once. */
+
+class SubscriptionReplica {
+  /** Of the program that was told what sessions follow. */
+  #mark: string | undefined;
+
+  of(places: readonly Replica[]): Replica | undefined {
+    return places.toSorted((one, other) => one.slot - other.slot)[0];
+  }
+
+  /** It is to be told again. */
+  forget(): void {
+    this.#mark = undefined;
+  }
+
+  /** Whether it is one that does not know yet what sessions follow, and which one of the others knows; counts as told. */
+  look(places: readonly Replica[]): { readonly isNew: boolean; readonly former?: Replica } {
+    const place = this.of(places);
+    if (place === undefined || !isUp(place) || place.mark === this.#mark) return { isNew: false };
+    const former = places.find(({ mark }) => mark === this.#mark);
+    this.#mark = place.mark;
+    return former === undefined ? { isNew: true } : { isNew: true, former };
+  }
+}
+
+/** What a server says of its own accord reaches the sessions of every node. */
+
+const FORWARDED_EVENTS = ["log", "notice", "warning", "resource-updated"] as const satisfies (keyof ConnectionEvents)[];
+
+type Events = Pick<Emitter<ConnectionEvents>, "emit">;
+
+/** Of a server that runs here: to the sessions here and to the other nodes. */
+function publishEvents(server: LocalServer, word: string, cluster: Cluster, events: Events): void {
+  for (const name of FORWARDED_EVENTS) {
+    server.on(name, (event) => {
+      events.emit(name, event);
+      if (cluster.nodes().length > 1) cluster.publish(eventsTopic(word), { name, event });
+    });
+  }
+}
+
+/** @param isHolder Whether the server runs at that node: what others say of it is not heard. */
+function receiveEvents(
+  word: string,
+  cluster: Cluster,
+  events: Events,
+  isHolder: (node: string) => boolean,
+): () => void {
+  return cluster.subscribe(eventsTopic(word), ({ name, event }: JsonObject, from) => {
+    const known = FORWARDED_EVENTS.find((each) => each === name);
+    if (known === undefined || !isHolder(from)) return;
+    // The other node sent it with `tellNews`: what is under a name is that event.
+    events.emit(known, withLocalSession(event, cluster.node.id) as never);
+  });
+}
+
+/** What is meant for one session names it as it is called where the server runs. */
+function withLocalSession(event: unknown, node: string): unknown {
+  if (!isJsonObject(event) || typeof event["session"] !== "string") return event;
+  return { ...event, session: localSessionId(event["session"], node) };
+}
+
+/** Waiting for something to be seen, by whoever sees it next. */
+
+class ChangeSignal {
+  readonly #clock: Clock;
+  readonly #looks = new Emitter<{ look: undefined }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** There is something new to see. */
+  look(): void {
+    this.#looks.emit("look", undefined);
+  }
+
+  /** Resolves when it is so, or after this time. */
+  until(isSo: () => boolean, limitMs: number): Promise<void> {
+    if (isSo()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        stopTimer();
+        stopLooking();
+        resolve();
+      };
+      const stopTimer = this.#clock.after(limitMs, finish);
+      const stopLooking = this.#looks.on("look", () => {
+        if (isSo()) finish();
+      });
+    });
+  }
+
+  /** Resolves with the next look, or after this time; rejects when the signal is aborted. */
+  async next(limitMs: number, signal: AbortSignal): Promise<void> {
+    const abort = (): void => this.look();
+    signal.addEventListener("abort", abort, { once: true });
+    let isFirst = true;
+    const isNext = (): boolean => {
+      const isOver = !isFirst || signal.aborted;
+      isFirst = false;
+      return isOver;
+    };
+    await this.until(isNext, limitMs);
+    signal.removeEventListener("abort", abort);
+    if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled by the caller.");
+  }
 }

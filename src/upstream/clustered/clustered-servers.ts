@@ -1,13 +1,12 @@
 /** What the clustered servers of a node share: the wishes of operators, who failed to run what, and the balance. */
+import type { Clock } from "../../base/clock.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
-import type { Clock } from "../../model/clock.ts";
-import { Emitter } from "../../model/emitter.ts";
-import { type JsonObject } from "../../model/json.ts";
-import { lighterNodes, loads } from "./placement.ts";
-import { SessionRoll } from "./session-roll.ts";
-import { WillingNodes } from "./willing-nodes.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { SessionLiveness } from "./cluster-sessions.ts";
+import { lessLoadedNodes, serverCounts } from "./replica.ts";
 
-export interface ClusteredServersOptions {
+interface ClusteredServersOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   /** Of the cluster. */
@@ -16,14 +15,14 @@ export interface ClusteredServersOptions {
   readonly shutdownMs: number;
 }
 
-const READY_MS = 3000;
+const MAX_READY_MS = 3000;
 /** A wish is written again by every node that lives, and outlives the last one by so long. */
-const WISH_MS = 60 * 60_000;
+const WISH_TTL_MS = 60 * 60_000;
 /** Names of nodes that are no longer there are shown until their servers are elsewhere. */
-const NAMES_KEPT = 256;
+const MAX_NAMES = 256;
 
 /** Why a node gave a server up. */
-export interface NotedFailure {
+export interface ReportedFailure {
   readonly node: string;
   readonly digest: string;
   readonly reason: string;
@@ -31,7 +30,7 @@ export interface NotedFailure {
 }
 
 /** What it may move to another node. */
-export interface Movable {
+interface Movable {
   /** Gives its slot back if nobody uses it now and one of these nodes may take it; whether it did. */
   moveTo(nodes: readonly string[]): Promise<boolean>;
 }
@@ -40,8 +39,8 @@ export class ClusteredServers {
   readonly cluster: Cluster;
   readonly leaseMs: number;
   readonly shutdownMs: number;
-  readonly willing: WillingNodes;
-  readonly roll: SessionRoll;
+  readonly willing: CandidateNodes;
+  readonly roll: SessionLiveness;
   readonly #clock: Clock;
   readonly #names = new Map<string, string>();
   readonly #events = new Emitter<Record<string, undefined>>();
@@ -59,8 +58,8 @@ export class ClusteredServers {
     this.leaseMs = leaseMs;
     this.shutdownMs = shutdownMs;
     this.#clock = clock;
-    this.willing = new WillingNodes(cluster);
-    this.roll = new SessionRoll(cluster);
+    this.willing = new CandidateNodes(cluster);
+    this.roll = new SessionLiveness(cluster);
     this.#stops = [
       cluster.on("up", () => void this.#open()),
       cluster.on("nodes", () => {
@@ -85,7 +84,7 @@ export class ClusteredServers {
     if (this.#map !== undefined) return;
     let stop = (): void => {};
     const late = new Promise<void>((resolve) => {
-      stop = this.#clock.after(READY_MS, resolve);
+      stop = this.#clock.after(MAX_READY_MS, resolve);
     });
     await Promise.race([this.#open(), late]);
     stop();
@@ -117,7 +116,7 @@ export class ClusteredServers {
   }
 
   /** Those of nodes that live, with this spec. */
-  failures(word: string, digest: string): NotedFailure[] {
+  failures(word: string, digest: string): ReportedFailure[] {
     const living = new Set(this.cluster.nodes().map(({ id }) => id));
     return [...(this.#map?.entries() ?? [])].flatMap(([key, value]) => {
       const failure = key.startsWith(`failed.${word}.`) ? readFailure(value) : undefined;
@@ -125,7 +124,7 @@ export class ClusteredServers {
     });
   }
 
-  async noteFailure(word: string, failure: Omit<NotedFailure, "node">): Promise<void> {
+  async noteFailure(word: string, failure: Omit<ReportedFailure, "node">): Promise<void> {
     const { id } = this.cluster.node;
     const map = await this.#opened();
     await map.put(`failed.${word}.${id}`, { ...failure, node: id });
@@ -156,11 +155,11 @@ export class ClusteredServers {
 
   #noteNames(): void {
     for (const { id, name } of this.cluster.nodes()) this.#names.set(id, name);
-    for (const oldest of this.#names.keys()) if (this.#names.size > NAMES_KEPT) this.#names.delete(oldest);
+    for (const oldest of this.#names.keys()) if (this.#names.size > MAX_NAMES) this.#names.delete(oldest);
   }
 
   #renewWishes(): void {
-    this.#stopRenewing = this.#clock.after(WISH_MS / 4, () => {
+    this.#stopRenewing = this.#clock.after(WISH_TTL_MS / 4, () => {
       for (const [key, value] of this.#wishes?.entries() ?? []) this.#wishes?.renew(key, value).catch(() => {});
       this.#renewWishes();
     });
@@ -201,12 +200,12 @@ export class ClusteredServers {
   }
 
   #openWishes(): Promise<SharedMap> {
-    return this.cluster.map("wishes", { ttlMs: WISH_MS });
+    return this.cluster.map("wishes", { ttlMs: WISH_TTL_MS });
   }
 
   /** Not at once: who has just come may be about to go, and what has just lost its node is placed anew anyway. */
   #balanceLater(): void {
-    if (this.#stopTimer !== undefined || this.#closed || lighterNodes(...this.#loads()).length === 0) return;
+    if (this.#stopTimer !== undefined || this.#closed || lessLoadedNodes(...this.#loads()).length === 0) return;
     const wait = this.leaseMs * (2 + Math.random());
     this.#stopTimer = this.#clock.after(wait, () => {
       this.#stopTimer = undefined;
@@ -216,18 +215,80 @@ export class ClusteredServers {
 
   /** One at a time. */
   async #balance(): Promise<void> {
-    const nodes = lighterNodes(...this.#loads());
+    const nodes = lessLoadedNodes(...this.#loads());
     if (nodes.length === 0 || !this.cluster.isUp) return;
     for (const movable of this.#movable) if (await movable.moveTo(nodes)) return;
   }
 
   #loads(): [string, Map<string, number>] {
     const nodes = this.cluster.nodes().map(({ id }) => id);
-    return [this.cluster.node.id, loads(nodes, this.cluster.leases.all().values())];
+    return [this.cluster.node.id, serverCounts(nodes, this.cluster.leases.all().values())];
   }
 }
 
-function readFailure({ node, digest, reason, hint }: JsonObject): NotedFailure | undefined {
+function readFailure({ node, digest, reason, hint }: JsonObject): ReportedFailure | undefined {
   if (typeof node !== "string" || typeof digest !== "string") return undefined;
   return { node, digest, reason: String(reason), ...(typeof hint === "string" ? { hint } : {}) };
+}
+
+/** Which nodes would run a server: each says so of itself, because their configs may differ. */
+
+/** All nodes write their facts several times in each lease: enough of a digest to tell specs apart. */
+const MARK_LENGTH = 12;
+
+class CandidateNodes {
+  readonly #cluster: Cluster;
+  /** By whoever would run it here. */
+  readonly #own = new Map<object, string>();
+  /** Facts are heard anew with each beat, and read by every server. */
+  readonly #read = new WeakMap<JsonObject, ReadonlySet<string>>();
+  #told = "";
+  #telling = false;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** @param digest Of the spec that this node would run; undefined: it would run none. */
+  declare(by: object, digest: string | undefined): void {
+    const mark = digest?.slice(0, MARK_LENGTH);
+    if (this.#own.get(by) === mark) return;
+    if (mark === undefined) this.#own.delete(by);
+    else this.#own.set(by, mark);
+    if (this.#telling) return;
+    this.#telling = true;
+    setImmediate(() => this.#tell());
+  }
+
+  /** Other living nodes that would run it. */
+  willRun(digest: string): string[] {
+    return this.#others((runs) => runs?.has(digest.slice(0, MARK_LENGTH)) === true);
+  }
+
+  /** The same, and those that have just come and said nothing yet. */
+  mayRun(digest: string): string[] {
+    return this.#others((runs) => runs?.has(digest.slice(0, MARK_LENGTH)) !== false);
+  }
+
+  #others(isOne: (runs: ReadonlySet<string> | undefined) => boolean): string[] {
+    const self = this.#cluster.node.id;
+    return this.#cluster.nodes().flatMap(({ id, facts }) => (id !== self && isOne(this.#runs(facts)) ? [id] : []));
+  }
+
+  #runs(facts: JsonObject): ReadonlySet<string> | undefined {
+    const { runs } = facts;
+    if (!Array.isArray(runs)) return undefined;
+    const known = this.#read.get(facts) ?? new Set(runs.map(String));
+    this.#read.set(facts, known);
+    return known;
+  }
+
+  #tell(): void {
+    this.#telling = false;
+    const runs = [...new Set(this.#own.values())].toSorted();
+    const told = runs.join(" ");
+    const isKnown = told === this.#told && this.#cluster.node.facts["runs"] !== undefined;
+    this.#told = told;
+    if (!isKnown) this.#cluster.setFacts({ ...this.#cluster.node.facts, runs });
+  }
 }

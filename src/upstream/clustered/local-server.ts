@@ -1,14 +1,12 @@
 /** A server that runs at this node: the real connection, and how it gives way to a successor or ends. */
-import { Emitter } from "../../model/emitter.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { ServerState } from "../../model/server-state.ts";
-import type { SessionContext } from "../../model/session.ts";
-import type { Use, UseContext } from "../../model/source.ts";
-import type { ConnectionDeps } from "../connection-deps.ts";
-import type { ConnectionEvents } from "../connection-events.ts";
+import type { SessionContext, Use, UseContext } from "../../model/source.ts";
+import type { ConnectionDeps, ConnectionEvents } from "../connection-deps.ts";
 import { serverConnection, type ServerConnection } from "../server-connection.ts";
-import { specDigest } from "./spec-digest.ts";
+import { specDigest } from "./replica.ts";
 
 export interface LocalServerEvents extends Omit<ConnectionEvents, "state"> {
   state: ServerState;

@@ -6,11 +6,11 @@ import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from
 import type { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
+import type { CancelSignal } from "../../base/cancel.ts";
+import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { CancelSignal } from "../../model/cancel.ts";
-import { HttpAgent, httpRequest, nodeHttps } from "./node-http.ts";
-import type { Reach } from "./reach.ts";
-import { addressOf, connectionError } from "./reasons.ts";
+import type { AddressPolicy } from "./address-policy.ts";
+import { displayAddress, connectionError } from "./http-errors.ts";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
@@ -21,7 +21,7 @@ export interface HttpRequest {
   readonly signal?: CancelSignal;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Must be read to its end or destroyed. */
@@ -40,7 +40,7 @@ interface Target {
   readonly options: Readonly<RequestOptions>;
 }
 
-const CONNECT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 5;
 
 export class HttpClient {
@@ -48,15 +48,15 @@ export class HttpClient {
   readonly #http = new HttpAgent({ keepAlive: true });
   #https: HttpsAgent | undefined;
   #target: Target | undefined;
-  readonly #reach: Reach | undefined;
+  readonly #reach: AddressPolicy | undefined;
 
   /** @param reach Where requests may go, redirected ones too; anywhere if absent. */
-  constructor(reach?: Reach) {
+  constructor(reach?: AddressPolicy) {
     this.#reach = reach;
   }
 
   /** Rejects with ToolcribError; `details.sent: false` says that the server cannot have seen the request. */
-  async request(request: HttpRequest): Promise<HttpAnswer> {
+  async request(request: HttpRequest): Promise<HttpResponse> {
     let url = request.url;
     for (let redirects = 0; ; redirects++) {
       const body = await this.#once(request, url);
@@ -113,7 +113,7 @@ export class HttpClient {
           return;
         }
         // The agent has no limit of connections, so a socket is there at once.
-        noConnection = setTimeout(() => request.destroy(connectTimeout()), CONNECT_MS);
+        noConnection = setTimeout(() => request.destroy(connectTimeout()), CONNECT_TIMEOUT_MS);
         socket.once(secure ? "secureConnect" : "connect", () => {
           connected = true;
           clearTimeout(noConnection);
@@ -135,7 +135,7 @@ export class HttpClient {
 }
 
 /** Throws for an address that is out of reach. A name is judged when it is looked up. */
-function makeTarget(url: URL, reach: Reach | undefined): Target {
+function makeTarget(url: URL, reach: AddressPolicy | undefined): Target {
   reach?.check(url);
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
@@ -158,10 +158,10 @@ function redirectTarget(status: number, location: string | undefined, from: URL,
   // 307 and 308 keep method and body. Another origin must not get our credentials, nor the message.
   const follow = (status === 307 || status === 308) && target?.origin === from.origin && redirects < MAX_REDIRECTS;
   if (follow && target !== null) return target;
-  const where = target === null ? "nowhere" : addressOf(target);
+  const where = target === null ? "nowhere" : displayAddress(target);
   throw new ToolcribError(
     "server_unavailable",
-    `${addressOf(from)} redirects to ${where}, which is not followed (HTTP ${status})`,
+    `${displayAddress(from)} redirects to ${where}, which is not followed (HTTP ${status})`,
     {
       hint: target === null ? undefined : "If you trust that address, use it as `url`.",
       // A redirect says that the request was not acted upon.
@@ -182,4 +182,143 @@ function staleConnection(error: Error, url: URL): ToolcribError {
 
 function cancelled(sent: boolean): ToolcribError {
   return new ToolcribError("cancelled", "the request was cancelled", { details: { sent } });
+}
+
+/** An HttpClient whose requests carry credentials that change: a token that is renewed before it ends or when refused. */
+
+/** What gives and renews them; `ServerCredentials` of the secrets is the one there is. */
+export interface WireCredentials {
+  /** Names in lower case. */
+  headers(): Promise<Readonly<Record<string, string>>>;
+  /** Told of every 401 and 403. True: send the request once more, with what `headers()` gives then. */
+  rejected(rejection: {
+    readonly status: number;
+    readonly challenge: string | undefined;
+    readonly sent: Readonly<Record<string, string>>;
+    readonly attempt: number;
+  }): Promise<boolean>;
+}
+
+export class AuthorizedClient {
+  readonly #client: HttpClient;
+  readonly #credentials: WireCredentials | undefined;
+
+  constructor(credentials: WireCredentials | undefined, reach?: AddressPolicy) {
+    this.#client = new HttpClient(reach);
+    this.#credentials = credentials;
+  }
+
+  /** As HttpClient's, and rejects with whatever the credentials reject with. */
+  request(request: HttpRequest): Promise<HttpResponse> {
+    return this.#credentials === undefined
+      ? this.#client.request(request)
+      : this.#authorized(request, this.#credentials);
+  }
+
+  async #authorized(request: HttpRequest, credentials: WireCredentials): Promise<HttpResponse> {
+    for (let attempt = 1; ; attempt++) {
+      const sent = await unlessAborted(credentials.headers(), request.signal);
+      const answer = await this.#client.request({ ...request, headers: { ...request.headers, ...sent } });
+      const { status } = answer;
+      if (status !== 401 && status !== 403) return answer;
+      const challenge = answer.headers["www-authenticate"];
+      try {
+        const again = await unlessAborted(credentials.rejected({ status, challenge, sent, attempt }), request.signal);
+        if (!again || attempt > 1) return answer;
+      } catch (error) {
+        answer.body.destroy();
+        throw error;
+      }
+      answer.body.on("error", () => {}).resume();
+    }
+  }
+
+  destroy(): void {
+    this.#client.destroy();
+  }
+}
+
+/** Renewing goes on for those who still want it; who gave up does not wait for it. */
+function unlessAborted<T>(work: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void =>
+      reject(new ToolcribError("cancelled", "the request was cancelled", { details: { sent: false } }));
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+/** What both HTTP wires are told, checked before the first request. */
+
+export interface HttpWireOptions {
+  readonly url: string;
+  /** Sent with every request, to this origin only. They hold credentials and are never shown. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Credentials that change while the wire is open; they win over `headers`. */
+  readonly credentials?: WireCredentials | undefined;
+  /** A larger message is dropped and its request fails; default 64 MiB. */
+  readonly maxMessageBytes?: number;
+  readonly clock?: Clock;
+  /** Where requests may go; anywhere if absent. */
+  readonly reach?: AddressPolicy | undefined;
+}
+
+export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+/** Protocol and framing are the wire's own business; a user's value would break it. */
+const RESERVED_HEADERS = new Set([
+  "accept",
+  "connection",
+  "content-length",
+  "content-type",
+  "host",
+  "transfer-encoding",
+]);
+
+export interface CheckedRemote {
+  readonly url: URL;
+  /** Names in lower case, so that one name has one value. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function checkRemote(options: HttpWireOptions): CheckedRemote {
+  const url = URL.parse(options.url);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw invalidRemote("the address is not a URL that begins with https:// or http://", "Correct `url`.");
+  }
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(options.headers)) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    } catch {
+      const hint = "A line break at the end of a token is a common cause.";
+      throw invalidRemote(`the header ${JSON.stringify(name)} holds a character that HTTP does not allow`, hint);
+    }
+    if (!RESERVED_HEADERS.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
+  }
+  return { url, headers };
+}
+
+function invalidRemote(message: string, hint: string): ToolcribError {
+  return new ToolcribError("invalid_config", message, { hint, details: { sent: false } });
+}
+
+/**
+ * What the wires use of node:http, without importing it as a module: that evaluates the lazy parts of it as well, which
+ * load Node's whole fetch (12 MB and 30 ms).
+ */
+const http = process.getBuiltinModule("node:http");
+
+const HttpAgent = http.Agent;
+const httpRequest = http.request;
+const { validateHeaderName, validateHeaderValue } = http;
+
+type Https = typeof import("node:https");
+
+/** Loaded for the first address that needs it: TLS is 4 MB that a hub of local servers never uses. */
+function nodeHttps(): Https {
+  return process.getBuiltinModule("node:https");
 }

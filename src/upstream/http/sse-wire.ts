@@ -2,26 +2,29 @@
  * SseWire: a remote server over HTTP+SSE, the transport of 2024-11-05: one event stream for everything that the
  * server says, whose first event names the address for our POSTs. The end of the stream is the end of the wire.
  */
-import { systemClock } from "../../model/clock.ts";
-import { Emitter } from "../../model/emitter.ts";
+import { systemClock } from "../../base/clock.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { JunkWarnings } from "../junk-warnings.ts";
-import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../wire.ts";
-import type { RpcMessage } from "../../model/rpc.ts";
-import { deliverEvent } from "./deliver-event.ts";
-import { AuthorizedClient } from "./authorized-client.ts";
-import type { HttpAnswer } from "./http-client.ts";
-import { checkRemote, type HttpWireOptions, MAX_MESSAGE_BYTES, type Remote } from "./http-options.ts";
-import { readErrorText, readEvents } from "./read-body.ts";
-import { addressOf, connectionError, notMcp, statusError } from "./reasons.ts";
+import { type AgreedProtocol, type SendOptions, ThrottledWarnings, type Wire, type WireEvents } from "../wire.ts";
+import type { RpcMessage } from "../../model/protocol.ts";
+import { deliverEvent, readErrorText, readEvents } from "./response-body.ts";
+import {
+  AuthorizedClient,
+  type CheckedRemote,
+  checkRemote,
+  type HttpResponse,
+  type HttpWireOptions,
+  MAX_MESSAGE_BYTES,
+} from "./http-client.ts";
+import { displayAddress, connectionError, notMcpError, statusError } from "./http-errors.ts";
 
 export class SseWire implements Wire {
   readonly transport = "sse";
   readonly #options: HttpWireOptions;
   readonly #events = new Emitter<WireEvents>();
-  readonly #junk: JunkWarnings;
+  readonly #junk: ThrottledWarnings;
   readonly #client: AuthorizedClient;
-  #remote: Remote | undefined;
+  #remote: CheckedRemote | undefined;
   /** Where our messages go; known once the wire is open. */
   #endpoint: URL | undefined;
   #version: string | undefined;
@@ -30,7 +33,7 @@ export class SseWire implements Wire {
   constructor(options: HttpWireOptions) {
     this.#options = options;
     this.#client = new AuthorizedClient(options.credentials, options.reach);
-    this.#junk = new JunkWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
+    this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -98,17 +101,17 @@ export class SseWire implements Wire {
     this.#client.destroy();
   }
 
-  async #checkStream({ status, headers, body, url }: HttpAnswer): Promise<void> {
+  async #checkStream({ status, headers, body, url }: HttpResponse): Promise<void> {
     if (status < 200 || status >= 300) {
       throw statusError({ status, headers, url, body: await readErrorText(body, url) });
     }
     if (headers["content-type"]?.startsWith("text/event-stream") === true) return;
     body.destroy();
-    throw notMcp(headers["content-type"], url);
+    throw notMcpError(headers["content-type"], url);
   }
 
   /** Resolves with the endpoint; goes on reading after that. */
-  #read({ body, url }: HttpAnswer): Promise<URL> {
+  #read({ body, url }: HttpResponse): Promise<URL> {
     return new Promise((resolve, reject) => {
       readEvents(body, {
         maxEventBytes: this.#options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
@@ -149,10 +152,10 @@ export class SseWire implements Wire {
 function endpointFrom(data: string, stream: URL): URL {
   const endpoint = URL.parse(data.trim(), stream.href);
   if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
-  const where = endpoint === null ? "an address that is no URL" : addressOf(endpoint);
+  const where = endpoint === null ? "an address that is no URL" : displayAddress(endpoint);
   throw new ToolcribError(
     "server_unavailable",
-    `${addressOf(stream)} wants its messages at ${where}, which is another origin`,
+    `${displayAddress(stream)} wants its messages at ${where}, which is another origin`,
     {
       hint: "The server or a proxy before it is set up with the wrong public address.",
       details: { sent: false },

@@ -3,25 +3,43 @@
  * an event stream of its own; a legacy session has one more stream, by GET, for what the server says by itself.
  * There is no lasting channel to lose: `lost` comes only when the server drops the session of an open stream.
  */
-import { type Clock, systemClock } from "../../model/clock.ts";
-import { Emitter } from "../../model/emitter.ts";
+import type { CancelSignal } from "../../base/cancel.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import type { CancelSignal } from "../../model/cancel.ts";
-import { isRequest } from "../decode.ts";
-import { JunkWarnings } from "../junk-warnings.ts";
-import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../wire.ts";
-import type { RequestId, RpcMessage } from "../../model/rpc.ts";
-import { type ReadOptions, readAnswer } from "./answer-reader.ts";
-import { AuthorizedClient } from "./authorized-client.ts";
-import type { HttpAnswer, HttpRequest } from "./http-client.ts";
-import { checkRemote, type HttpWireOptions, MAX_MESSAGE_BYTES, type Remote } from "./http-options.ts";
-import { claimedVersion, modernHeaders } from "./message-headers.ts";
-import { readErrorText } from "./read-body.ts";
-import { statusError } from "./reasons.ts";
-import { ResumableStream } from "./resumable-stream.ts";
-import { deliverEvent } from "./deliver-event.ts";
+import type { RequestId, RpcMessage } from "../../model/protocol.ts";
+import {
+  type AgreedProtocol,
+  decodeMessages,
+  isRequest,
+  isResponse,
+  type SendOptions,
+  ThrottledWarnings,
+  type Wire,
+  type WireEvents,
+} from "../wire.ts";
+import {
+  AuthorizedClient,
+  type CheckedRemote,
+  checkRemote,
+  type HttpRequest,
+  type HttpResponse,
+  type HttpWireOptions,
+  MAX_MESSAGE_BYTES,
+} from "./http-client.ts";
+import { connectionError, notMcpError, statusError } from "./http-errors.ts";
+import { claimedVersion, modernHeaders } from "./mcp-headers.ts";
+import {
+  deliverEvent,
+  deliverMessages,
+  type EventDelivery,
+  readErrorText,
+  readEvents,
+  readText,
+  type SseEvent,
+} from "./response-body.ts";
 
-const END_SESSION_MS = 2000;
+const END_SESSION_TIMEOUT_MS = 2000;
 
 export class StreamableWire implements Wire {
   readonly transport = "http";
@@ -29,10 +47,10 @@ export class StreamableWire implements Wire {
   readonly #clock: Clock;
   readonly #maxBytes: number;
   readonly #events = new Emitter<WireEvents>();
-  readonly #junk: JunkWarnings;
+  readonly #junk: ThrottledWarnings;
   readonly #client: AuthorizedClient;
   readonly #resumed = new Set<ResumableStream>();
-  #remote: Remote | undefined;
+  #remote: CheckedRemote | undefined;
   #session: string | undefined;
   #agreed: AgreedProtocol | undefined;
   #initialized = false;
@@ -46,7 +64,7 @@ export class StreamableWire implements Wire {
     this.#client = new AuthorizedClient(options.credentials, options.reach);
     this.#clock = options.clock ?? systemClock;
     this.#maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
-    this.#junk = new JunkWarnings(this.#clock, (text) => this.#emit("warning", text));
+    this.#junk = new ThrottledWarnings(this.#clock, (text) => this.#emit("warning", text));
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -90,7 +108,7 @@ export class StreamableWire implements Wire {
     // Every request under way is cut first; the client makes new connections after that as before.
     this.#client.destroy();
     if (session !== undefined && this.#remote !== undefined) {
-      const signal = AbortSignal.timeout(END_SESSION_MS);
+      const signal = AbortSignal.timeout(END_SESSION_TIMEOUT_MS);
       // Servers may refuse it (405), and one that is gone needs no goodbye.
       await this.#client.request({ method: "DELETE", url: this.#remote.url, headers, signal }).catch(() => {});
     }
@@ -98,10 +116,10 @@ export class StreamableWire implements Wire {
   }
 
   /** No `notMcp` answer, no error status: what is left to go wrong concerns this one request. */
-  #receive(answer: HttpAnswer, request: { id: RequestId } & RpcMessage, signal: CancelSignal | undefined): void {
+  #receive(answer: HttpResponse, request: { id: RequestId } & RpcMessage, signal: CancelSignal | undefined): void {
     const { id } = request;
     const isModern = this.#agreed?.era === "modern" || claimedVersion(request) !== undefined;
-    const reading: ReadOptions = {
+    const reading: ResponseHandlers = {
       id,
       clock: this.#clock,
       maxBytes: this.#maxBytes,
@@ -113,12 +131,12 @@ export class StreamableWire implements Wire {
       // The modern era has no resumption: a cut stream is a cancelled request.
       resume: isModern ? null : (lastEventId, retryMs) => this.#resume(reading, lastEventId, retryMs, signal),
     };
-    readAnswer(answer, reading);
+    readResponse(answer, reading);
   }
 
   /** Asks for the rest of an answer whose stream ended early. */
   #resume(
-    reading: ReadOptions,
+    reading: ResponseHandlers,
     lastEventId: string,
     retryMs: number | undefined,
     signal: CancelSignal | undefined,
@@ -184,7 +202,7 @@ export class StreamableWire implements Wire {
     }
   }
 
-  async #post(message: RpcMessage, options: SendOptions): Promise<HttpAnswer> {
+  async #post(message: RpcMessage, options: SendOptions): Promise<HttpResponse> {
     if (this.#remote === undefined || this.#ended) {
       throw new ToolcribError("server_unavailable", "the connection is closed", { details: { sent: false } });
     }
@@ -213,7 +231,7 @@ export class StreamableWire implements Wire {
     }
   }
 
-  #get(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpAnswer> {
+  #get(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpResponse> {
     if (this.#remote === undefined) throw new ToolcribError("internal", "the wire is not open");
     const headers = {
       ...this.#headers(),
@@ -231,7 +249,7 @@ export class StreamableWire implements Wire {
     };
   }
 
-  async #refusal(answer: HttpAnswer, session: string | undefined): Promise<ToolcribError> {
+  async #refusal(answer: HttpResponse, session: string | undefined): Promise<ToolcribError> {
     const { status, headers, body, url } = answer;
     const error = statusError({ status, headers, url, body: await readErrorText(body, url) });
     const rpc = error.details?.["rpc"];
@@ -264,7 +282,224 @@ export class StreamableWire implements Wire {
   }
 }
 
-function headerOf(answer: HttpAnswer, name: "content-type" | "mcp-session-id"): string | undefined {
+function headerOf(answer: HttpResponse, name: "content-type" | "mcp-session-id"): string | undefined {
   const value = answer.headers[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** Reads what a POST with a request was answered with. Whatever comes, the request ends: with its answer or as failed. */
+
+interface ResponseHandlers extends EventDelivery {
+  readonly id: RequestId;
+  readonly clock: Clock;
+  readonly maxBytes: number;
+  readonly onFailed: (error: ToolcribError) => void;
+  /** Takes over a stream that ended before the answer, or null where that cannot be. */
+  readonly resume: ((lastEventId: string, retryMs: number | undefined) => void) | null;
+}
+
+/** A stream should end with the answer; one that does not is cut after this, so that connections do not pile up. */
+const LINGER_MS = 1000;
+const JSON_TYPE = "application/json";
+
+/** Throws if the answer's kind alone shows that it is not MCP; everything later goes to `onFailed`. */
+function readResponse(answer: HttpResponse, options: ResponseHandlers): void {
+  const contentType = answer.headers["content-type"];
+  const kind = contentType === JSON_TYPE ? JSON_TYPE : contentType?.split(";")[0]?.trim().toLowerCase();
+  if (kind === "text/event-stream") return readStream(answer, options);
+  if (kind === JSON_TYPE) {
+    readText(answer.body, answer.url, options.maxBytes).then(
+      (text) => readJson(text, options),
+      (error: unknown) => options.onFailed(asToolcribError(error)),
+    );
+    return;
+  }
+  answer.body.on("error", () => {}).resume();
+  throw notMcpError(contentType, answer.url);
+}
+
+function readJson(text: string, options: ResponseHandlers): void {
+  const messages = decodeMessages(text);
+  if (messages === null) {
+    options.onJunk("an answer of the server is no JSON-RPC message", text);
+    options.onFailed(unanswered("the server's answer is not valid JSON-RPC"));
+    return;
+  }
+  // An error without an id can only be about the one request that was in the POST.
+  const only = messages.length === 1 ? messages[0] : undefined;
+  if (only !== undefined && isResponse(only) && only.id === null && "error" in only) {
+    options.onFailed(new ToolcribError("tool_error", only.error.message, { details: { rpc: only.error, sent: true } }));
+    return;
+  }
+  if (!deliverMessages(messages, options)) options.onFailed(unanswered("the server's answer is for another request"));
+}
+
+function readStream({ body, url }: HttpResponse, options: ResponseHandlers): void {
+  let answered = false;
+  let cancelLinger: () => void = () => {};
+  readEvents(body, {
+    maxEventBytes: options.maxBytes,
+    onEvent: (event) => {
+      if (!deliverEvent(event, options)) return;
+      answered = true;
+      cancelLinger();
+      cancelLinger = options.clock.after(LINGER_MS, () => body.destroy());
+    },
+    onOversize: (error) => {
+      if (!answered) options.onFailed(error);
+      answered = true;
+      body.destroy();
+    },
+    onEnd: (parser, error) => {
+      cancelLinger();
+      if (answered) return;
+      if (options.resume !== null && parser.lastEventId !== undefined)
+        options.resume(parser.lastEventId, parser.retryMs);
+      else if (error !== undefined) options.onFailed(connectionError(error, url, true));
+      else options.onFailed(unanswered("the server ended the stream before the answer"));
+    },
+  });
+}
+
+function unanswered(message: string): ToolcribError {
+  return new ToolcribError("server_unavailable", message, { details: { sent: true } });
+}
+
+/**
+ * An event stream by GET that is opened again after every cut, from the last event that was seen: the stream for a
+ * server's own messages, and the rest of an answer whose stream was cut.
+ */
+
+interface ResumableStreamOptions {
+  readonly clock: Clock;
+  readonly maxEventBytes: number;
+  readonly connect: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpResponse>;
+  readonly onEvent: (event: SseEvent) => void;
+  readonly onOversize: (error: ToolcribError) => void;
+  /** The stream is over for good: refused by the server, or out of attempts. `wasOpen` if it had been open before. */
+  readonly onRefused: (error: ToolcribError, wasOpen: boolean) => void;
+  /** Once per outage. */
+  readonly onOutage?: (error: ToolcribError) => void;
+  /** Failed attempts in a row; without it, there is no end to them. */
+  readonly maxAttempts?: number;
+  readonly lastEventId?: string | undefined;
+  readonly retryMs?: number | undefined;
+}
+
+const FIRST_DELAY_MS = 1000;
+const MAX_DELAY_MS = 30_000;
+/** A server may ask for a longer wait than ours, but not for ever. */
+const MAX_RETRY_MS = 300_000;
+/** A stream that lasted this long was a good one, even if nothing came. */
+const MIN_HEALTHY_MS = 5000;
+
+/** The server may do better later: it restarts, is busy, or still holds the stream that was cut. */
+const TRANSIENT_STATUSES = new Set([408, 409, 425, 429]);
+
+class ResumableStream {
+  readonly #options: ResumableStreamOptions;
+  readonly #abort = new AbortController();
+  #lastEventId: string | undefined;
+  #retryMs: number | undefined;
+  #failures = 0;
+  #wasOpen = false;
+  #isOut = false;
+  #cancelTimer: () => void = () => {};
+
+  constructor(options: ResumableStreamOptions) {
+    this.#options = options;
+    this.#lastEventId = options.lastEventId;
+    this.#retryMs = options.retryMs;
+  }
+
+  start(): void {
+    void this.#connect();
+  }
+
+  /** As after a cut: when the server's or our own delay is over. */
+  startLater(): void {
+    this.#cancelTimer = this.#options.clock.after(this.#delay(), () => void this.#connect());
+  }
+
+  stop(): void {
+    this.#cancelTimer();
+    this.#abort.abort();
+  }
+
+  get #stopped(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  async #connect(): Promise<void> {
+    let answer: HttpResponse;
+    try {
+      answer = await this.#options.connect(this.#lastEventId, this.#abort.signal);
+    } catch (error) {
+      this.#failed(asToolcribError(error));
+      return;
+    }
+    const { status, headers, body, url } = answer;
+    if (status < 200 || status >= 300) {
+      const error = statusError({ status, headers, url, body: await readErrorText(body, url) });
+      if (status >= 500 || TRANSIENT_STATUSES.has(status)) this.#failed(error);
+      else this.#refuse(error);
+      return;
+    }
+    if (headers["content-type"]?.startsWith("text/event-stream") !== true) {
+      body.destroy();
+      this.#refuse(notMcpError(headers["content-type"], url));
+      return;
+    }
+    this.#read(answer);
+  }
+
+  #read({ body, url }: HttpResponse): void {
+    const openedAt = this.#options.clock.now();
+    this.#wasOpen = true;
+    this.#isOut = false;
+    let useful = false;
+    readEvents(body, {
+      maxEventBytes: this.#options.maxEventBytes,
+      onEvent: (event) => {
+        useful = true;
+        if (!this.#stopped) this.#options.onEvent(event);
+      },
+      onOversize: (error) => this.#options.onOversize(error),
+      onEnd: (parser, cause) => {
+        this.#lastEventId = parser.lastEventId ?? this.#lastEventId;
+        this.#retryMs = parser.retryMs ?? this.#retryMs;
+        if (useful || this.#options.clock.now() - openedAt >= MIN_HEALTHY_MS) this.#failures = 0;
+        const error = cause ?? Object.assign(new Error("ended"), { code: "ECONNRESET" });
+        this.#failed(connectionError(error, url, true), cause !== undefined);
+      },
+    });
+  }
+
+  /** An end that the server chose is no outage, but the stream is opened again all the same. */
+  #failed(error: ToolcribError, isOutage = true): void {
+    if (this.#stopped) return;
+    const delay = this.#delay();
+    this.#failures++;
+    if (this.#options.maxAttempts !== undefined && this.#failures > this.#options.maxAttempts) {
+      this.#refuse(error);
+      return;
+    }
+    if (isOutage && !this.#isOut) {
+      this.#isOut = true;
+      this.#options.onOutage?.(error);
+    }
+    this.#cancelTimer = this.#options.clock.after(delay, () => void this.#connect());
+  }
+
+  #refuse(error: ToolcribError): void {
+    if (this.#stopped) return;
+    this.stop();
+    this.#options.onRefused(error, this.#wasOpen);
+  }
+
+  #delay(): number {
+    const asked = Math.min(this.#retryMs ?? 0, MAX_RETRY_MS);
+    const base = this.#retryMs ?? FIRST_DELAY_MS;
+    return Math.max(asked, Math.min(base * 2 ** this.#failures, MAX_DELAY_MS));
+  }
 }

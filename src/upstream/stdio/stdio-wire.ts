@@ -5,24 +5,27 @@
  * never initialise again after a lost HTTP session, drop fields they do not know, and cost several times a plain pipe.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { win32 } from "node:path";
 import { type Readable, Writable } from "node:stream";
-import { type Clock, systemClock } from "../../model/clock.ts";
-import { Emitter } from "../../model/emitter.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { Cage, CagedLaunch, CagedProgram, CageSettings } from "../cages/cage.ts";
-import { decodeMessages, isRequest, isResponse } from "../decode.ts";
-import type { PidRecords } from "../orphans/pid-records.ts";
-import type { AgreedProtocol, Wire, WireEvents } from "../wire.ts";
-import type { RpcMessage } from "../../model/rpc.ts";
-import { coverDescriptors } from "./cover-descriptors.ts";
-import { endChild } from "./end-child.ts";
-import { JunkWarnings } from "../junk-warnings.ts";
-import { LineSplitter } from "./line-splitter.ts";
-import { LineWriter } from "./line-writer.ts";
-import { watchGroup } from "./live-children.ts";
-import { startFailure, workingFolderProblem } from "./start-failures.ts";
-import { StderrTail } from "./stderr-tail.ts";
-import { windowsCommand } from "./windows-command.ts";
+import type { RpcMessage } from "../../model/protocol.ts";
+import type { Sandbox, SandboxLaunch, SandboxedProgram, SandboxSettings } from "../sandbox/sandbox-settings.ts";
+import {
+  type AgreedProtocol,
+  decodeMessages,
+  isRequest,
+  isResponse,
+  ThrottledWarnings,
+  type Wire,
+  type WireEvents,
+} from "../wire.ts";
+import { endChild, startError, trackProcessGroup, workingFolderError } from "./child-processes.ts";
+import { LineSplitter, LineWriter } from "./line-framing.ts";
+import type { PidRecords } from "./pid-records.ts";
+import { StderrTail } from "./stderr-log.ts";
 
 export interface StdioOptions {
   readonly serverId: string;
@@ -32,7 +35,7 @@ export interface StdioOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** What it runs in; as any other child of ours if absent. */
-  readonly cage?: StdioCage;
+  readonly cage?: StdioSandbox;
   readonly pids: PidRecords;
   /** A longer line is dropped; default 64 MiB. */
   readonly maxLineBytes?: number;
@@ -43,20 +46,20 @@ export interface StdioOptions {
   readonly onStderr?: (chunk: Buffer) => void;
 }
 
-export interface StdioCage {
-  open(warn: (message: string) => void): Cage;
+interface StdioSandbox {
+  open(warn: (message: string) => void): Sandbox;
   readonly baseDir: string;
   /** `timeout`: milliseconds that a run may last. */
-  readonly settings: Pick<CageSettings, "timeout">;
+  readonly settings: Pick<SandboxSettings, "timeout">;
 }
 
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const CLOSE_GRACE_MS = 5000;
 /** From the end of its input to SIGTERM. Many servers never end by themselves, and a single command waits for them. */
-const STDIN_MS = 500;
+const STDIN_GRACE_MS = 500;
 /** How long output written just before an exit may take to arrive; a grandchild may hold the pipes open for ever. */
-const DRAIN_MS = 250;
-const LINES_IN_REASON = 8;
+const MAX_DRAIN_MS = 250;
+const MAX_REASON_LINES = 8;
 /** 0 to 2 are stdin, stdout and stderr. */
 const FIRST_PIPE = 3;
 
@@ -65,10 +68,10 @@ export class StdioWire implements Wire {
   readonly #options: StdioOptions;
   readonly #events = new Emitter<WireEvents>();
   readonly #stderr = new StderrTail();
-  readonly #junk: JunkWarnings;
-  readonly #cage: Cage | undefined;
+  readonly #junk: ThrottledWarnings;
+  readonly #cage: Sandbox | undefined;
   /** What is started: the program itself, or what puts it into its cage. */
-  #launch: CagedLaunch;
+  #launch: SandboxLaunch;
   #child: ChildProcessWithoutNullStreams | undefined;
   #input: LineWriter | undefined;
   /** About how many requests are under way: cancelled ones may never be answered. */
@@ -83,7 +86,7 @@ export class StdioWire implements Wire {
     this.#options = options;
     this.#launch = options;
     this.#cage = options.cage?.open((text) => this.#warn(text));
-    this.#junk = new JunkWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
+    this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -101,7 +104,7 @@ export class StdioWire implements Wire {
 
   async open(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw cancelled();
-    const problem = workingFolderProblem(this.#options.cwd);
+    const problem = workingFolderError(this.#options.cwd);
     if (problem !== null) throw problem;
     if (this.#cage !== undefined) await this.#enter(this.#cage, signal);
     this.#child = this.#spawn(this.#launch);
@@ -135,17 +138,17 @@ export class StdioWire implements Wire {
   async close(): Promise<void> {
     this.#state = "closed";
     this.#input?.flush();
-    await this.#end(Math.min(STDIN_MS, this.#graceMs() / 5));
+    await this.#end(Math.min(STDIN_GRACE_MS, this.#graceMs() / 5));
   }
 
-  async #enter(cage: Cage, signal: AbortSignal): Promise<void> {
+  async #enter(cage: Sandbox, signal: AbortSignal): Promise<void> {
     this.#launch = await cage.prepare(this.#program(), signal);
     if (!signal.aborted && this.#state === "new") return;
     await this.#launch.cleanUp?.();
     throw cancelled();
   }
 
-  #program(): CagedProgram {
+  #program(): SandboxedProgram {
     const { serverId, command, args, env, cwd, cage } = this.#options;
     return { serverId, command, args, env, cwd, baseDir: cage?.baseDir ?? "/" };
   }
@@ -160,11 +163,11 @@ export class StdioWire implements Wire {
     });
   }
 
-  #spawn(launch: CagedLaunch): ChildProcessWithoutNullStreams {
+  #spawn(launch: SandboxLaunch): ChildProcessWithoutNullStreams {
     const { pids, serverId } = this.#options;
     const { command, args, env, cwd, fds = [], withheld = [] } = launch;
     const windows = process.platform === "win32";
-    const covered = coverDescriptors(withheld, FIRST_PIPE + fds.length);
+    const covered = withholdDescriptors(withheld, FIRST_PIPE + fds.length);
     try {
       const start = windows ? windowsCommand(command, args, env) : { file: command, args, verbatim: false };
       const child = spawn(start.file, start.args, {
@@ -178,14 +181,14 @@ export class StdioWire implements Wire {
         // The first three are pipes.
       }) as ChildProcessWithoutNullStreams;
       if (child.pid !== undefined) {
-        this.#unwatch = watchGroup(child.pid);
+        this.#unwatch = trackProcessGroup(child.pid);
         // The words of the program too: a launcher may become it.
         this.#warn(pids.add({ pid: child.pid, serverId, command: this.#options.command, args: this.#options.args }));
       }
-      for (const [index, bytes] of fds.entries()) feed(child.stdio[FIRST_PIPE + index], bytes);
+      for (const [index, bytes] of fds.entries()) writeToPipe(child.stdio[FIRST_PIPE + index], bytes);
       return child;
     } catch (error) {
-      throw error instanceof ToolcribError ? error : startFailure(error, command);
+      throw error instanceof ToolcribError ? error : startError(error, command);
     } finally {
       covered.close();
     }
@@ -198,7 +201,7 @@ export class StdioWire implements Wire {
         resolve();
       });
       // It stays on after the start: a signal that cannot be delivered is reported here too, and must not be thrown.
-      child.on("error", (error) => reject(startFailure(error, this.#launch.command)));
+      child.on("error", (error) => reject(startError(error, this.#launch.command)));
     });
   }
 
@@ -221,7 +224,7 @@ export class StdioWire implements Wire {
     const outputEnded = new Promise<void>((resolve) => child.stdout.once("close", () => resolve()));
     const allEnded = new Promise<void>((resolve) => child.once("close", () => resolve()));
     void Promise.race([exited, outputEnded])
-      .then(() => Promise.race([allEnded, delay(DRAIN_MS)]))
+      .then(() => Promise.race([allEnded, delay(MAX_DRAIN_MS)]))
       .then(() => this.#lose(child));
   }
 
@@ -245,7 +248,7 @@ export class StdioWire implements Wire {
   #lose(child: ChildProcessWithoutNullStreams): void {
     if (this.#state !== "open") return;
     const { exitCode, signalCode } = child;
-    const stderr = this.#stderr.text(LINES_IN_REASON);
+    const stderr = this.#stderr.text(MAX_REASON_LINES);
     const end = { exitCode, signal: signalCode, stderr, heard: this.#heard };
     const explained = this.#launch.explain?.(end);
     if (explained !== undefined) return this.#giveUp(explained);
@@ -302,7 +305,7 @@ export class StdioWire implements Wire {
   }
 }
 
-function feed(stream: Readable | Writable | null | undefined, bytes: Uint8Array): void {
+function writeToPipe(stream: Readable | Writable | null | undefined, bytes: Uint8Array): void {
   if (!(stream instanceof Writable)) return;
   // A launcher that fails does not read it; why shows in its exit.
   stream.on("error", () => {});
@@ -319,4 +322,92 @@ function notSent(why: string, cause?: unknown): ToolcribError {
 
 function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "starting the server was cancelled", { details: { sent: false } });
+}
+
+/**
+ * How a command is started on Windows, where `npx` is a batch file `npx.cmd`: Node finds only .exe files and refuses
+ * batch files without a shell. They are run by cmd.exe with every character that means something to it escaped.
+ */
+
+interface SpawnCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** The arguments are quoted already. */
+  readonly verbatim: boolean;
+}
+
+export function windowsCommand(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  exists: (path: string) => boolean = existsSync,
+): SpawnCommand {
+  const file = resolveCommand(command, env, exists);
+  if (file === null || !/\.(cmd|bat)$/i.test(file)) return { file: file ?? command, args, verbatim: false };
+  const line = [escapeMeta(win32.normalize(file)), ...args.map(escapeArgument)].join(" ");
+  const shell = environmentValue(env, "COMSPEC") ?? "cmd.exe";
+  return { file: shell, args: ["/d", "/s", "/c", `"${line}"`], verbatim: true };
+}
+
+function resolveCommand(
+  command: string,
+  env: Readonly<Record<string, string>>,
+  exists: (path: string) => boolean,
+): string | null {
+  const endings = (environmentValue(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD").split(";");
+  const candidates =
+    win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
+  // The current folder is not searched, though cmd.exe does: what lies there is not what was meant.
+  const folders = /[\\/]/.test(command)
+    ? [""]
+    : (environmentValue(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
+  for (const folder of folders) {
+    for (const candidate of candidates) {
+      const path = folder === "" ? candidate : win32.join(folder, candidate);
+      if (exists(path)) return path;
+    }
+  }
+  return null;
+}
+
+function environmentValue(env: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
+}
+
+const SHELL_META = /[()\][%!^"`<>&|;, *?]/g;
+
+function escapeMeta(text: string): string {
+  return text.replace(SHELL_META, "^$&");
+}
+
+/** Quoted for the program (backslashes double before a quote), then escaped twice: batch files read their arguments again. */
+function escapeArgument(argument: string): string {
+  if (/[\r\n\0]/.test(argument)) {
+    throw new ToolcribError(
+      "invalid_config",
+      "An argument of a batch file holds a line break, which cmd.exe cannot carry.",
+      {
+        hint: "Give the program behind the batch file as `command`, such as node with the path of the script.",
+      },
+    );
+  }
+  const quoted = `"${argument.replace(/(?<!\\)(\\*)"/g, '$1$1\\"').replace(/(?<!\\)(\\*)$/, "$1$1")}"`;
+  return escapeMeta(escapeMeta(quoted));
+}
+
+interface WithheldDescriptors {
+  /** What follows in `stdio` of a child: each entry is one descriptor. */
+  readonly stdio: readonly ("ignore" | number)[];
+  close(): void;
+}
+
+/** Puts /dev/null in the place of descriptors that a child would inherit: `spawn` can replace them and not close them. */
+function withholdDescriptors(descriptors: readonly number[], first: number): WithheldDescriptors {
+  const last = Math.max(-1, ...descriptors);
+  if (last < first) return { stdio: [], close: () => {} };
+  const nothing = openSync("/dev/null", "r+");
+  const stdio = Array.from({ length: last - first + 1 }, (_, index) =>
+    descriptors.includes(first + index) ? nothing : "ignore",
+  );
+  return { stdio, close: () => closeSync(nothing) };
 }

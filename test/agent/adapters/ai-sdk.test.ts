@@ -2,9 +2,9 @@ import { generateText, isStepCount, type ToolSet } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AiToolsOptions, toAiTools } from "../../../src/agent/adapters/ai-sdk.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { misbehaving } from "../../support/servers.ts";
 
 let hub: Hub;

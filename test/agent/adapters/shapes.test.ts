@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runAnthropicCall, toAnthropicTools } from "../../../src/agent/adapters/anthropic.ts";
 import { runOpenAICall, toOpenAIResponsesTools, toOpenAITools } from "../../../src/agent/adapters/openai.ts";
 import { toAgentTools } from "../../../src/agent/adapters/pi.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { Tool } from "../../../src/model/tool.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 
 const PIXEL = "iVBORw0KGgo=";
 

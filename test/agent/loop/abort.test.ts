@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AgentEvent } from "../../../src/agent/events.ts";
+import type { AgentEvent } from "../../../src/agent/agent-options.ts";
 import { call, calls, rateLimited, text } from "../../../src/testing/index.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { abortedAt, allOf, callsOf, ECHO, endOf, endOfRun, openStage, type Stage, statesOf, tool } from "../stage.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AgentEvent } from "../../../src/agent/events.ts";
+import type { AgentEvent } from "../../../src/agent/agent-options.ts";
 import { calls, text } from "../../../src/testing/index.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 import { allOf, callsOf, endOf, openStage, readBy, type Stage, statesOf, tool } from "../stage.ts";

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { modelId } from "../../../src/agent/model/open-model.ts";
-import { modelAddress, providerAddress } from "../../../src/agent/model/model-address.ts";
-import { findProvider } from "../../../src/agent/model/providers.ts";
-import { seesImages } from "../../../src/agent/model/sees-images.ts";
+import { findProvider, modelAddress, providerAddress, supportsImages } from "../../../src/agent/model/providers.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
-import type { ModelSetting } from "../../../src/model/agent-config.ts";
+import type { ModelSetting } from "../../../src/model/config.ts";
 import { startScriptedModel, text } from "../../../src/testing/index.ts";
 import { ask, KEY, open, textOf, user } from "./opened-model.ts";
 
@@ -175,6 +173,6 @@ it("knows by their names which models see", () => {
   const seeing = ["claude-sonnet-4-5", "anthropic/claude-opus-4", "gpt-4o-mini", "gpt-4.1", "gpt-5.2", "o3", "o4-mini"];
   const blind = ["gpt-4", "gpt-3.5-turbo", "gpt-oss:20b", "o1-mini", "o3-mini", "qwen3:8b", "llama3.3", "olmo-2"];
   for (const model of [...seeing, "gemini-2.5-pro", "qwen2.5-vl:7b", "llava:13b"])
-    expect([model, seesImages(model)]).toEqual([model, true]);
-  for (const model of blind) expect([model, seesImages(model)]).toEqual([model, false]);
+    expect([model, supportsImages(model)]).toEqual([model, true]);
+  for (const model of blind) expect([model, supportsImages(model)]).toEqual([model, false]);
 });

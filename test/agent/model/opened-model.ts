@@ -1,9 +1,15 @@
 /** Models over real HTTP, each by the way that people name it, all at one scripted server. */
 import { openModel, type OpenModelFrom } from "../../../src/agent/model/open-model.ts";
-import type { ChatModel, ModelStep, StepPart } from "../../../src/agent/model/chat-model.ts";
-import type { AgentMessage, AssistantMessage, AssistantPart } from "../../../src/agent/messages.ts";
-import type { ModelSetting } from "../../../src/model/agent-config.ts";
-import type { Clock } from "../../../src/model/clock.ts";
+import type {
+  AgentMessage,
+  AssistantMessage,
+  AssistantPart,
+  ChatModel,
+  ModelStep,
+  StepPart,
+} from "../../../src/agent/model/chat-model.ts";
+import type { ModelSetting } from "../../../src/model/config.ts";
+import type { Clock } from "../../../src/base/clock.ts";
 
 export const KEY = "test-key-0123456789";
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { setMode } from "../../../src/agent/modes.ts";
-import { addBuiltInTools } from "../../../src/agent/tools/built-in.ts";
-import { type AgentTool, chooseTools, type ToolChoice } from "../../../src/agent/tools/tool-choice.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { applyMode } from "../../../src/agent/tools/session-rules.ts";
+import { addBuiltInTools } from "../../../src/agent/tools/built-in-tools.ts";
+import { type AgentTool, chooseTools, type ToolChoiceOptions } from "../../../src/agent/tools/tool-choice.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
-import type { AskAnswer } from "../../../src/model/ask.ts";
+import type { AskAnswer } from "../../../src/model/decision.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import type { Tool } from "../../../src/model/tool.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { misbehaving } from "../../support/servers.ts";
 
 const tool = (name: string, more: Partial<Tool> = {}): Tool => ({
@@ -41,7 +41,7 @@ beforeEach(() => {
   addBuiltInTools(hub, session, { onPlan: () => {} });
 });
 
-const choose = (more: Partial<ToolChoice> = {}): readonly AgentTool[] =>
+const choose = (more: Partial<ToolChoiceOptions> = {}): readonly AgentTool[] =>
   chooseTools(hub, session, { model: { provider: "openai" }, query: "", max: 50, resultBytes: 4096, ...more });
 const names = (tools: readonly AgentTool[]): string[] => tools.map(({ model }) => model.name);
 const textOf = async (tools: readonly AgentTool[], name: string, input: JsonObject = {}): Promise<string> => {
@@ -170,18 +170,18 @@ describe("the modes", () => {
       return [...asked];
     };
     expect(await run()).toEqual(["calendar"]);
-    setMode(session, "ask");
+    applyMode(session, "ask");
     expect(await run()).toEqual(["mail", "calendar"]);
     const searched = choose({ onAsk, max: 6 });
     asked.length = 0;
     expect(await textOf(searched, "toolcrib_call", { name: "filler5" })).toBe("filler5 ran");
     expect(asked).toEqual(["filler5"]);
-    setMode(session, "read-only");
+    applyMode(session, "read-only");
     expect(await run()).toEqual(["calendar"]);
     expect(names(choose())).toEqual(expect.arrayContaining(["weather", "calendar", ...OWN]));
     expect(names(choose())).not.toContain("mail");
     expect(await textOf(choose({ max: 4 }), "toolcrib_call", { name: "mail" })).toMatch(/denied|not_found|not there/);
-    setMode(session, "auto");
+    applyMode(session, "auto");
     expect(names(choose())).toContain("mail");
   });
 });

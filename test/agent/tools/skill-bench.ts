@@ -2,16 +2,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { addBuiltInTools } from "../../../src/agent/tools/built-in.ts";
-import { type AgentTool, chooseTools, type ToolChoice } from "../../../src/agent/tools/tool-choice.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { addBuiltInTools } from "../../../src/agent/tools/built-in-tools.ts";
+import { type AgentTool, chooseTools, type ToolChoiceOptions } from "../../../src/agent/tools/tool-choice.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import type { Tool } from "../../../src/model/tool.ts";
-import type { SessionNotice } from "../../../src/sessions/own/own-parts.ts";
+import type { SessionNotice } from "../../../src/sessions/session-parts.ts";
 import type { Session, SessionOptions } from "../../../src/sessions/session.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { type SkillText, writeSkill } from "../../support/skill-folder.ts";
 
 export const simpleTool = (name: string, more: Partial<Tool> = {}): Tool => ({
@@ -71,16 +71,16 @@ export class BenchSession {
     addBuiltInTools(this.#hub, this.session, { onPlan: () => {}, onNotice: (notice) => this.notices.push(notice) });
   }
 
-  choose(more: Partial<ToolChoice> = {}): readonly AgentTool[] {
+  choose(more: Partial<ToolChoiceOptions> = {}): readonly AgentTool[] {
     const model = { provider: "openai" } as const;
     return chooseTools(this.#hub, this.session, { model, query: "", max: 50, resultBytes: 4096, ...more });
   }
 
-  names(more: Partial<ToolChoice> = {}): string[] {
+  names(more: Partial<ToolChoiceOptions> = {}): string[] {
     return this.choose(more).map(({ model }) => model.name);
   }
 
-  async run(name: string, input: JsonObject = {}, more: Partial<ToolChoice> = {}): Promise<string> {
+  async run(name: string, input: JsonObject = {}, more: Partial<ToolChoiceOptions> = {}): Promise<string> {
     const found = this.choose(more).find(({ model }) => model.name === name);
     if (found === undefined) return `${name} is not there`;
     const { content } = await found.tool.execute("call-1", input);

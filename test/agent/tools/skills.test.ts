@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { shownPatterns } from "../../../src/agent/tools/shown-patterns.ts";
+import { describeAllowedTools } from "../../../src/agent/tools/session-rules.ts";
 import { systemPrompt } from "../../../src/agent/tools/system-prompt.ts";
-import { WireEntry } from "../../../src/sessions/own/wire-entry.ts";
+import { WireEntry } from "../../../src/sessions/read-session-servers.ts";
 import { FakeWire, legacyHandlers } from "../../support/fake-wire.ts";
 import { writeSkill } from "../../support/skill-folder.ts";
 import { misbehaving } from "../../support/servers.ts";
@@ -139,7 +139,7 @@ describe("[agent-06c] allowed-tools of an active skill", () => {
     const [skill] = bench.hub.skills.activeList(agent.session);
     if (skill === undefined) throw new Error("it is not active");
     const { dir: _dir, ...remote } = skill;
-    expect(shownPatterns(remote)).toBe("what its 3 patterns name");
+    expect(describeAllowedTools(remote)).toBe("what its 3 patterns name");
   });
 
   it("take the names that Claude Code gives to tools of servers", async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type SystemPromptOptions, systemPrompt } from "../../../src/agent/tools/system-prompt.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { WireEntry } from "../../../src/sessions/own/wire-entry.ts";
+import { WireEntry } from "../../../src/sessions/read-session-servers.ts";
 import { FakeWire, RpcFailure } from "../../support/fake-wire.ts";
 import { everything } from "../../support/servers.ts";
 

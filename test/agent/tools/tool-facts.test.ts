@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { kindOf } from "../../../src/agent/tools/tool-kind.ts";
-import { locationsOf } from "../../../src/agent/tools/tool-locations.ts";
-import { titleOf } from "../../../src/agent/tools/tool-title.ts";
+import { toolCallLocations, toolCallTitle, toolKind } from "../../../src/agent/tools/tool-facts.ts";
 import type { ToolDefinition } from "../../../src/model/protocol.ts";
 
 describe("the kind of a tool", () => {
@@ -21,7 +19,7 @@ describe("the kind of a tool", () => {
     ["frobnicate", undefined, "other"],
     ["frobnicate", { readOnlyHint: true }, "read"],
   ] as const)("%s %j is %s", (name, annotations, kind) => {
-    expect(kindOf(name, annotations)).toBe(kind);
+    expect(toolKind(name, annotations)).toBe(kind);
   });
 });
 
@@ -33,7 +31,7 @@ const tool = (name: string, more: Partial<ToolDefinition> = {}): ToolDefinition 
 
 describe("the title of a call", () => {
   const titled = (definition: ToolDefinition, input: object) =>
-    titleOf({ definition, server: "files", workspaceDir: "/home/me/project" }, { ...input });
+    toolCallTitle({ definition, server: "files", workspaceDir: "/home/me/project" }, { ...input });
 
   it("says what is used on what", () => {
     expect(titled(tool("read_file"), { path: "notes.txt", head: 3 })).toBe("Read file notes.txt (files)");
@@ -44,7 +42,7 @@ describe("the title of a call", () => {
     expect(titled(tool("move_file"), { source: "a", destination: "b" })).toBe("Move file a → b (files)");
     const hard = tool("think", { annotations: { title: "Think hard" } });
     expect(titled(hard, { thought: "why?" })).toBe("Think hard why? (files)");
-    expect(titleOf({ definition: tool("sum"), server: undefined, workspaceDir: undefined }, { a: 1, b: 2 })).toBe(
+    expect(toolCallTitle({ definition: tool("sum"), server: undefined, workspaceDir: undefined }, { a: 1, b: 2 })).toBe(
       "Sum",
     );
   });
@@ -58,17 +56,20 @@ describe("the title of a call", () => {
 
 describe("the locations of a call", () => {
   it("are absolute paths, with the line if it is given", () => {
-    expect(locationsOf({ path: "src/a.ts", line: 3 }, "/w")).toEqual([{ path: "/w/src/a.ts", line: 3 }]);
-    expect(locationsOf({ source: "/a", destination: "/b/../c" }, undefined)).toEqual([{ path: "/a" }, { path: "/c" }]);
-    expect(locationsOf({ uri: "file:///tmp/a%20b" }, undefined)).toEqual([{ path: "/tmp/a b" }]);
-    expect(locationsOf({ paths: ["a", "b", "a"] }, "/w")).toEqual([{ path: "/w/a" }, { path: "/w/b" }]);
+    expect(toolCallLocations({ path: "src/a.ts", line: 3 }, "/w")).toEqual([{ path: "/w/src/a.ts", line: 3 }]);
+    expect(toolCallLocations({ source: "/a", destination: "/b/../c" }, undefined)).toEqual([
+      { path: "/a" },
+      { path: "/c" },
+    ]);
+    expect(toolCallLocations({ uri: "file:///tmp/a%20b" }, undefined)).toEqual([{ path: "/tmp/a b" }]);
+    expect(toolCallLocations({ paths: ["a", "b", "a"] }, "/w")).toEqual([{ path: "/w/a" }, { path: "/w/b" }]);
   });
 
   it("leave out what is no path, or is relative to a folder that nobody knows", () => {
-    expect(locationsOf({ path: "a.ts" }, undefined)).toEqual([]);
+    expect(toolCallLocations({ path: "a.ts" }, undefined)).toEqual([]);
     expect(
-      locationsOf({ path: "https://example.com/a", uri: "skill://x/SKILL.md", file: 3, filename: "" }, "/w"),
+      toolCallLocations({ path: "https://example.com/a", uri: "skill://x/SKILL.md", file: 3, filename: "" }, "/w"),
     ).toEqual([]);
-    expect(locationsOf({ path: "a\0b", line: 0, uri: "file://elsewhere/a" }, "/w")).toEqual([]);
+    expect(toolCallLocations({ path: "a\0b", line: 0, uri: "file://elsewhere/a" }, "/w")).toEqual([]);
   });
 });

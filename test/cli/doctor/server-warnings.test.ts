@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Check } from "../../../src/cli/doctor/machine-checks.ts";
-import { serverChecks, withoutRepeats } from "../../../src/cli/doctor/server-checks.ts";
+import { type Check, serverChecks, withoutRepeats } from "../../../src/cli/commands/doctor.ts";
 import type { RunningHub } from "../../../src/cli/running-hub.ts";
 
 const MAKING = "An image is being made for thing@1.0.0; the next start finds it ready.";
@@ -25,6 +24,6 @@ it("[cage-04c] doctor counts no image that is being made, and tells each warning
 });
 
 it("[cage-04c] these are the words of who makes images", () => {
-  const source = join(import.meta.dirname, "../../../src/upstream/cages/container/npm-image.ts");
+  const source = join(import.meta.dirname, "../../../src/upstream/sandbox/container-image.ts");
   expect(readFileSync(source, "utf8")).toContain(MAKING.slice(0, MAKING.indexOf("thing")));
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { cageChecks } from "../../../src/cli/doctor/cage-checks.ts";
-import { clusterChecks, sharedStoreCheck } from "../../../src/cli/doctor/cluster-checks.ts";
+import { cageChecks, clusterChecks, sharedStoreCheck } from "../../../src/cli/commands/doctor.ts";
 import { loadConfig, type LoadedConfig } from "../../../src/config/load-config.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AgentEvent } from "../../../src/agent/events.ts";
-import { Conversations } from "../../../src/agent/conversation/conversations.ts";
+import type { AgentEvent } from "../../../src/agent/agent-options.ts";
+import { Conversations } from "../../../src/agent/conversation.ts";
 import { runCommandLine } from "../../../src/cli/program.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { type ModelRequest, type ScriptedModel, startScriptedModel, type Turn } from "../../../src/testing/index.ts";
 import { Workspace } from "../run-cli.ts";
 import { type FakeStreams, fakeStreams, until } from "./fake-terminal.ts";

@@ -4,10 +4,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
-import { OPEN_NATS } from "../../../src/cluster/connect-nats.ts";
-import { loadNats } from "../../../src/cluster/load-nats.ts";
-import { openCluster, type OpenClusterOptions } from "../../../src/cluster/open-cluster.ts";
-import { type Clock, systemClock } from "../../../src/model/clock.ts";
+import { loadNats, OPEN_NATS_WARNING } from "../../../src/cluster/nats-link.ts";
+import { openCluster, type OpenClusterOptions } from "../../../src/cluster/nats-cluster.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import { missingNats, type Nats, startNats } from "../../support/nats.ts";
 import { ripenLeases } from "./ripe-leases.ts";
@@ -69,7 +68,7 @@ export class EngineBench {
       facts: {},
       warn: (message) => {
         // The one of most tests does.
-        if (message === OPEN_NATS) this.isWarnedOfOpenNats = true;
+        if (message === OPEN_NATS_WARNING) this.isWarnedOfOpenNats = true;
         else this.warnings.push(message);
       },
     });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { addressWord } from "../../../src/cluster/address-word.ts";
+import { subjectToken } from "../../../src/cluster/cluster.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { EngineBench, failure, missing } from "./bench.ts";
@@ -19,7 +19,7 @@ describe.skipIf(missing !== undefined)("calls between nodes", () => {
 
   it("[scale-05c] carry the request, events in their order, questions and the reply", async () => {
     const [a, b] = await bench.nodes("a", "b");
-    const address = `server.${addressWord("@scope/my server.v1")}.0`;
+    const address = `server.${subjectToken("@scope/my server.v1")}.0`;
     b.serve(address, async (call) => {
       for (let at = 0; at < 300; at++) await call.emit({ at }, at % 2 === 0 ? Buffer.from([at % 256]) : undefined);
       const answer = await call.ask({ question: "name?" }, call.signal);
@@ -256,7 +256,7 @@ describe.skipIf(missing !== undefined)("calls between nodes", () => {
 describe("words of an address", () => {
   it("are safe, and never the same for two texts", async () => {
     const texts = ["a.b", "a_b", "a b", "a_2eb", "@x/y", "*", ">", "", "_", "é", "日本", "a-b", "A-b"];
-    const words = texts.map((text) => addressWord(text));
+    const words = texts.map((text) => subjectToken(text));
     for (const word of words) expect(word).toMatch(/^[A-Za-z0-9_-]+$/);
     expect(new Set(words).size).toBe(texts.length);
   });

@@ -1,6 +1,6 @@
 /** A node for tests that kill or pause it. It says on stdout what it does. */
-import { openCluster } from "../../../src/cluster/open-cluster.ts";
-import { systemClock } from "../../../src/model/clock.ts";
+import { openCluster } from "../../../src/cluster/nats-cluster.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 
 const [url = "", name = "", leaseMs = "", task = "", argument = ""] = process.argv.slice(2);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemClock } from "../../../src/model/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { startNats } from "../../support/nats.ts";
 import { EngineBench, failure, LEASE_MS, missing } from "./bench.ts";
 

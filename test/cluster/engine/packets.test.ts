@@ -1,16 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { MessageReceiver } from "../../../src/cluster/calls/message-receiver.ts";
-import { MESSAGE_LIMIT, MessageSender } from "../../../src/cluster/calls/message-sender.ts";
 import {
   decodeMessage,
   decodePacket,
   encodeMessage,
   encodePacket,
-  Kind,
+  MAX_MESSAGE_BYTES,
   type Message,
+  MessageReceiver,
+  MessageSender,
   type Packet,
-} from "../../../src/cluster/calls/packets.ts";
+  PacketKind,
+} from "../../../src/cluster/call-messages.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 
 const KIB = 1024;
@@ -49,7 +50,7 @@ describe("messages of a call", () => {
     expect(bytes()).toBe(KIB * KIB);
     sender.acknowledge(sent[1]?.number ?? -1);
     expect(bytes()).toBe(1.25 * KIB * KIB);
-    while (sent.at(-1)?.kind !== Kind.last) sender.acknowledge(sent.at(-1)?.number ?? -1);
+    while (sent.at(-1)?.kind !== PacketKind.last) sender.acknowledge(sent.at(-1)?.number ?? -1);
     await sending;
     expect(done).toBe(true);
     expect(sent.map(({ number }) => number)).toEqual([...sent.keys()]);
@@ -66,7 +67,7 @@ describe("messages of a call", () => {
       (packet) => acknowledged.push(read(packet).number),
       () => {},
     );
-    const part = { kind: Kind.part, payload: Buffer.alloc(128 * KIB) };
+    const part = { kind: PacketKind.part, payload: Buffer.alloc(128 * KIB) };
     for (let number = 0; number < 4; number++) receiver.take({ ...part, number });
     expect(acknowledged).toEqual([1, 3]);
     expect(() => receiver.take({ ...part, number: 5 })).toThrow(ToolcribError);
@@ -74,7 +75,7 @@ describe("messages of a call", () => {
       () => {},
       () => {},
     );
-    const large = { kind: Kind.part, payload: Buffer.alloc(MESSAGE_LIMIT / 2) };
+    const large = { kind: PacketKind.part, payload: Buffer.alloc(MAX_MESSAGE_BYTES / 2) };
     endless.take({ ...large, number: 0 });
     endless.take({ ...large, number: 1 });
     expect(() => endless.take({ ...large, number: 2 })).toThrow(/More than 128 MiB/);
@@ -82,7 +83,10 @@ describe("messages of a call", () => {
 
   it("what is no packet or no message is not taken for one", () => {
     expect(decodePacket(Buffer.from("abc"))).toBeUndefined();
-    expect(read(encodePacket(Kind.ack, 4_000_000_000))).toMatchObject({ kind: Kind.ack, number: 4_000_000_000 });
+    expect(read(encodePacket(PacketKind.ack, 4_000_000_000))).toMatchObject({
+      kind: PacketKind.ack,
+      number: 4_000_000_000,
+    });
     expect(decodeMessage(encodeMessage({ a: [1] }, Buffer.alloc(0)))).toEqual({
       head: { a: [1] },
       body: expect.any(Uint8Array),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { loadNats } from "../../../src/cluster/load-nats.ts";
+import { loadNats } from "../../../src/cluster/nats-link.ts";
 
 /**
  * Nodes get no leases from a new NATS before a lease has passed. This makes the buckets of clusters that tests are going to have,

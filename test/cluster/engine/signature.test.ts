@@ -2,9 +2,9 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
-import { loadNats } from "../../../src/cluster/load-nats.ts";
-import { encodeMessage } from "../../../src/cluster/calls/packets.ts";
-import { MessageSigner, TakenMessages } from "../../../src/cluster/signature.ts";
+import { loadNats } from "../../../src/cluster/nats-link.ts";
+import { encodeMessage } from "../../../src/cluster/call-messages.ts";
+import { MessageSigner, ReplayGuard } from "../../../src/cluster/message-signer.ts";
 import { EngineBench, missing } from "./bench.ts";
 
 describe.skipIf(missing !== undefined)("[trust-18b] messages between nodes", () => {
@@ -110,7 +110,7 @@ describe.skipIf(missing !== undefined)("[trust-18b] messages between nodes", () 
 
 describe("[trust-18b] the window of a subscription", () => {
   it("takes each number once, in any order within it, and nothing that is older", () => {
-    const taken = new TakenMessages();
+    const taken = new ReplayGuard();
     const numbers = [1, 3, 2, 5000, 4999, 3000];
     expect(numbers.map((number) => taken.add("a", number))).toEqual(numbers.map(() => true));
     expect([...numbers, 2900, 4].map((number) => taken.add("a", number))).toEqual(

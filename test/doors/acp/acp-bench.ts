@@ -17,13 +17,13 @@ import {
 import { afterEach } from "vitest";
 import type { ChatModel, ModelStep, StepPart } from "../../../src/agent/model/chat-model.ts";
 import { type AcpDoorOptions, serveAcp } from "../../../src/doors/acp/serve-acp.ts";
-import { createHub, type HubOptions } from "../../../src/hub/create.ts";
+import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import type { Tool } from "../../../src/model/tool.ts";
 import { type Scenario, type ScriptedModel, startScriptedModel } from "../../../src/testing/index.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 
 type Turn = readonly StepPart[] | ((step: ModelStep) => AsyncIterable<StepPart> | Iterable<StepPart>);
 

@@ -2,11 +2,9 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { editsOf, rewriteOf } from "../../../src/doors/acp/diffs.ts";
-import { Notices } from "../../../src/doors/acp/notices.ts";
-import { shownText, shownValue } from "../../../src/doors/acp/shown-text.ts";
-import { Updates } from "../../../src/doors/acp/updates.ts";
-import { wrapUntrusted } from "../../../src/guard/wrap/wrap.ts";
+import { boundedOutput, editDiffs, rewriteDiff, stripMarkers } from "../../../src/doors/acp/tool-calls.ts";
+import { Notices, Updates } from "../../../src/doors/acp/updates.ts";
+import { wrapUntrusted } from "../../../src/guard/wrap-untrusted.ts";
 import { isInside } from "../../../src/doors/acp/workspace.ts";
 import { writeSkill } from "../../support/skill-folder.ts";
 import { misbehaving } from "../../support/servers.ts";
@@ -113,11 +111,11 @@ describe("[acp-12a] what people read", () => {
     expect(end?.content?.[0]).toMatchObject({ content: { text: "Cut.\none\n\ntwo\nRead on." } });
     expect(JSON.stringify(end?.rawOutput)).not.toContain("UNTRUSTED");
     expect(JSON.stringify(end?.rawOutput).length).toBeLessThan(2500);
-    const cut = shownValue({ page: [wrapped("inner")], long: "x".repeat(5000) }, 2000);
+    const cut = boundedOutput({ page: [wrapped("inner")], long: "x".repeat(5000) }, 2000);
     expect(cut).toMatchObject({ truncated: true, note: expect.stringContaining("bytes") });
     expect(JSON.stringify(cut).length).toBeLessThan(2500);
-    expect(shownValue({ page: [wrapped("inner")] }, 1000)).toEqual({ page: ["inner"] });
-    expect(shownText(`<<<UNTRUSTED_TOOL_RESULT broken>>>`)).toContain("broken");
+    expect(boundedOutput({ page: [wrapped("inner")] }, 1000)).toEqual({ page: ["inner"] });
+    expect(stripMarkers(`<<<UNTRUSTED_TOOL_RESULT broken>>>`)).toContain("broken");
   });
 
   it("tells of repeated notices once, on a line of its own, and with nothing in it that a server formatted", async () => {
@@ -190,17 +188,17 @@ describe("[acp-12a] diffs", () => {
       { file_path: join(cwd, "a"), old_string: "x", new_string: "y" },
       { uri: `file://${join(cwd, "a")}`, old_str: "x", new_str: "y" },
     ])
-      expect(editsOf(input, workspace)).toEqual([diff]);
-    expect(editsOf({ path: "a", edits: [{ oldText: "x" }, "y"] }, workspace)).toEqual([]);
-    expect(editsOf({ uri: "https://example.com/a", old_str: "x", new_str: "y" }, workspace)).toEqual([]);
+      expect(editDiffs(input, workspace)).toEqual([diff]);
+    expect(editDiffs({ path: "a", edits: [{ oldText: "x" }, "y"] }, workspace)).toEqual([]);
+    expect(editDiffs({ uri: "https://example.com/a", old_str: "x", new_str: "y" }, workspace)).toEqual([]);
   });
 
   it("read files of the workspace only, and say what is new", () => {
     writeFileSync(join(cwd, "same.txt"), "same");
-    expect(rewriteOf({ path: "new.txt", content: "n" }, workspace)).toMatchObject([{ oldText: null, newText: "n" }]);
-    expect(rewriteOf({ path: "same.txt", content: "same" }, workspace)).toEqual([]);
-    expect(rewriteOf({ path: "/etc/hostname", content: "n" }, workspace)).toEqual([]);
-    expect(rewriteOf({ path: ".", content: "n" }, workspace)).toEqual([]);
+    expect(rewriteDiff({ path: "new.txt", content: "n" }, workspace)).toMatchObject([{ oldText: null, newText: "n" }]);
+    expect(rewriteDiff({ path: "same.txt", content: "same" }, workspace)).toEqual([]);
+    expect(rewriteDiff({ path: "/etc/hostname", content: "n" }, workspace)).toEqual([]);
+    expect(rewriteDiff({ path: ".", content: "n" }, workspace)).toEqual([]);
   });
 
   it("tell inside from beside", () => {

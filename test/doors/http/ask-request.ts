@@ -1,4 +1,4 @@
-import type { AskRequest } from "../../../src/model/ask.ts";
+import type { AskRequest } from "../../../src/model/decision.ts";
 
 /** A call that waits, as a hub lists it. */
 export function askRequest(id: string, given: Partial<AskRequest> = {}): AskRequest {

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { loadTokens } from "../../../src/doors/http/bearer-tokens.ts";
 import { openListener } from "../../../src/doors/http/listener.ts";
 import type { Caller } from "../../../src/model/caller.ts";
-import type { HttpRoute } from "../../../src/doors/http/exchange.ts";
+import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 import { config, type Place, place, resolver, temporaryHome } from "./support.ts";

@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { describe, expect, it } from "vitest";
-import type { HttpRoute } from "../../../src/doors/http/exchange.ts";
+import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { addressKey, RateLimit } from "../../../src/doors/http/rate-limit.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { config, echo, place } from "./support.ts";

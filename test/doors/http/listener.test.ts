@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { HttpRoute } from "../../../src/doors/http/exchange.ts";
-import { type HubRecord, readHubFiles, writeHubFile } from "../../../src/hub/hub-file.ts";
+import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
+import { type HubRecord, readHubFiles, writeHubFile } from "../../../src/hub/activity/hub-file.ts";
 import { place, temporaryHome } from "./support.ts";
 
 describe("[gate-11a] the listener's life", () => {

@@ -2,11 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { HttpRoute, HttpUpgrade } from "../../../src/doors/http/exchange.ts";
-import { readHubFiles } from "../../../src/hub/hub-file.ts";
-import { PageLogins } from "../../../src/doors/http/login/page-logins.ts";
-import { PageFiles } from "../../../src/doors/http/page/page-files.ts";
-import { pageRoutes } from "../../../src/doors/http/page/page-routes.ts";
+import type { HttpRoute, HttpUpgrade } from "../../../src/doors/http/http-exchange.ts";
+import { readHubFiles } from "../../../src/hub/activity/hub-file.ts";
+import { PageLogins } from "../../../src/doors/http/page-logins.ts";
+import { PageFiles, pageRoutes } from "../../../src/doors/http/web-page.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { admin, type AskOptions, config, echo, place, type Place, type Raw } from "./support.ts";
 

@@ -5,10 +5,10 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { HttpExchange, HttpRoute } from "../../../src/doors/http/exchange.ts";
+import type { HttpExchange, HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { type HttpListener, type ListenerOptions, openListener } from "../../../src/doors/http/listener.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
-import { type HttpConfig, HttpSchema } from "../../../src/model/http-config.ts";
+import { type HttpConfig, HttpSchema } from "../../../src/model/config.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 
 export function config(http: Record<string, unknown> = {}): HttpConfig {

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { HttpRoute } from "../../../src/doors/http/exchange.ts";
-import { takeBack } from "../../../src/doors/http/upgrades.ts";
-import { livePlace } from "./live/live-place.ts";
+import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
+import { replayWithoutUpgrade } from "../../../src/doors/http/http-connections.ts";
+import { livePlace } from "./live/live-setup.ts";
 import { config, echo, place, type Place, Raw } from "./support.ts";
 
 const TOKEN = "reader-token-0123456789";
@@ -175,7 +175,7 @@ describe("[oper-05a] a wish that nobody here fulfils", () => {
         response.end(`got ${request.url} ${text};`);
       });
     });
-    server.on("upgrade", (request, _, head) => takeBack(server, request, request.socket, head));
+    server.on("upgrade", (request, _, head) => replayWithoutUpgrade(server, request, request.socket, head));
     // As the older ones do.
     Object.assign(server, { shouldUpgradeCallback: () => true });
     server.listen(0, "127.0.0.1");

@@ -1,15 +1,15 @@
 /** The MCP door without a transport: clients that speak to the engine directly, and a hub behind it. */
 import { afterEach } from "vitest";
-import { McpDoor, type McpDoorOptions } from "../../../src/doors/mcp/door.ts";
-import type { Origin, ViewScope } from "../../../src/doors/mcp/origin.ts";
-import type { Encoded, Outlet } from "../../../src/doors/mcp/encoded.ts";
+import { McpDoor, type McpDoorOptions } from "../../../src/doors/mcp/mcp-door.ts";
+import type { RequestOrigin, ViewScope } from "../../../src/doors/mcp/view-scope.ts";
+import type { Encoded, MessageSink } from "../../../src/doors/mcp/rpc-messages.ts";
 import type { LegacySession } from "../../../src/doors/mcp/legacy-session.ts";
-import { createHub, type HubOptions } from "../../../src/hub/create.ts";
+import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { Caller } from "../../../src/model/caller.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import { isJsonObject, type JsonObject } from "../../../src/model/json.ts";
-import type { RequestId, RpcError } from "../../../src/model/rpc.ts";
+import type { RequestId, RpcError } from "../../../src/model/protocol.ts";
 
 export const OWNER: Caller = { key: "owner", owner: true, scopes: new Set(["read", "call", "approve", "admin"]) };
 export const guest = (user: string, role?: string): Caller => ({
@@ -74,13 +74,13 @@ export class LegacyClient {
   readonly #serve: Serve;
   #nextId = 1;
 
-  constructor(door: McpDoor, options: { origin?: Partial<Origin>; serve?: Serve } = {}) {
+  constructor(door: McpDoor, options: { origin?: Partial<RequestOrigin>; serve?: Serve } = {}) {
     this.#serve = options.serve ?? (() => Promise.reject(new Error("nobody serves")));
     const scope: ViewScope = {};
     this.session = door.openSession({ caller: OWNER, scope, ...options.origin }, this.#outlet);
   }
 
-  readonly #outlet: Outlet = { send: (message) => this.#receive(decode(message)) };
+  readonly #outlet: MessageSink = { send: (message) => this.#receive(decode(message)) };
 
   async initialize(capabilities: JsonObject = {}, protocolVersion = "2025-11-25"): Promise<JsonObject> {
     const clientInfo = { name: "test", version: "1" };
@@ -132,11 +132,11 @@ export class LegacyClient {
 
 export class ModernClient {
   readonly #door: McpDoor;
-  readonly #origin: Origin;
+  readonly #origin: RequestOrigin;
   readonly notices: { method: string; params: JsonObject }[] = [];
   #nextId = 1;
 
-  constructor(door: McpDoor, origin: Partial<Origin> = {}) {
+  constructor(door: McpDoor, origin: Partial<RequestOrigin> = {}) {
     this.#door = door;
     this.#origin = { caller: OWNER, scope: {}, ...origin };
   }
@@ -152,7 +152,7 @@ export class ModernClient {
       "io.modelcontextprotocol/clientCapabilities": options.capabilities ?? {},
       ...options.meta,
     };
-    const outlet: Outlet = {
+    const outlet: MessageSink = {
       send: (message) => {
         const { method: name, params: told } = decode(message);
         this.notices.push({ method: String(name), params: isJsonObject(told) ? told : {} });

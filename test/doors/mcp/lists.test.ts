@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { listBytes } from "../../../src/doors/mcp/lists.ts";
+import { listBytes } from "../../../src/doors/mcp/shared-requests.ts";
 import type { ToolCapability } from "../../../src/model/capability.ts";
 
 function tool(name: string, description: string): ToolCapability {

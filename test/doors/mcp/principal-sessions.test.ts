@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canonicalScope } from "../../../src/doors/mcp/canonical-scope.ts";
-import type { Origin, ViewScope } from "../../../src/doors/mcp/origin.ts";
+import { canonicalScope, type RequestOrigin, type ViewScope } from "../../../src/doors/mcp/view-scope.ts";
 import { PrincipalSessions } from "../../../src/doors/mcp/principal-sessions.ts";
 import { Session } from "../../../src/sessions/session.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -11,7 +10,7 @@ const known = { servers: new Set(["a", "b"]), tags: new Set<string>(), roles: ne
 function place(): { clock: FakeClock; opened: Session[]; principals: PrincipalSessions } {
   const clock = new FakeClock();
   const opened: Session[] = [];
-  const open = ({ caller, scope }: Origin): Session => {
+  const open = ({ caller, scope }: RequestOrigin): Session => {
     const role = caller.role ?? scope.role;
     const session = new Session({ owner: false, role });
     opened.push(session);
@@ -24,7 +23,7 @@ function place(): { clock: FakeClock; opened: Session[]; principals: PrincipalSe
   };
 }
 
-const asks = (user: string, scope: ViewScope = {}): Origin => ({ caller: guest(user), scope });
+const asks = (user: string, scope: ViewScope = {}): RequestOrigin => ({ caller: guest(user), scope });
 /** Different for every number, and known. */
 const part = (n: number): ViewScope => ({ servers: [`s${n}`] });
 

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChangeSet, recoverChanges } from "../../../src/files/change-set/change-set.ts";
-import type { EntryChange, UndoEntries } from "../../../src/files/change-set/steps.ts";
+import type { EntryChange, UndoEntries } from "../../../src/files/change-set/change-journal.ts";
 import { makePlace } from "./support.ts";
 
 /** A table in memory, with the compare and set that undoing needs. */

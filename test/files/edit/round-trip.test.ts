@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { editorFor, TextSyntaxError, type PathStep, type TextEditor } from "../../../src/files/edit/editor.ts";
-import { withValue } from "../../../src/files/edit/paths.ts";
+import { editorFor, TextSyntaxError, type PathStep, type TextEditor } from "../../../src/files/edit/editors.ts";
+import { withValue } from "../../../src/files/edit/text-editor.ts";
 import { DOCUMENTS } from "./documents.ts";
 
 const RUNS = Number(process.env["FUZZ_RUNS"] ?? 150);

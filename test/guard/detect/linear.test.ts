@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { detect } from "../../../src/guard/detect/detect.ts";
 import { FINDING_CODES } from "../../../src/model/finding.ts";
-import { neutralise } from "../../../src/guard/wrap/neutralise.ts";
+import { neutralize } from "../../../src/guard/wrap-untrusted.ts";
 
 const MEGABYTE = 1_000_000;
 /** Four times the text may cost this many times the time. Linear is 4, quadratic 16; the rest is for a busy machine. */
@@ -79,7 +79,7 @@ describe("[guard-19b] ten megabytes", () => {
   }, 240_000);
 
   it("are neutralised in linear time too", () => {
-    expect(growth(neutralise, "<|im_start|> untrusted tool ", 10 * MEGABYTE)).toBeLessThan(MOST);
+    expect(growth(neutralize, "<|im_start|> untrusted tool ", 10 * MEGABYTE)).toBeLessThan(MOST);
   }, 120_000);
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { writeHubFile } from "../../../src/hub/hub-file.ts";
+import { writeHubFile } from "../../../src/hub/activity/hub-file.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 import type { Session } from "../../../src/sessions/session.ts";

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { Housekeeping } from "../../../src/hub/activity/housekeeping.ts";
-import { LivingHubs } from "../../../src/hub/activity/living-hubs.ts";
+import { Housekeeping, HubHeartbeats } from "../../../src/hub/activity/housekeeping.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import { conversation } from "../../store/samples.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -27,7 +26,7 @@ it("[agent-09a] conversations are forgotten ninety days after their last use, wi
   const onProblem = (error: unknown): never => {
     throw error;
   };
-  const hubs = new LivingHubs({ store, hub: "this", clock, onProblem });
+  const hubs = new HubHeartbeats({ store, hub: "this", clock, onProblem });
   const housekeeping = new Housekeeping({ store, hubs, clock, onProblem });
   await housekeeping.begin();
   expect((await store.conversations.list({ limit: 9 })).entries.map(({ id }) => id)).toEqual(["used"]);

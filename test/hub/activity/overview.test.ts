@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { OverviewSchema } from "../../../src/contract/activity.ts";
+import { OverviewSchema } from "../../../src/contract/activity-schemas.ts";
 import { misbehaving } from "../../support/servers.ts";
 import { place } from "./place.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Latencies } from "../../../src/hub/activity/latencies.ts";
-import { MINUTES_KEPT, RecentCalls } from "../../../src/hub/activity/recent-calls.ts";
+import { LatencyHistogram, MINUTES_KEPT, RecentCalls } from "../../../src/hub/activity/recent-calls.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 
@@ -13,7 +12,7 @@ function record(changes: Partial<CallRecord> = {}): CallRecord {
 
 describe("percentiles from counters", () => {
   it("are at most a tenth off", () => {
-    const latencies = new Latencies();
+    const latencies = new LatencyHistogram();
     for (let ms = 1; ms <= 1000; ms += 1) latencies.add(ms);
     for (const [share, exact] of [
       [0.5, 500],
@@ -26,7 +25,7 @@ describe("percentiles from counters", () => {
   });
 
   it("tell short and very long ones apart, and nothing from nothing", () => {
-    const latencies = new Latencies();
+    const latencies = new LatencyHistogram();
     expect(latencies.quantile(0.5)).toBeNull();
     latencies.add(0);
     expect(latencies.quantile(0.5)).toBe(0);

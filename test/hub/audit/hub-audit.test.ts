@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { OPERATIONS } from "../../../src/contract/operations.ts";
 import { DEAD_PID, JournalPlace } from "./journal-place.ts";
 import { numbered } from "../../telemetry/audit-place.ts";

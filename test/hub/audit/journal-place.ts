@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 import { AuditIntake, type IntakeOptions } from "../../../src/hub/audit/intake.ts";
 import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
-import { systemClock } from "../../../src/model/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { AuditLog } from "../../../src/telemetry/audit/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentClient, WrittenServer } from "../../../src/clients/client.ts";
+import type { AgentClient, WrittenServer } from "../../../src/clients/agent-client.ts";
 import { clientById } from "../../../src/clients/clients.ts";
 import { assertNoSecrets } from "../../../src/hub/clients/no-secrets.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";

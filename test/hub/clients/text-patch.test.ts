@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { patchBetween, revert } from "../../../src/hub/clients/text-patch.ts";
+import { patchBetween, revertPatch } from "../../../src/hub/clients/client-files.ts";
 
 describe("a text patch", () => {
   it("[skill-15c] leads back from any text to any other", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "{", "}", "\n", "é", "😀") });
     fc.assert(
       fc.property(text, text, (before, after) => {
-        expect(revert(after, patchBetween(before, after))).toBe(before);
+        expect(revertPatch(after, patchBetween(before, after))).toBe(before);
       }),
     );
   });
@@ -18,6 +18,6 @@ describe("a text patch", () => {
   });
 
   it("is of no use for a text that somebody changed", () => {
-    expect(revert("ac", patchBetween("a", "ab"))).toBeUndefined();
+    expect(revertPatch("ac", patchBetween("a", "ab"))).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { MemorySettings } from "./memory-settings.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 

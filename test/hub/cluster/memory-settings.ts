@@ -1,5 +1,5 @@
 /** Settings in memory that several nodes share, and that can be away. */
-import type { SessionKeysOptions } from "../../../src/hub/cluster/session-keys.ts";
+import type { SessionKeysOptions } from "../../../src/hub/cluster/routable-ids.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 
 type RingStore = SessionKeysOptions["store"];

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { AskAnswer, AskRequest } from "../../../src/model/ask.ts";
+import type { AskAnswer, AskRequest } from "../../../src/model/decision.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { type Bench, missingParts, startBench, type TestCluster, type TestNode, until } from "./shared-bench.ts";
 

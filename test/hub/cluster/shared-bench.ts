@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { OPEN_NATS } from "../../../src/cluster/connect-nats.ts";
-import { createHub } from "../../../src/hub/create.ts";
+import { OPEN_NATS_WARNING } from "../../../src/cluster/nats-link.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { missingNats, type Nats, startNats } from "../../support/nats.ts";
 import { missingPostgres, type Postgres, startPostgres } from "../../support/postgres.ts";
 
@@ -100,7 +100,7 @@ function newCluster(store: string, natsUrl: string): TestCluster {
           return hub
             .warnings()
             .map(({ message }) => message)
-            .filter((message) => message !== OPEN_NATS);
+            .filter((message) => message !== OPEN_NATS_WARNING);
         },
         read: () => {
           // What the hub writes is what this type says.

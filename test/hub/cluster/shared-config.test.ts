@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig, type LoadedConfig } from "../../../src/config/load-config.ts";
 import { SharedConfig } from "../../../src/hub/cluster/shared-config.ts";
-import { systemClock } from "../../../src/model/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import { type Bench, missingParts, startBench, type TestCluster, type TestNode, until } from "./shared-bench.ts";
 

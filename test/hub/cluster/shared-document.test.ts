@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { plainPlaces } from "../../../src/hub/cluster/plain-places.ts";
-import { differences, merged, sharedPart } from "../../../src/hub/cluster/shared-document.ts";
+import {
+  differences,
+  mergeDocuments,
+  plainCredentialPaths,
+  sharedPart,
+} from "../../../src/hub/cluster/shared-document.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 
 describe("[scale-08a] the shared part of a config file", () => {
@@ -33,7 +37,7 @@ describe("[scale-08a] the shared part of a config file", () => {
     const base = { mcpServers: { a: { command: "a" }, b: { command: "b" } }, tools: { ask: ["x", "y"] } };
     const mine = { mcpServers: { a: { command: "a2" }, b: { command: "b" } }, tools: { ask: ["x", "y", "!one"] } };
     const theirs = { mcpServers: { a: { command: "a" }, c: { command: "c" } }, tools: { ask: ["y", "!two"] } };
-    expect(merged(base, mine, theirs)).toEqual({
+    expect(mergeDocuments(base, mine, theirs)).toEqual({
       mcpServers: { a: { command: "a2" }, c: { command: "c" } },
       tools: { ask: ["y", "!two", "!one"] },
     });
@@ -42,9 +46,9 @@ describe("[scale-08a] the shared part of a config file", () => {
   it("never makes one server's entry of two, but for its rules", () => {
     const base = { mcpServers: { a: { command: "a", args: ["1"] } } };
     const mine = { mcpServers: { a: { command: "b", args: ["1"] } } };
-    expect(merged(base, mine, { mcpServers: { a: { command: "a", args: ["2"] } } })).toEqual(mine);
+    expect(mergeDocuments(base, mine, { mcpServers: { a: { command: "a", args: ["2"] } } })).toEqual(mine);
     const rules = { mcpServers: { a: { command: "a", args: ["1"], tools: { ask: ["x"] } } } };
-    expect(merged(base, mine, rules)).toEqual({
+    expect(mergeDocuments(base, mine, rules)).toEqual({
       mcpServers: { a: { command: "b", args: ["1"], tools: { ask: ["x"] } } },
     });
   });
@@ -61,8 +65,8 @@ describe("[scale-08a] the shared part of a config file", () => {
     const document = fc.dictionary(fc.constantFrom("a", "b", "mcpServers", "tools"), value, { maxKeys: 3 });
     fc.assert(
       fc.property(document, document, (one, other) => {
-        expect(merged(one, one, other)).toEqual(other);
-        expect(merged(one, other, one)).toEqual(other);
+        expect(mergeDocuments(one, one, other)).toEqual(other);
+        expect(mergeDocuments(one, other, one)).toEqual(other);
         expect(apply(one, differences(one, other))).toEqual(other);
       }),
     );
@@ -79,7 +83,7 @@ describe("[scale-08a] the shared part of a config file", () => {
       agent: { provider: { apiKey: "secret://env/KEY" } },
       limits: { callsPerMinute: 3 },
     };
-    expect(plainPlaces(document)).toEqual([
+    expect(plainCredentialPaths(document)).toEqual([
       ["mcpServers", "plain"],
       ["roles", "dev", "mcpServers", "mine"],
       ["http", "auth", "tokens"],

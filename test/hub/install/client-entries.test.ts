@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { clientById } from "../../../src/clients/clients.ts";
-import type { AgentClient } from "../../../src/clients/client.ts";
-import { clientWrites } from "../../../src/hub/install/client-entries.ts";
+import type { AgentClient } from "../../../src/clients/agent-client.ts";
+import { planClientWrites } from "../../../src/hub/install/apply-install.ts";
 import { ServerEntrySchema } from "../../../src/model/server-spec.ts";
 
 const env = { HOME: "/nowhere/home", PATH: "" };
@@ -17,7 +17,7 @@ function written(client: string, entry: object): unknown {
     baseDir: "/",
   };
   const configFile = "/nowhere/home/.toolcrib/toolcrib.json";
-  const [first] = clientWrites({ clients, place, scope: "user", servers: [spec], configFile });
+  const [first] = planClientWrites({ clients, place, scope: "user", servers: [spec], configFile });
   return first?.servers["it"];
 }
 
@@ -63,7 +63,7 @@ describe("[skill-11c] servers in the files of clients", () => {
       },
     ];
     const clients = client === undefined ? [] : [client];
-    expect(() => clientWrites({ clients, place, scope: "project", servers, configFile: "/c" })).toThrow(
+    expect(() => planClientWrites({ clients, place, scope: "project", servers, configFile: "/c" })).toThrow(
       /no project file/,
     );
   });

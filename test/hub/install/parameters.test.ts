@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type Ask, type CollectOptions, collectValues } from "../../../src/hub/install/parameters.ts";
+import {
+  type AskForValue,
+  type CollectOptions,
+  collectValues,
+  type PlannedServer,
+  requiredServers,
+} from "../../../src/hub/install/required-servers.ts";
 import { parseSkill } from "../../../src/skills/read/read-skill.ts";
 import type { Skill } from "../../../src/model/skill.ts";
-import { type PlannedServer, requiredServers } from "../../../src/hub/install/required-servers.ts";
 import { ServerEntrySchema, type ServerSpec } from "../../../src/model/server-spec.ts";
 
 function skillWith(name: string, servers: string): Skill {
@@ -50,7 +55,7 @@ const spec = (id: string, entry: object): ServerSpec => ({
 describe("[skill-11b] where values come from", () => {
   it("takes --set before a question, offers the environment for what is required, and defaults for the rest", async () => {
     const asked: string[] = [];
-    const ask: Ask = async ({ server, parameter, offered, fromEnvironment }) => {
+    const ask: AskForValue = async ({ server, parameter, offered, fromEnvironment }) => {
       asked.push(`${server.id}.${parameter.name}=${offered ?? ""}${fromEnvironment ? " (yours)" : ""}`);
       return parameter.name === "NOTE" ? "typed" : "";
     };
@@ -76,7 +81,7 @@ describe("[skill-11b] where values come from", () => {
     const planned = requiredServers([skillWith("s", declared)], []);
     const none = await collectValues(planned, options({ env: { EXTRA: "mine" } }));
     expect([none.values.get("files"), none.taken, none.warnings]).toEqual([{}, [], []]);
-    const ask: Ask = () => Promise.reject(new Error("nobody is asked"));
+    const ask: AskForValue = () => Promise.reject(new Error("nobody is asked"));
     const given = await collectValues(planned, options({ set: ["EXTRA"], env: { EXTRA: "mine" }, ask }));
     expect(given.values.get("files")).toEqual({});
     expect(given.warnings).toEqual(["EXTRA is not used: the skill declares it, and has no place for it."]);

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { createHub, type HubOptions } from "../../../src/hub/create.ts";
+import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import { type ErrorObject, ToolcribError } from "../../../src/model/errors.ts";

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createHub, type HubOptions } from "../../../src/hub/create.ts";
+import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { Tool } from "../../../src/model/tool.ts";
 import { readSkill } from "../../../src/skills/read/read-skill.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { skillText, writeSkill } from "../../support/skill-folder.ts";
 import { closeRegistries, registryAt } from "../../support/skill-registry.ts";
 

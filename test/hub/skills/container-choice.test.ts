@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ChosenServer, containerChoice } from "../../../src/hub/skills/container-choice.ts";
+import { type ChosenServer, chooseContainers } from "../../../src/hub/skills/container-choice.ts";
 import { type ConfigInput, ConfigSchema } from "../../../src/model/config.ts";
 import type { RequiredServer } from "../../../src/model/skill.ts";
-import { entryOf, sameServer, satisfiedBy } from "../../../src/skills/servers/resolve.ts";
+import { resolveServerEntry, sameServer, satisfiedBy } from "../../../src/skills/servers/server-entry.ts";
 import { specOf } from "../../support/connection-bench.ts";
 import { fakeEngine } from "../../support/fake-engine.ts";
 
@@ -41,12 +41,12 @@ describe("[cage-03e] a skill's server that comes as an image", () => {
 
   async function chosen(server: RequiredServer, program: string, config: ConfigInput = {}): Promise<ChosenServer> {
     const parsed = ConfigSchema.parse({ containers: { program }, ...config });
-    const choose = await containerChoice([server], { config: parsed }, process.env);
+    const choose = await chooseContainers([server], { config: parsed }, process.env);
     return choose(server);
   }
 
-  const entry = (server: RequiredServer): ReturnType<typeof entryOf> =>
-    entryOf(server, { TEAM: "blue", TOKEN: "secret://env/TOKEN", REPORT_KEY: "k" }, variables);
+  const entry = (server: RequiredServer): ReturnType<typeof resolveServerEntry> =>
+    resolveServerEntry(server, { TEAM: "blue", TOKEN: "secret://env/TOKEN", REPORT_KEY: "k" }, variables);
 
   it("runs in a container where one can be run, with its own arguments and variables", async () => {
     const { server, notice } = await chosen(tickets, engine);

@@ -3,9 +3,8 @@ import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { ServerCredentials } from "../../../src/secrets/oauth/credentials.ts";
-import type { AuthSettings, OAuth } from "../../../src/secrets/oauth/oauth.ts";
-import { logout } from "../../../src/secrets/oauth/logout.ts";
+import type { AuthSettings, OAuth, ServerCredentials } from "../../../src/secrets/oauth/oauth.ts";
+import { logout } from "../../../src/secrets/oauth/token-requests.ts";
 import { AuthorizationServer } from "../../doubles/authorization-server.ts";
 import { oauthBench, type OAuthBench } from "./bench.ts";
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { userSecretFile } from "../../../src/secrets/providers/user.ts";
+import { userSecretFile } from "../../../src/secrets/providers/local.ts";
 import { failureOf, Place } from "../support.ts";
 
 const PIPE_MAKER = "mkfifo";

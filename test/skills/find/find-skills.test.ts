@@ -2,8 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findSkills } from "../../../src/skills/find/find-skills.ts";
-import { readSkillFolders } from "../../../src/skills/find/read-folders.ts";
+import { findSkills, readSkillFolders } from "../../../src/skills/find/find-skills.ts";
 
 let root: string;
 

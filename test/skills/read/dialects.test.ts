@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readSkill } from "../../../src/skills/read/read-skill.ts";
-import { splitTools } from "../../../src/skills/read/allowed-tools.ts";
+import { readSkill, splitTools } from "../../../src/skills/read/read-skill.ts";
 import { codes, FIXTURES, parse } from "./support.ts";
 
 const front = (lines: string): string => `---\nname: tides\ndescription: Water.\n${lines}\n---\nGo.\n`;

@@ -125,7 +125,7 @@ describe("the folder", () => {
     await writeFile(join(dir, "large.bin"), large);
     const skill = await readSkill(dir);
     expect(skill.files[1]).toMatchObject({ path: "large.bin", size: 700_000 });
-    const { bytesDigest } = await import("../../../src/skills/read/digest.ts");
+    const { bytesDigest } = await import("../../../src/skills/verified-files.ts");
     expect(skill.files[1]?.digest).toBe(bytesDigest(large));
   });
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterEach } from "vitest";
 import type { SkillNeeds } from "../../../src/model/skill.ts";
 import { readSkill } from "../../../src/skills/read/read-skill.ts";
-import type { SkillToPut } from "../../../src/skills/registry/manifest.ts";
+import type { SkillToPut } from "../../../src/skills/registry/skill-manifest.ts";
 
 export const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { SkillStore } from "../../../src/skills/registry/manifest-store.ts";
-import { SkillRegistry } from "../../../src/skills/registry/registry.ts";
+import { SkillRegistry } from "../../../src/skills/registry/skill-registry.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { makeSkill, temporaryFolder, toPut, writeFile } from "./made-skills.ts";

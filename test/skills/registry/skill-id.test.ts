@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isSafePath } from "../../../src/skills/registry/safe-path.ts";
+import { isSafePath } from "../../../src/skills/verified-files.ts";
 import { isSkillId, numberedId, skillId, toolNameOf } from "../../../src/skills/registry/skill-id.ts";
 
 describe("[skill-06a] ids of skills", () => {

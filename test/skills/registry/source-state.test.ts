@@ -2,7 +2,7 @@ import { chmodSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { SkillManifest } from "../../../src/model/skill.ts";
-import { manifestOf } from "../../../src/skills/registry/manifest.ts";
+import { manifestOf } from "../../../src/skills/registry/skill-manifest.ts";
 import { isFolderSource, sourceState } from "../../../src/skills/registry/source-state.ts";
 import { makeSkill, skillText, temporaryFolder, toPut, writeFile } from "./made-skills.ts";
 

@@ -4,7 +4,7 @@ import { basename, dirname, join, sep } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { SkillSeverity } from "../../../src/model/skill.ts";
 import { parseSkill } from "../../../src/skills/read/read-skill.ts";
-import { scanSkill, worst } from "../../../src/skills/scan/scan-skill.ts";
+import { scanSkill, worstSeverity } from "../../../src/skills/scan/scan-skill.ts";
 
 const CORPUS = join(import.meta.dirname, "../../../../shared/corpus/skills");
 const present = existsSync(CORPUS);
@@ -37,7 +37,7 @@ describe.skipIf(!present)("real skills", () => {
           continue;
         }
         total += 1;
-        const severity = worst(await scanSkill(skill));
+        const severity = worstSeverity(await scanSkill(skill));
         counts[severity ?? "nothing"] += 1;
         if (severity === "refuse") refused.push(name);
       }

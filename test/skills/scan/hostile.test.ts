@@ -1,10 +1,8 @@
 /** Texts made to be slow. Compared with plain text of the same size: a ratio says the same on every machine. */
 import { describe, expect, it } from "vitest";
-import { RULES } from "../../../src/skills/scan/rules/rules.ts";
-import { EnvUses } from "../../../src/skills/scan/rules/undeclared-env.ts";
-import type { TextKind } from "../../../src/skills/scan/places.ts";
-import { scannedText } from "../../../src/skills/scan/scanned-text.ts";
-import { scanSkill } from "../../../src/skills/scan/scan-skill.ts";
+import { RULES, scanSkill } from "../../../src/skills/scan/scan-skill.ts";
+import { UndeclaredEnv } from "../../../src/skills/scan/rules/undeclared-env.ts";
+import { scannedText, type TextKind } from "../../../src/skills/scan/scanned-text.ts";
 import { subjectOf } from "../../../src/skills/scan/subject.ts";
 import { skillOf } from "./build-skill.ts";
 import { B64D, BASH, CURL, EVAL, KEYS, TCP } from "./parts.ts";
@@ -29,7 +27,7 @@ function cost(text: string, kind: TextKind): number {
   const subject = subjectOf(skill, scanned);
   // The guard's detectors have a test of their own for this.
   for (const { hint, find } of RULES) if (hint.test(scanned.all)) for (const _ of find(scanned, subject));
-  const uses = new EnvUses(subject);
+  const uses = new UndeclaredEnv(subject);
   uses.add(scanned);
   uses.findings();
   return Math.max(NOISE, (process.cpuUsage().user - start) / 1000);

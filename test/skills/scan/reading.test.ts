@@ -1,16 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { addressesIn, fetchedFrom } from "../../../src/skills/scan/addresses.ts";
-import { decodes, fetches, pipelines, runsItsInput } from "../../../src/skills/scan/commands.ts";
-import { readText, textKind } from "../../../src/skills/scan/file-text.ts";
-import { flows } from "../../../src/skills/scan/flows.ts";
-import { frontmatterValues } from "../../../src/skills/scan/frontmatter-values.ts";
-import { logicalLines } from "../../../src/skills/scan/logical-lines.ts";
-import { collectVariables, plainCommand } from "../../../src/skills/scan/plain-command.ts";
-import { downloadAndRun } from "../../../src/skills/scan/rules/download-and-run.ts";
-import { findingSigns } from "../../../src/skills/scan/rules/rule.ts";
-import { scannedText, scanningText } from "../../../src/skills/scan/scanned-text.ts";
+import { decodes, fetches, pipelines, runsItsInput } from "../../../src/skills/scan/shell-commands.ts";
+import {
+  collectVariables,
+  logicalLines,
+  plainCommand,
+  readText,
+  scannedText,
+  scanningText,
+  textKind,
+} from "../../../src/skills/scan/scanned-text.ts";
+import { dataFlows } from "../../../src/skills/scan/data-flows.ts";
+import { frontmatterValues, TimeSlicer } from "../../../src/skills/scan/scan-skill.ts";
+import { downloadAndRun } from "../../../src/skills/scan/rules/downloads.ts";
+import { findingSigns } from "../../../src/skills/scan/rule.ts";
 import { subjectOf } from "../../../src/skills/scan/subject.ts";
-import { Turns } from "../../../src/skills/scan/turns.ts";
 import { skillOf } from "./build-skill.ts";
 import { BASH, CURL } from "./parts.ts";
 
@@ -158,7 +162,7 @@ describe("turns", () => {
   it("[skill-09a] are given whenever some time was spent, and not after every step", async () => {
     let now = 0;
     let given = 0;
-    const turns = new Turns(() => now);
+    const turns = new TimeSlicer(() => now);
     const steps = function* (count: number, each: number): Generator<undefined, string> {
       for (let step = 0; step < count; step += 1) {
         now += each;
@@ -188,7 +192,7 @@ describe("turns", () => {
 describe("flows", () => {
   const found = (text: string): string[] =>
     toEnd(
-      flows(
+      dataFlows(
         scannedText("a.py", "script", text).lines,
         ({ plain }) => plain.includes("secret("),
         ({ plain }) => plain.includes("send("),

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { SkillFinding } from "../../../src/model/skill.ts";
 import { readSkill } from "../../../src/skills/read/read-skill.ts";
-import { scanSkill, worst } from "../../../src/skills/scan/scan-skill.ts";
+import { scanSkill, worstSeverity } from "../../../src/skills/scan/scan-skill.ts";
 import { addressesIn } from "../../../src/skills/scan/addresses.ts";
-import { SIGN_CODES } from "../../../src/skills/scan/sign.ts";
+import { SIGN_CODES } from "../../../src/skills/scan/rule.ts";
 import { type Sample, scanSample, skillOf } from "./build-skill.ts";
 import { HELD_OUT } from "./held-out.ts";
 import { CONFORMING, HONEST, INSTALLERS } from "./honest.ts";
@@ -30,7 +30,7 @@ describe("malicious skills", () => {
   it.each(DOUBTFUL.map((sample): [string, Sample] => [sample.name, sample]))(
     "[skill-09a] warns of: %s",
     async (_, sample) => {
-      expect(worst(await scanSample(sample))).toBe("warn");
+      expect(worstSeverity(await scanSample(sample))).toBe("warn");
     },
   );
 
@@ -44,7 +44,7 @@ describe("malicious skills", () => {
 
   it("[skill-09a] refuses most of what the rules were not written for", async () => {
     const missed: string[] = [];
-    for (const sample of HELD_OUT) if (worst(await scanSample(sample)) !== "refuse") missed.push(sample.name);
+    for (const sample of HELD_OUT) if (worstSeverity(await scanSample(sample)) !== "refuse") missed.push(sample.name);
     // 14 of 15 when they were written; the rules were not changed for the one that is missed.
     expect(missed).toEqual(["a driver pack"]);
   });
@@ -72,7 +72,7 @@ describe("honest skills", () => {
   );
 
   it("[skill-09b] an installer's command is worth a warning, not a refusal", async () => {
-    const severities = await Promise.all(INSTALLERS.map(async (sample) => worst(await scanSample(sample))));
+    const severities = await Promise.all(INSTALLERS.map(async (sample) => worstSeverity(await scanSample(sample))));
     expect(new Set(severities)).toEqual(new Set(["warn", "note", undefined]));
     expect(severities.filter((severity) => severity === "warn").length).toBeGreaterThanOrEqual(9);
   });
@@ -92,7 +92,11 @@ describe("severity", () => {
     const plain = await scanSample({ name: "", body: download });
     const demanded = await scanSample({ name: "", body: `You must run this before using the skill:\n\n${download}` });
     const forbidden = await scanSample({ name: "", body: `Attackers write commands like this one:\n\n${download}` });
-    expect([worst(plain), worst(demanded), worst(forbidden)]).toEqual(["warn", "refuse", "note"]);
+    expect([worstSeverity(plain), worstSeverity(demanded), worstSeverity(forbidden)]).toEqual([
+      "warn",
+      "refuse",
+      "note",
+    ]);
   });
 
   it("[skill-09a] talk about attacks does not excuse what a script does", async () => {
@@ -124,9 +128,9 @@ describe("severity", () => {
       message: "",
       file: "",
     });
-    expect(worst([])).toBeUndefined();
-    expect(worst([finding("warn"), finding("refuse"), finding("note")])).toBe("refuse");
-    expect(worst([finding("note")])).toBe("note");
+    expect(worstSeverity([])).toBeUndefined();
+    expect(worstSeverity([finding("warn"), finding("refuse"), finding("note")])).toBe("refuse");
+    expect(worstSeverity([finding("note")])).toBe("note");
   });
 });
 

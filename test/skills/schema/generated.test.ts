@@ -3,9 +3,13 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { FrontmatterSchema, StandardSchema } from "../../../src/skills/schema/frontmatter-schema.ts";
+import {
+  FrontmatterSchema,
+  type SchemaNode,
+  skillJsonSchema,
+  StandardSchema,
+} from "../../../src/skills/schema/frontmatter-schema.ts";
 import { renderFrontmatterDocs } from "../../../src/skills/schema/frontmatter-docs.ts";
-import { type SchemaNode, skillJsonSchema } from "../../../src/skills/schema/json-schema.ts";
 import { parse as parseServers } from "../servers/support.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..");

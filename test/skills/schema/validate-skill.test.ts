@@ -2,8 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseSkill } from "../../../src/skills/read/read-skill.ts";
-import { PROBLEM_CODES } from "../../../src/skills/schema/problem-codes.ts";
-import { type SkillProblem, validateSkill } from "../../../src/skills/schema/validate-skill.ts";
+import { PROBLEM_CODES, type SkillProblem, validateSkill } from "../../../src/skills/schema/validate-skill.ts";
 
 const BODY = "\n# Notes\n\nDo the thing.\n";
 const MINIMAL = "name: notes\ndescription: Writes notes.\n";

@@ -1,4 +1,4 @@
-import { parseRequiredServers } from "../../../src/skills/servers/parse-servers.ts";
+import { parseRequiredServers } from "../../../src/skills/servers/parse-required-servers.ts";
 import type { RequiredServer } from "../../../src/model/skill.ts";
 
 export const VARIABLES = { CWD: "/work", WORKSPACE: "/work/space", HOME: "/home/ann", SKILL_DIR: "/skills/one" };

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { entryOf } from "../../../src/skills/servers/resolve.ts";
-import { isVariable } from "../../../src/skills/servers/placeholders.ts";
-import { parametersUsed } from "../../../src/skills/servers/template-strings.ts";
+import { resolveServerEntry } from "../../../src/skills/servers/server-entry.ts";
+import { isVariable, parametersUsed } from "../../../src/skills/servers/placeholders.ts";
 import { WELL_KNOWN_NAMES, wellKnownByName, wellKnownByPackage } from "../../../src/skills/servers/well-known.ts";
-import { looksLikeCredential } from "../../../src/secrets/looks-like-secret.ts";
+import { isCredentialName } from "../../../src/secrets/credential-names.ts";
 import { only, VARIABLES } from "./support.ts";
 
 describe("[skill-03c] the table of well-known servers", () => {
@@ -32,13 +31,13 @@ describe("[skill-03c] the table of well-known servers", () => {
     expect(server.parameters.map((one) => one.name).toSorted()).toEqual(used.toSorted());
     for (const one of server.parameters) {
       expect(one.description).toMatch(/\.$/);
-      if (looksLikeCredential(one.name)) expect(one.sensitive).toBe(true);
+      if (isCredentialName(one.name)) expect(one.sensitive).toBe(true);
     }
     if (known?.package !== undefined) expect(wellKnownByPackage(known.package)?.name).toBe(name);
     const values = Object.fromEntries(
       server.parameters.map((one) => [one.name, one.sensitive ? `secret://keychain/toolcrib/${one.name}` : "value"]),
     );
-    const entry = entryOf(server, values, VARIABLES);
+    const entry = resolveServerEntry(server, values, VARIABLES);
     expect(JSON.stringify(entry)).not.toMatch(/\$\{(?!secret:)/);
   });
 

@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { metricsRoute } from "../../../src/doors/http/metrics-route.ts";
-import { Emitter } from "../../../src/model/emitter.ts";
+import { metricsRoute } from "../../../src/doors/http/status-routes.ts";
+import { Emitter } from "../../../src/base/emitter.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { HubMetrics } from "../../../src/telemetry/metrics/hub-metrics.ts";
-import type { MeasuredHub } from "../../../src/telemetry/metrics/measured-hub.ts";
-import { MOST_SERVERS } from "../../../src/telemetry/metrics/server-labels.ts";
+import { MAX_SERVER_LABELS, type MeasuredHub } from "../../../src/telemetry/metrics/call-counters.ts";
 import { place } from "../../doors/http/support.ts";
 import { callRecord } from "../../support/call-record.ts";
 
@@ -106,7 +105,7 @@ describe("[oper-12a] the metrics", () => {
   });
 
   it("have no more labels than there are servers, up to a number, whatever is called", async () => {
-    const servers = Array.from({ length: MOST_SERVERS + 50 }, (_, number) => ({
+    const servers = Array.from({ length: MAX_SERVER_LABELS + 50 }, (_, number) => ({
       id: `server-${number}`,
       state: "idle",
     }));
@@ -120,9 +119,9 @@ describe("[oper-12a] the metrics", () => {
     events.emit("call", call({ origin: { source: "local", name: "x" } }));
     const body = await text();
     const labels = new Set([...body.matchAll(/toolcrib_calls_total\{server="([^"]*)"/g)].map(([, label]) => label));
-    expect(labels.size).toBe(MOST_SERVERS + 4);
+    expect(labels.size).toBe(MAX_SERVER_LABELS + 4);
     expect(labels).toEqual(
-      new Set([...servers.slice(0, MOST_SERVERS).map(({ id }) => id), "other", "none", "local", "toolcrib"]),
+      new Set([...servers.slice(0, MAX_SERVER_LABELS).map(({ id }) => id), "other", "none", "local", "toolcrib"]),
     );
     expect(body).not.toMatch(/made-up|gone-|u499|s499/);
   });

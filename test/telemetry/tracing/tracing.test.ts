@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { context, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
-import { Tracing } from "../../../src/telemetry/tracing/tracing.ts";
-import { ToolRegistry } from "../../../src/tools/registry.ts";
+import { Tracing } from "../../../src/telemetry/tracing.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { type RecordedSpan, recordTraces } from "../../support/trace-recorder.ts";
 

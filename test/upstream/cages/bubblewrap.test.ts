@@ -3,10 +3,13 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SandboxEntry } from "../../../src/model/sandbox.ts";
-import { bubblewrapCage, type BubblewrapHost } from "../../../src/upstream/cages/bubblewrap.ts";
-import type { CagedLaunch, CagedProgram } from "../../../src/upstream/cages/cage.ts";
-import { readCage } from "../../../src/upstream/cages/read-cage.ts";
+import type { SandboxEntry } from "../../../src/model/server-spec.ts";
+import { bubblewrapSandbox, type BubblewrapHost } from "../../../src/upstream/sandbox/bubblewrap-sandbox.ts";
+import {
+  readSandbox,
+  type SandboxedProgram,
+  type SandboxLaunch,
+} from "../../../src/upstream/sandbox/sandbox-settings.ts";
 
 let dir: string;
 const host: BubblewrapHost = {
@@ -52,19 +55,19 @@ beforeAll(() => {
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-interface Wish extends Partial<CagedProgram> {
+interface Wish extends Partial<SandboxedProgram> {
   readonly sandbox?: SandboxEntry;
   readonly ownFolder?: string | null;
   readonly on?: BubblewrapHost;
   readonly path?: string;
 }
 
-function prepare(wish: Wish = {}): Promise<CagedLaunch> {
+function prepare(wish: Wish = {}): Promise<SandboxLaunch> {
   const { sandbox = "bubblewrap", on = host, path, ownFolder, ...program } = wish;
   const PATH = path ?? `${join(dir, "bin")}:${join(dir, "npm/bin")}:relative:/usr/bin:/bin:/nowhere/bin`;
   const env = { PATH, HOME: "/home/anna", USER: "anna", HUB_SECRET: "of the hub" };
-  const cage = bubblewrapCage(
-    { ...readCage(sandbox, dir, env), ...(ownFolder === undefined ? {} : { ownFolder }) },
+  const cage = bubblewrapSandbox(
+    { ...readSandbox(sandbox, dir, env), ...(ownFolder === undefined ? {} : { ownFolder }) },
     { home: join(dir, "home"), env, containers: {}, warn: () => {} },
     on,
   );

@@ -2,8 +2,8 @@
  * A hub with one hostile server in a bubblewrap cage, as a process to be killed:
  * `caged-hub.ts <home> <marker> <sandbox> [<tool> <arguments>]…`. Prints what the tools answered, then waits.
  */
-import { createHub } from "../../../src/hub/create.ts";
-import { SandboxSchema } from "../../../src/model/sandbox.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
+import { SandboxSchema } from "../../../src/model/server-spec.ts";
 
 const [home = "", marker = "", sandbox = "{}", ...calls] = process.argv.slice(2);
 const server = new URL("../../fixtures/hostile-server.mjs", import.meta.url).pathname;

@@ -19,10 +19,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SandboxEntry } from "../../../src/model/sandbox.ts";
-import { openCage } from "../../../src/upstream/cages/open-cage.ts";
-import { readCage } from "../../../src/upstream/cages/read-cage.ts";
-import { PidRecords } from "../../../src/upstream/orphans/pid-records.ts";
+import type { SandboxEntry } from "../../../src/model/server-spec.ts";
+import { openSandbox } from "../../../src/upstream/sandbox/open-sandbox.ts";
+import { readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
+import { PidRecords } from "../../../src/upstream/stdio/pid-records.ts";
 import { StdioWire } from "../../../src/upstream/stdio/stdio-wire.ts";
 import { missingBubblewrap, pidsWith } from "../../support/bubblewrap.ts";
 
@@ -56,7 +56,7 @@ function wireOf(
   pids = new PidRecords(join(dir, "run")),
 ): StdioWire {
   const env = { PATH: process.env["PATH"] ?? "" };
-  const settings = readCage({ read: [SERVER], ...sandbox }, dir, env);
+  const settings = readSandbox({ read: [SERVER], ...sandbox }, dir, env);
   const deps = { home: join(dir, "home"), env, containers: {} };
   const wire = new StdioWire({
     serverId: "caged",
@@ -65,7 +65,7 @@ function wireOf(
     env,
     pids,
     closeGraceMs: 1000,
-    cage: { settings, baseDir: dir, open: (warn) => openCage(settings, { ...deps, warn }) },
+    cage: { settings, baseDir: dir, open: (warn) => openSandbox(settings, { ...deps, warn }) },
   });
   wires.push(wire);
   return wire;
@@ -160,7 +160,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
         settings: {},
         baseDir: dir,
         open: (warn) =>
-          openCage(readCage("bubblewrap", dir, {}), {
+          openSandbox(readSandbox("bubblewrap", dir, {}), {
             home: join(dir, "home"),
             env: process.env,
             containers: {},

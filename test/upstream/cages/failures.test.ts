@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createHub } from "../../../src/hub/create.ts";
-import { availableCages } from "../../../src/upstream/cages/available.ts";
-import { explainEnd } from "../../../src/upstream/cages/bubblewrap-failures.ts";
-import { readCage } from "../../../src/upstream/cages/read-cage.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
+import { availableSandboxes } from "../../../src/upstream/sandbox/open-sandbox.ts";
+import { explainEnd } from "../../../src/upstream/sandbox/bubblewrap-sandbox.ts";
+import { readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 
-const settings = readCage({ memory: "1k", network: "none" }, "/", {});
+const settings = readSandbox({ memory: "1k", network: "none" }, "/", {});
 const end = { exitCode: 1, signal: null, stderr: "", heard: false };
 
 describe("[cage-01b] why a cage failed", () => {
@@ -56,7 +56,7 @@ describe("[cage-01b] why a cage failed", () => {
 
 describe("[cage-01b] availableCages", () => {
   it("says why one is not to be had, and what to do", async () => {
-    const cages = await availableCages({ env: { PATH: "/nowhere" }, containers: {} });
+    const cages = await availableSandboxes({ env: { PATH: "/nowhere" }, containers: {} });
     expect(cages.map(({ kind, available }) => [kind, available])).toEqual([
       ["none", true],
       ["bubblewrap", false],

@@ -3,9 +3,13 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ControlGroup, makeControlGroup } from "../../../src/upstream/cages/control-group.ts";
-import { type LimitMeans, planLimits } from "../../../src/upstream/cages/limits.ts";
-import type { CageSettings } from "../../../src/upstream/cages/cage.ts";
+import {
+  type ControlGroup,
+  type LimitMeans,
+  makeControlGroup,
+  planLimits,
+} from "../../../src/upstream/sandbox/resource-limits.ts";
+import type { SandboxSettings } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -75,7 +79,7 @@ describe("[cage-02d] control groups", () => {
 });
 
 describe("[cage-02d] the plan", () => {
-  const settings = (limits: Partial<CageSettings>): CageSettings => {
+  const settings = (limits: Partial<SandboxSettings>): SandboxSettings => {
     return { kind: "bubblewrap", read: [], write: [], network: "none", ...limits };
   };
   const means = (given: Partial<LimitMeans> = {}): LimitMeans => ({
@@ -118,7 +122,7 @@ describe("[cage-02d] the plan", () => {
   });
 
   it("refuses what would hold only in part, with the reason", () => {
-    const refused = (limits: Partial<CageSettings>, given: Partial<LimitMeans> = {}): unknown => {
+    const refused = (limits: Partial<SandboxSettings>, given: Partial<LimitMeans> = {}): unknown => {
       try {
         return planLimits(settings(limits), means(given));
       } catch (error) {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { SandboxSchema } from "../../../src/model/sandbox.ts";
-import { bytesOf, readCage } from "../../../src/upstream/cages/read-cage.ts";
+import { SandboxSchema } from "../../../src/model/server-spec.ts";
+import { bytesOf, readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 
-const read = (entry: unknown): ReturnType<typeof readCage> =>
-  readCage(SandboxSchema.parse(entry), "/srv/config", { HOME: "/home/anna" });
+const read = (entry: unknown): ReturnType<typeof readSandbox> =>
+  readSandbox(SandboxSchema.parse(entry), "/srv/config", { HOME: "/home/anna" });
 
 describe("readCage", () => {
   it("[cage-01a] takes a word", () => {

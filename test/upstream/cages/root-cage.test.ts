@@ -19,8 +19,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bubblewrapCage } from "../../../src/upstream/cages/bubblewrap.ts";
-import { readCage } from "../../../src/upstream/cages/read-cage.ts";
+import { bubblewrapSandbox } from "../../../src/upstream/sandbox/bubblewrap-sandbox.ts";
+import { readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 import { missingBubblewrap, pidsWith } from "../../support/bubblewrap.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -466,7 +466,7 @@ it.skipIf(missing !== undefined)(
   "[trust-02h] values are in no command line, and not among bubblewrap's options",
   async () => {
     const deps = { home: join(dir, "home"), env: { PATH: process.env["PATH"] }, containers: {}, warn: () => {} };
-    const cage = bubblewrapCage(readCage("bubblewrap", "/", {}), deps);
+    const cage = bubblewrapSandbox(readSandbox("bubblewrap", "/", {}), deps);
     const env = { PATH: "/usr/bin", ONE: "the-secret", "odd.one": "the-secret" };
     const program = { serverId: "one", command: "/bin/true", args: [], env, cwd: undefined, baseDir: "/" };
     const { command, args, env: ofLauncher, fds = [] } = await cage.prepare(program, new AbortController().signal);

@@ -1,5 +1,5 @@
 /** A hub as a process, for another user to be: `run-hub.ts <home> <config> [<tool> <arguments>]…`. Prints and waits. */
-import { createHub } from "../../../src/hub/create.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
 
 const [home = "", config = "{}", ...calls] = process.argv.slice(2);
 const hub = await createHub(JSON.parse(config), { home, store: false });

@@ -1,6 +1,6 @@
 /** The filter as the kernel would run it: a few instructions are enough to read it. */
 import { describe, expect, it } from "vitest";
-import { systemCallFilter } from "../../../src/upstream/cages/system-call-filter.ts";
+import { systemCallFilter } from "../../../src/upstream/sandbox/system-call-filter.ts";
 
 const ALLOWED = 0x7fff_0000;
 const REFUSED = 0x0005_0001;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/model/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { LocalServer } from "../../../src/upstream/clustered/local-server.ts";
 import { contextOf, depsOf, specOf } from "../../support/connection-bench.ts";
 import { isAlive } from "../../support/processes.ts";

@@ -11,7 +11,7 @@ import type {
   LeaseState,
   SharedMap,
 } from "../../../src/cluster/cluster.ts";
-import { Emitter } from "../../../src/model/emitter.ts";
+import { Emitter } from "../../../src/base/emitter.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 

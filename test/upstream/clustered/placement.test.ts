@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LeaseState } from "../../../src/cluster/cluster.ts";
-import { lighterNodes, loads, ranked, turnOf } from "../../../src/upstream/clustered/placement.ts";
+import { lessLoadedNodes, serverCounts, rankNodes, claimTurn } from "../../../src/upstream/clustered/replica.ts";
 
 const lease = (key: string, holder: string): LeaseState => ({ key, holder, term: 1, value: {} });
 const NODES = ["a", "b", "c"];
@@ -13,7 +13,7 @@ describe("[scale-06a] placement", () => {
       lease("other.z", "b"),
       lease("server.z.0", "gone"),
     ];
-    expect(loads(NODES, leases)).toEqual(
+    expect(serverCounts(NODES, leases)).toEqual(
       new Map([
         ["a", 2],
         ["b", 0],
@@ -24,7 +24,7 @@ describe("[scale-06a] placement", () => {
 
   it("ranks who has the least to do first", () => {
     expect(
-      ranked(
+      rankNodes(
         new Map([
           ["a", 2],
           ["b", 0],
@@ -36,23 +36,23 @@ describe("[scale-06a] placement", () => {
   });
 
   it("spreads servers over nodes that are equal, and each node comes to the same order", () => {
-    const idle = loads(NODES, []);
-    const firsts = Array.from({ length: 90 }, (_, n) => ranked(idle, `server${n}`)[0]);
+    const idle = serverCounts(NODES, []);
+    const firsts = Array.from({ length: 90 }, (_, n) => rankNodes(idle, `server${n}`)[0]);
     for (const node of NODES) expect(firsts.filter((first) => first === node).length).toBeGreaterThan(15);
-    const other = loads(NODES.toReversed(), []);
-    for (let n = 0; n < 20; n++) expect(ranked(other, `server${n}`)).toEqual(ranked(idle, `server${n}`));
+    const other = serverCounts(NODES.toReversed(), []);
+    for (let n = 0; n < 20; n++) expect(rankNodes(other, `server${n}`)).toEqual(rankNodes(idle, `server${n}`));
   });
 
   it("gives each node its turn", () => {
-    expect(turnOf("b", ["b", "c", "a"], [0])).toEqual({ slot: 0, after: 0 });
-    expect(turnOf("a", ["b", "c", "a"], [0])).toEqual({ slot: 0, after: 2 });
-    expect(turnOf("x", ["b", "c", "a"], [0])).toBeUndefined();
-    expect(turnOf("b", ["b"], [])).toBeUndefined();
+    expect(claimTurn("b", ["b", "c", "a"], [0])).toEqual({ slot: 0, after: 0 });
+    expect(claimTurn("a", ["b", "c", "a"], [0])).toEqual({ slot: 0, after: 2 });
+    expect(claimTurn("x", ["b", "c", "a"], [0])).toBeUndefined();
+    expect(claimTurn("b", ["b"], [])).toBeUndefined();
   });
 
   it("[scale-06c] gives replicas to different nodes at once", () => {
     const order = ["b", "c", "a"];
-    expect(order.map((node) => turnOf(node, order, [0, 2]))).toEqual([
+    expect(order.map((node) => claimTurn(node, order, [0, 2]))).toEqual([
       { slot: 0, after: 0 },
       { slot: 2, after: 0 },
       { slot: 0, after: 1 },
@@ -65,10 +65,10 @@ describe("[scale-06a] placement", () => {
       ["b", 1],
       ["c", 2],
     ]);
-    expect(lighterNodes("a", load)).toEqual(["b"]);
-    expect(lighterNodes("c", load)).toEqual([]);
+    expect(lessLoadedNodes("a", load)).toEqual(["b"]);
+    expect(lessLoadedNodes("c", load)).toEqual([]);
     expect(
-      lighterNodes(
+      lessLoadedNodes(
         "a",
         new Map([
           ["a", 5],
@@ -77,6 +77,6 @@ describe("[scale-06a] placement", () => {
         ]),
       ),
     ).toEqual(["c", "b"]);
-    expect(lighterNodes("a", new Map([["a", 5]]))).toEqual([]);
+    expect(lessLoadedNodes("a", new Map([["a", 5]]))).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { afterEach } from "vitest";
 import type { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import type { Wire } from "../../../src/upstream/wire.ts";
-import type { RequestId, RpcMessage } from "../../../src/model/rpc.ts";
+import type { RequestId, RpcMessage } from "../../../src/model/protocol.ts";
 
 export interface Seen {
   readonly method: string;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keptBytes } from "../kept-bytes.ts";
-import { type SseEvent, SseParser } from "../../../src/upstream/http/sse-parser.ts";
+import { type SseEvent, SseParser } from "../../../src/upstream/http/response-body.ts";
 
 interface Parsed {
   readonly events: SseEvent[];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { childEnvironment } from "../../../src/upstream/stdio/child-environment.ts";
+import { childEnvironment } from "../../../src/upstream/link.ts";
 
 const HUB = {
   PATH: "/bin",

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { LineWriter } from "../../../src/upstream/stdio/line-writer.ts";
+import { LineWriter } from "../../../src/upstream/stdio/line-framing.ts";
 
 function setUp() {
   const writes: string[] = [];

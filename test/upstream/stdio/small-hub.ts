@@ -2,8 +2,8 @@
  * A process that holds servers as a hub does, for tests of how it ends: `small-hub.ts <runDir> <way> <mode>`.
  * Prints {hub, pid, grandchild} once its server answers.
  */
-import { PidRecords } from "../../../src/upstream/orphans/pid-records.ts";
-import { closeOnSignals } from "../../../src/upstream/stdio/live-children.ts";
+import { PidRecords } from "../../../src/upstream/stdio/pid-records.ts";
+import { closeOnSignals } from "../../../src/upstream/stdio/child-processes.ts";
 import { StdioWire } from "../../../src/upstream/stdio/stdio-wire.ts";
 
 const [runDir = "", way = "close", mode = "grandchild"] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { StderrTail } from "../../../src/upstream/stdio/stderr-tail.ts";
+import { StderrTail } from "../../../src/upstream/stdio/stderr-log.ts";
 
 describe("StderrTail", () => {
   it("keeps the last twenty lines of a flood", () => {

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { afterEach } from "vitest";
 import type { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
-import { PidRecords } from "../../../src/upstream/orphans/pid-records.ts";
+import { PidRecords } from "../../../src/upstream/stdio/pid-records.ts";
 import { type StdioOptions, StdioWire } from "../../../src/upstream/stdio/stdio-wire.ts";
-import type { RpcMessage } from "../../../src/model/rpc.ts";
+import type { RpcMessage } from "../../../src/model/protocol.ts";
 
 export const SERVER = fileURLToPath(new URL("../../fixtures/misbehaving-server.mjs", import.meta.url));
 

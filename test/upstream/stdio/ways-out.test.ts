@@ -49,7 +49,7 @@ describe("the ways out of a hub's process", () => {
 
   it("importing alone listens to no signal", async () => {
     const before = ["SIGINT", "SIGTERM", "SIGHUP", "exit"].map((name) => process.listenerCount(name));
-    const { closeOnSignals } = await import("../../../src/upstream/stdio/live-children.ts");
+    const { closeOnSignals } = await import("../../../src/upstream/stdio/child-processes.ts");
     expect(["SIGINT", "SIGTERM", "SIGHUP", "exit"].map((name) => process.listenerCount(name))).toEqual(before);
     const stop = closeOnSignals(async () => {});
     expect(process.listenerCount("SIGTERM")).toBe((before[1] ?? 0) + 1);

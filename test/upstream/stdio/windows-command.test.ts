@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ToolcribError } from "../../../src/model/errors.ts";
-import { windowsCommand } from "../../../src/upstream/stdio/windows-command.ts";
+import { windowsCommand } from "../../../src/upstream/stdio/stdio-wire.ts";
 
 const ENV = { Path: "C:\\tools;C:\\Program Files\\nodejs", PATHEXT: ".EXE;.CMD", ComSpec: "C:\\Windows\\cmd.exe" };
 const FILES = new Set(["C:\\tools\\python.exe", "C:\\Program Files\\nodejs\\npx.cmd"]);

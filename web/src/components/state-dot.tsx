@@ -1,5 +1,5 @@
 /** The state of a server as colour, shape and word. */
-import type { ServerDetail } from "../../../src/contract/server.ts";
+import type { ServerDetail } from "../../../src/contract/server-schemas.ts";
 
 export type ServerState = ServerDetail["state"];
 

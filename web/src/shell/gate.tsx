@@ -1,6 +1,6 @@
 /** Lets an operator in, and shows the login to everybody else. */
 import { type ReactNode, useEffect, useState } from "react";
-import type { Me } from "../../../src/contract/settings.ts";
+import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { login } from "../api.ts";
 import { FailureBox, Skeleton } from "../components/states.tsx";
 import { failureOf } from "../failure.ts";

@@ -1,7 +1,7 @@
 /** The frame around every view. */
 import { Outlet } from "@tanstack/react-router";
 import { Suspense } from "react";
-import type { Me } from "../../../src/contract/settings.ts";
+import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { IconButton } from "../components/button.tsx";
 import { Skeleton } from "../components/states.tsx";
 import { useConnectionStatus } from "../state/live.ts";

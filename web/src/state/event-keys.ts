@@ -1,6 +1,6 @@
 /** Which answers of the hub are out of date after an event. */
 import type { OperationName } from "../../../src/contract/operations.ts";
-import type { EventName } from "../../../src/contract/socket.ts";
+import type { EventName } from "../../../src/contract/websocket.ts";
 
 const SERVERS: readonly OperationName[] = ["listServers", "getServer", "overview"];
 const TOOLS: readonly OperationName[] = [

@@ -2,7 +2,7 @@
 import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
 import type { LiveStatus } from "../../../src/api-client/index.ts";
 import type { OperationName } from "../../../src/contract/operations.ts";
-import type { EventName, HubEvent } from "../../../src/contract/socket.ts";
+import type { EventName, HubEvent } from "../../../src/contract/websocket.ts";
 import { connectionStatus, onConnectionStatus, onHubEvent, openLive } from "../api.ts";
 import { OUTDATED_BY } from "./event-keys.ts";
 import { queryClient } from "./queries.ts";

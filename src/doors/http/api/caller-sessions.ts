@@ -1,15 +1,15 @@
 /** One hub session for each caller of REST and WebSocket: limits, grants, taint and kept results belong to it. */
+import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
-import type { Clock } from "../../../model/clock.ts";
-import type { Session } from "../../../sessions/session.ts";
-import { openCallerSession, type SessionExtras, type SessionOpener } from "../caller-session.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import type { Session, SessionOptions } from "../../../sessions/session.ts";
 
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
 /** Above it the longest unused ends. */
-const MOST = 5000;
+const MAX_CALLER_SESSIONS = 5000;
 
-interface Held {
+interface CallerSession {
   readonly session: Session;
   usedAt: number;
 }
@@ -19,7 +19,7 @@ export class CallerSessions {
   readonly #clock: Clock;
   readonly #options: SessionExtras;
   /** In the order of their last use. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, CallerSession>();
   #stopSweep: (() => void) | undefined;
 
   constructor(hub: SessionOpener, clock: Clock, options: SessionExtras = {}) {
@@ -51,7 +51,7 @@ export class CallerSessions {
   }
 
   #open(caller: Caller): Session {
-    if (this.#held.size >= MOST) this.#endOne();
+    if (this.#held.size >= MAX_CALLER_SESSIONS) this.#endOne();
     return openCallerSession(this.#hub, caller, "rest", this.#options, { sharedKey: `rest ${identityOf(caller)}` });
   }
 
@@ -75,5 +75,138 @@ export class CallerSessions {
   #end(key: string, session: Session): void {
     this.#held.delete(key);
     session.close();
+  }
+}
+
+/** The hub sessions of callers of REST and of the WebSocket. */
+
+export interface SessionExtras {
+  /** Whether calls that need approval wait for it; without it they are denied. */
+  readonly holdsCalls?: boolean | undefined;
+}
+
+interface SessionOpener {
+  openSession(options: SessionOptions): Session;
+}
+
+export function openCallerSession(
+  hub: SessionOpener,
+  caller: Caller,
+  door: "rest" | "websocket",
+  { holdsCalls }: SessionExtras,
+  more: Pick<SessionOptions, "role" | "workspaceDir" | "sharedKey"> = {},
+): Session {
+  const { key, owner, role, user, scopes } = caller;
+  const isOperator = scopes.has("admin");
+  const session = hub.openSession({
+    door,
+    owner,
+    // Somebody without a token may be a program that was made to call: it changes nothing that lasts, and starts nothing.
+    decidesForAll: isOperator,
+    mayRunCommands: isOperator,
+    role,
+    user,
+    holdsCalls,
+    caller: key,
+    ...more,
+  });
+  identities.set(session, identityOf(caller));
+  return session;
+}
+
+const identities = new WeakMap<Session, string>();
+
+function isOwnSession(session: Session, caller: Caller): boolean {
+  return identities.get(session) === identityOf(caller);
+}
+
+/** An open session that the caller may name. */
+export function namedSession(
+  hub: { sessions(): readonly Session[] },
+  caller: Caller,
+  id: string,
+  { anyWithAdmin = false }: { readonly anyWithAdmin?: boolean } = {},
+): Session | undefined {
+  const session = hub.sessions().find((each) => each.id === id);
+  if (session === undefined || session.closed) return undefined;
+  return isOwnSession(session, caller) || (anyWithAdmin && caller.scopes.has("admin")) ? session : undefined;
+}
+
+/** Sessions that callers opened beside the one that they have anyway, mostly to bring servers along. */
+
+const OPENED_IDLE_MS = 30 * 60_000;
+const OPENED_SWEEP_MS = 60_000;
+const MAX_OPENED_PER_CALLER = 20;
+
+interface OpenedSession {
+  readonly caller: Caller;
+  /** Ends with its socket, and not for want of use. */
+  readonly ofSocket: boolean;
+  usedAt: number;
+}
+
+export class OpenedSessions {
+  readonly #hub: SessionOpener;
+  readonly #clock: Clock;
+  readonly #extras: SessionExtras;
+  readonly #held = new Map<Session, OpenedSession>();
+  #stopSweep: (() => void) | undefined;
+
+  constructor(hub: SessionOpener, clock: Clock, extras: SessionExtras = {}) {
+    this.#hub = hub;
+    this.#clock = clock;
+    this.#extras = extras;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** @param by The session of the door that it came through: what a socket opened ends with the socket. */
+  open(caller: Caller, by: Session, options: Pick<SessionOptions, "role" | "workspaceDir">): Session {
+    this.#assertRoom(caller);
+    const ofSocket = by.door === "websocket";
+    const session = openCallerSession(this.#hub, caller, ofSocket ? "websocket" : "rest", this.#extras, options);
+    this.#held.set(session, { caller, ofSocket, usedAt: this.#clock.now() });
+    const end = (): void => session.close();
+    if (ofSocket) by.closing.addEventListener("abort", end, { once: true });
+    const forget = (): void => {
+      by.closing.removeEventListener("abort", end);
+      this.#held.delete(session);
+    };
+    session.closing.addEventListener("abort", forget, { once: true });
+    this.#stopSweep ??= this.#clock.after(OPENED_SWEEP_MS, () => this.#sweep());
+    return session;
+  }
+
+  /** It is not idle: somebody named it. */
+  used(session: Session): void {
+    const held = this.#held.get(session);
+    if (held !== undefined) held.usedAt = this.#clock.now();
+  }
+
+  close(): void {
+    this.#stopSweep?.();
+    this.#stopSweep = undefined;
+    for (const session of this.#held.keys()) session.close();
+  }
+
+  #assertRoom(caller: Caller): void {
+    const own = [...this.#held.keys()].filter((session) => isOwnSession(session, caller));
+    if (own.length < MAX_OPENED_PER_CALLER) return;
+    throw new ToolcribError("rate_limited", `${MAX_OPENED_PER_CALLER} sessions of this caller are open.`, {
+      hint: "Close one first.",
+      details: { sessions: own.map(({ id }) => id) },
+    });
+  }
+
+  #sweep(): void {
+    const now = this.#clock.now();
+    for (const [session, { caller, ofSocket, usedAt }] of this.#held) {
+      const isIdle = !ofSocket && usedAt <= now - OPENED_IDLE_MS && session.running.size === 0;
+      const hasExpired = caller.expiresAt !== undefined && caller.expiresAt <= now;
+      if (isIdle || hasExpired) session.close();
+    }
+    this.#stopSweep = this.#held.size === 0 ? undefined : this.#clock.after(OPENED_SWEEP_MS, () => this.#sweep());
   }
 }

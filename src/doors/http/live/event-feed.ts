@@ -1,23 +1,33 @@
 /** What happens in the hub, as numbered events of the contract. It remembers the last ones for those who were away. */
 import { randomBytes } from "node:crypto";
-import type { EventName, Hello } from "../../../contract/socket.ts";
-import { type Clock, systemClock } from "../../../model/clock.ts";
+import { type Clock, systemClock } from "../../../base/clock.ts";
+import type { Cluster } from "../../../cluster/cluster.ts";
+import { type EventName, EVENTS, type Hello } from "../../../contract/websocket.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { VERSION } from "../../../model/version.ts";
-import type { Masking } from "../api/operation.ts";
-import { tellApprovals, tellCalls, tellSessions } from "./activity-events.ts";
-import type { EventFilter } from "./event-filter.ts";
-import { EventRing, RING } from "./event-ring.ts";
-import type { Concern, FeedEvent, Fields } from "./feed-event.ts";
-import type { FeedHub } from "./feed-hub.ts";
-import { type Beholder, Frame, NumberedEvent } from "./numbered-event.ts";
-import { type NodeNews, OtherNodes } from "./other-nodes.ts";
-import type { ResumePoint } from "./resume-point.ts";
-import { ServerEvents } from "./server-events.ts";
-import { tellSettings } from "./setting-events.ts";
-import { tellSkills } from "./skill-events.ts";
-import { ToolEvents } from "./tool-events.ts";
+import type { Masker } from "../api/operation-handler.ts";
+import {
+  publishApprovals,
+  publishCalls,
+  publishSessions,
+  publishSettings,
+  publishSkills,
+  ServerEvents,
+  ToolEvents,
+} from "./event-sources.ts";
+import {
+  type Audience,
+  type EventViewer,
+  type FeedEvent,
+  type FeedHub,
+  type Fields,
+  Frame,
+  NumberedEvent,
+  type Publish,
+} from "./feed-event.ts";
 
-export interface Receiver extends Beholder {
+export interface Receiver extends EventViewer {
   readonly wants: EventFilter;
   /** Must not throw. */
   send(frame: Frame): void;
@@ -25,31 +35,31 @@ export interface Receiver extends Beholder {
 
 interface FeedOptions {
   readonly clock?: Clock;
-  readonly ring?: typeof RING;
+  readonly ring?: typeof REPLAY_LIMITS;
   /** Of a cluster: calls and sessions of other nodes are told as well. */
-  readonly nodes?: NodeNews | undefined;
+  readonly nodes?: ClusterBus | undefined;
 }
 
 export class EventFeed {
   /** Another one with every run: numbers of an earlier run mean nothing in this one. */
   readonly epoch = randomBytes(9).toString("base64url");
   readonly #hub: FeedHub;
-  readonly #redactor: Masking;
+  readonly #redactor: Masker;
   readonly #ring: EventRing<NumberedEvent>;
   readonly #receivers = new Set<Receiver>();
   readonly #stops: readonly (() => void)[];
   readonly #untold: NumberedEvent[] = [];
-  readonly #others: OtherNodes | undefined;
+  readonly #others: ClusterEvents | undefined;
   #isTelling = false;
   #seq = 0;
 
-  constructor(hub: FeedHub, redactor: Masking, { clock = systemClock, ring = RING, nodes }: FeedOptions = {}) {
+  constructor(hub: FeedHub, redactor: Masker, { clock = systemClock, ring = REPLAY_LIMITS, nodes }: FeedOptions = {}) {
     this.#hub = hub;
     this.#redactor = redactor;
     this.#ring = new EventRing(ring);
     const tell = this.tell.bind(this);
     const isWatched = (): boolean => this.#receivers.size > 0;
-    this.#others = nodes && new OtherNodes({ nodes, clock, redactor, tell, isWatched });
+    this.#others = nodes && new ClusterEvents({ nodes, clock, redactor, tell, isWatched });
     const tellAll = this.#others?.tellAll ?? tell;
     const servers = new ServerEvents(hub, tell);
     const tools = new ToolEvents(hub, tell);
@@ -57,11 +67,11 @@ export class EventFeed {
     this.#stops = [
       ...servers.listen(),
       ...tools.listen(),
-      ...tellApprovals(hub, tell, clock, redactor),
-      ...tellCalls(hub, tellAll),
-      ...tellSessions(hub, tellAll),
-      ...tellSkills(hub, tell),
-      ...tellSettings(hub, tell),
+      ...publishApprovals(hub, tell, clock, redactor),
+      ...publishCalls(hub, tellAll),
+      ...publishSessions(hub, tellAll),
+      ...publishSkills(hub, tell),
+      ...publishSettings(hub, tell),
     ];
   }
 
@@ -78,7 +88,7 @@ export class EventFeed {
     return { type: "hello", epoch: this.epoch, seq: this.#seq, version: VERSION };
   }
 
-  tell<Name extends EventName>(type: Name, fields: Fields<Name>, concern: Concern = {}): void {
+  tell<Name extends EventName>(type: Name, fields: Fields<Name>, concern: Audience = {}): void {
     // The three belong together by this method's own types.
     const event = { type, fields: this.#redactor.maskAll(fields), concern } as FeedEvent;
     const numbered = new NumberedEvent(++this.#seq, event);
@@ -126,4 +136,191 @@ export class EventFeed {
     const frame = event.for(receiver, this.#hub);
     if (frame !== undefined) receiver.send(frame);
   }
+}
+
+export type EventFilter = (type: EventName) => boolean;
+
+/** That something was missed concerns whoever listens to anything. */
+const ALWAYS_SENT: EventName = "events.lost";
+
+const ALL_EVENTS: EventFilter = () => true;
+
+/** Names, and `mcp.*` or `mcp.server.*` for a group; all if none is named. */
+export function eventFilter(names: readonly string[] | undefined): EventFilter {
+  if (names === undefined || names.includes("*")) return ALL_EVENTS;
+  for (const name of names) {
+    if (/^[a-z]+(?:\.[a-z]+)*(?:\.\*)?$/i.test(name)) continue;
+    throw new ToolcribError("invalid_arguments", "That is no name of events.", {
+      hint: "Such as mcp.server.connected, or mcp.* for a group.",
+    });
+  }
+  const exact = new Set(names);
+  const groups = names.filter((name) => name.endsWith(".*")).map((name) => name.slice(0, -1));
+  return (type) => type === ALWAYS_SENT || exact.has(type) || groups.some((group) => type.startsWith(group));
+}
+
+/** As in an address: `events=mcp.*,call.finished`, once or several times. */
+export function filterOfQuery(query: URLSearchParams): EventFilter {
+  const given = query.getAll("events").flatMap((text) => text.split(","));
+  return eventFilter(given.length === 0 ? undefined : given.map((name) => name.trim()));
+}
+
+/** From where somebody who was here before wants to go on. */
+
+export interface ResumePoint {
+  /** The last number that they have. */
+  readonly after: number;
+  /** The run of the hub that the number belongs to; this one if absent. */
+  readonly epoch?: string;
+}
+
+/** `Last-Event-ID: <epoch>:<seq>`, else `?after=<seq>&epoch=<epoch>` or `?after=<epoch>:<seq>`. */
+export function parseResumePoint(query: URLSearchParams, lastEventId?: string): ResumePoint | undefined {
+  const text = lastEventId ?? query.get("after") ?? "";
+  if (text === "") return undefined;
+  const [, ofId, digits] = /^(?:([\w-]{1,100}):)?(\d{1,15})$/.exec(text) ?? [];
+  if (digits === undefined) {
+    throw new ToolcribError("invalid_arguments", "`after` must be the number of an event.", {
+      hint: "Leave it out to get what happens from now on.",
+    });
+  }
+  const epoch = ofId ?? query.get("epoch") ?? undefined;
+  return { after: Number(digits), epoch };
+}
+
+export function eventId(epoch: string, seq: number): string {
+  return `${epoch}:${seq}`;
+}
+
+/** The last events, within a count and a size, so that somebody who was away can go on where they were. */
+interface SizedEvent {
+  readonly seq: number;
+  /** In bytes. */
+  readonly size: number;
+}
+
+/** A replay is sent at once, so the size stays well below what may wait for a slow reader. */
+const REPLAY_LIMITS = { events: 4096, bytes: 2 * 1024 * 1024 };
+
+class EventRing<Event extends SizedEvent> {
+  readonly #most: typeof REPLAY_LIMITS;
+  /** Oldest first, without gaps. */
+  readonly #events: Event[] = [];
+  /** Where the oldest is: cutting the front off each time would move everything. */
+  #start = 0;
+  #bytes = 0;
+
+  constructor(most = REPLAY_LIMITS) {
+    this.#most = most;
+  }
+
+  add(event: Event): void {
+    this.#events.push(event);
+    this.#bytes += event.size;
+    while (this.#count > this.#most.events || (this.#bytes > this.#most.bytes && this.#count > 0)) this.#dropOldest();
+  }
+
+  /** Oldest first. */
+  after(seq: number): Event[] {
+    const first = this.#events[this.#start];
+    return first === undefined ? [] : this.#events.slice(this.#start + Math.max(0, seq + 1 - first.seq));
+  }
+
+  /** Number of the oldest that is still known. */
+  get first(): number | undefined {
+    return this.#events[this.#start]?.seq;
+  }
+
+  get #count(): number {
+    return this.#events.length - this.#start;
+  }
+
+  #dropOldest(): void {
+    this.#bytes -= this.#events[this.#start]?.size ?? 0;
+    this.#start += 1;
+    if (this.#start < 1024 && this.#start < this.#events.length) return;
+    this.#events.splice(0, this.#start);
+    this.#start = 0;
+  }
+}
+
+/**
+ * Calls and sessions of the other nodes of a cluster, for whoever watches at this one. They are told only while somebody
+ * watches: most of the time nobody does, and each call would cost two messages.
+ */
+
+const EVENT_TOPIC = "feed-news";
+const WATCHED_TOPIC = "feed-watched";
+const REMIND_MS = 5000;
+/** As long as one reminder may be lost. */
+const WATCHED_MS = 12_000;
+
+const SHARED_EVENTS = ["call.started", "call.finished", "session.opened", "session.closed"] as const;
+
+type ClusterBus = Pick<Cluster, "publish" | "subscribe">;
+
+interface ClusterEventsOptions {
+  readonly nodes: ClusterBus;
+  readonly clock: Clock;
+  readonly redactor: Masker;
+  /** Takes what happened elsewhere. */
+  readonly tell: Publish;
+  readonly isWatched: () => boolean;
+}
+
+class ClusterEvents {
+  readonly #options: ClusterEventsOptions;
+  readonly #stops: readonly (() => void)[];
+  #stopTimer: () => void = () => {};
+  #watchedUntil = 0;
+
+  constructor(options: ClusterEventsOptions) {
+    this.#options = options;
+    const { nodes, clock } = options;
+    this.#stops = [
+      nodes.subscribe(EVENT_TOPIC, (news) => this.#take(news)),
+      nodes.subscribe(WATCHED_TOPIC, () => (this.#watchedUntil = clock.now() + WATCHED_MS)),
+    ];
+    this.remind();
+  }
+
+  /** Lets others know that somebody watches here. */
+  remind(): void {
+    const { nodes, clock, isWatched } = this.#options;
+    this.#stopTimer();
+    if (isWatched()) nodes.publish(WATCHED_TOPIC, {});
+    this.#stopTimer = clock.after(REMIND_MS, () => this.remind());
+  }
+
+  /** Tells here, and where somebody watches. */
+  readonly tellAll: Publish = (type, fields, concern = {}) => {
+    const { nodes, clock, tell, redactor } = this.#options;
+    tell(type, fields, concern);
+    if (clock.now() >= this.#watchedUntil) return;
+    nodes.publish(EVENT_TOPIC, { type, fields: toJson(redactor.maskAll(fields)), concern: toJson(concern) });
+  };
+
+  close(): void {
+    this.#stopTimer();
+    for (const stop of this.#stops) stop();
+  }
+
+  #take({ type, fields, concern }: JsonObject): void {
+    const name = SHARED_EVENTS.find((each) => each === type);
+    if (name === undefined || !this.#options.isWatched()) return;
+    const checked = EVENTS[name].fields.safeParse(fields);
+    // Of a node with another version.
+    if (!checked.success) return;
+    this.#options.tell(name, checked.data, sessionAudience(concern));
+  }
+}
+
+/** Events are plain data, without anything that JSON lacks. */
+function toJson(value: object): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject;
+}
+
+function sessionAudience(concern: unknown): Audience {
+  const session = isJsonObject(concern) ? concern["session"] : undefined;
+  return typeof session === "string" ? { session } : {};
 }

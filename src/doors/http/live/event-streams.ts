@@ -2,21 +2,19 @@
 import type { ServerResponse } from "node:http";
 import { API_PATH } from "../../../contract/rest.ts";
 import type { Caller } from "../../../model/caller.ts";
-import { type Clock, systemClock } from "../../../model/clock.ts";
+import { type Clock, systemClock } from "../../../base/clock.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
-import type { HttpExchange, HttpRoute } from "../exchange.ts";
-import { nothingAt, refuseMethod } from "../own-routes.ts";
-import type { EventFeed, Receiver } from "./event-feed.ts";
-import { filterOfQuery } from "./event-filter.ts";
-import type { Frame } from "./numbered-event.ts";
-import { eventId, resumePoint } from "./resume-point.ts";
+import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
+import { notFoundAt, refuseMethod } from "../status-routes.ts";
+import { type EventFeed, eventId, filterOfQuery, parseResumePoint, type Receiver } from "./event-feed.ts";
+import type { Frame } from "./feed-event.ts";
 
 export const EVENTS_PATH = `${API_PATH}/events`;
 
 /** More than this may not wait for a client that does not read. One event may come on top. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
-const BEAT_MS = 15_000;
+const HEARTBEAT_MS = 15_000;
 /** How long a client shall wait before it opens a cut stream again. */
 const RETRY_MS = 1000;
 
@@ -72,7 +70,7 @@ class Streams implements EventStreams {
 
   #handle(exchange: HttpExchange): void {
     const { request, response, path, query, caller } = exchange;
-    if (path !== EVENTS_PATH) throw nothingAt(path);
+    if (path !== EVENTS_PATH) throw notFoundAt(path);
     if (request.method !== "GET") {
       refuseMethod(exchange, ["GET"]);
       return;
@@ -82,7 +80,7 @@ class Streams implements EventStreams {
     const full = this.#quota.reachedFor(caller);
     if (full !== undefined) throw quotaError("event streams", full, "streams");
     const lastId = request.headers["last-event-id"];
-    const from = resumePoint(query, typeof lastId === "string" && lastId !== "" ? lastId : undefined);
+    const from = parseResumePoint(query, typeof lastId === "string" && lastId !== "" ? lastId : undefined);
     const receiver: Receiver = {
       caller,
       session: sessionOf(caller),
@@ -103,7 +101,7 @@ class Streams implements EventStreams {
       giveBack();
       this.#open.delete(response);
     });
-    this.#stopBeat ??= (this.#parts.clock ?? systemClock).after(BEAT_MS, () => this.#beat());
+    this.#stopBeat ??= (this.#parts.clock ?? systemClock).after(HEARTBEAT_MS, () => this.#beat());
   }
 
   #send(response: ServerResponse, { type, position, text }: Frame): void {
@@ -114,7 +112,7 @@ class Streams implements EventStreams {
   #beat(): void {
     for (const response of this.#open) if (response.writableLength === 0) write(response, ":\n\n");
     const clock = this.#parts.clock ?? systemClock;
-    this.#stopBeat = this.#open.size === 0 ? undefined : clock.after(BEAT_MS, () => this.#beat());
+    this.#stopBeat = this.#open.size === 0 ? undefined : clock.after(HEARTBEAT_MS, () => this.#beat());
   }
 }
 

@@ -1,13 +1,22 @@
 /** Something that happened, before it has a number and before it is known who hears of it. */
-import type { EventName, FieldsOf } from "../../../contract/socket.ts";
-import type { Shown } from "../api/shown.ts";
-import type { ServerThen } from "./seen-servers.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import type { PinInfo } from "../../../contract/catalog-schemas.ts";
+import type { OutputOf } from "../../../contract/operations.ts";
+import { type EventName, EVENTS, type FieldsOf } from "../../../contract/websocket.ts";
+import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { View } from "../../../hub/view/view.ts";
+import type { Caller } from "../../../model/caller.ts";
+import type { ServerInfo } from "../../../model/server-state.ts";
+import type { Session, SessionOptions } from "../../../sessions/session.ts";
+import type { StartRecord } from "../../../telemetry/call-record.ts";
+import type { DeepReadonly } from "../api/operation-handler.ts";
+import { canSeeServer, canSeeSkill, type ServerSnapshot } from "../api/visibility.ts";
 
-export type Fields<Name extends EventName> = Shown<FieldsOf<Name>>;
+export type Fields<Name extends EventName> = DeepReadonly<FieldsOf<Name>>;
 
-export interface Concern {
+export interface Audience {
   /** Only for those who see this server, as it stood when it happened. */
-  readonly server?: ServerThen;
+  readonly server?: ServerSnapshot;
   /** Only for those who may see a skill of this name. */
   readonly skill?: string;
   /** Also for the session whose own doing it is. */
@@ -15,8 +24,173 @@ export interface Concern {
 }
 
 export type FeedEvent<Name extends EventName = EventName> = {
-  [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly concern: Concern };
+  [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly concern: Audience };
 }[Name];
 
 /** Takes what happened, in its order. */
-export type Tell = <Name extends EventName>(type: Name, fields: Fields<Name>, concern?: Concern) => void;
+export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, concern?: Audience) => void;
+
+/** What the live doors need of a hub. */
+
+type Known = Pick<HubEvents, "server" | "catalog" | "visibility" | "reload" | "warning" | "ask" | "answer" | "call">;
+
+export interface FeedEvents extends Known {
+  "call-start": StartRecord;
+  session: { readonly session: Session; readonly open: boolean };
+  "skill-import": {
+    readonly path: string;
+    /** Whether one skill was named, and not a folder of them. */
+    readonly single: boolean;
+    readonly result: OutputOf<"importSkills">;
+  };
+  "skill-remove": { readonly skillId: string; readonly name: string };
+  skills: object;
+  pins: object;
+}
+
+export interface FeedHub {
+  /** Of the program that made the hub: it sees what anybody may see. */
+  readonly session: Session;
+  readonly config: LoadedConfig;
+  readonly pins?: { stateOf(source: string, tool: string): PinInfo["state"] };
+  on<Name extends keyof FeedEvents>(name: Name, listener: (event: FeedEvents[Name]) => void): () => void;
+  servers(): readonly ServerInfo[];
+  view(session: Session): View;
+}
+
+/** What opens a session for each socket, and knows those that are open. */
+export interface SessionHub {
+  openSession(options: SessionOptions): Session;
+  sessions(): readonly Session[];
+}
+
+/** An event with its number, encoded once for everybody who gets the same of it. */
+
+/** One frame, ready for a wire. */
+export class Frame {
+  readonly type: EventName;
+  readonly text: string;
+  /** The number from which a receiver can go on who has this. */
+  readonly position: number;
+  #bytes: Buffer | undefined;
+
+  private constructor(type: EventName, fields: object, position: number, seq?: number) {
+    this.type = type;
+    this.position = position;
+    this.text = JSON.stringify(seq === undefined ? { type, ...fields } : { seq, type, ...fields });
+  }
+
+  static numbered(seq: number, type: EventName, fields: object): Frame {
+    return new Frame(type, fields, seq, seq);
+  }
+
+  /** Said to one receiver, so it has no number of its own. */
+  static lost(from: number, to: number): Frame {
+    const fields: Fields<"events.lost"> = { from, to };
+    return new Frame("events.lost", fields, to);
+  }
+
+  /** The same bytes for every socket. */
+  get bytes(): Buffer {
+    return (this.#bytes ??= Buffer.from(this.text));
+  }
+}
+
+export interface EventViewer {
+  readonly caller: Caller;
+  readonly session: Session;
+}
+
+interface ViewSource {
+  readonly config: LoadedConfig;
+  view(session: Session): View;
+}
+
+export class NumberedEvent {
+  readonly seq: number;
+  readonly #event: FeedEvent;
+  readonly #whole: Frame;
+  readonly #parts = new Map<string, Frame>();
+  /** By view, which sessions that see the same share. */
+  readonly #byView = new WeakMap<View, Frame>();
+
+  constructor(seq: number, event: FeedEvent) {
+    this.seq = seq;
+    this.#event = event;
+    this.#whole = Frame.numbered(seq, event.type, event.fields);
+  }
+
+  get type(): EventName {
+    return this.#event.type;
+  }
+
+  get size(): number {
+    return this.#whole.text.length;
+  }
+
+  /** What somebody gets of it; undefined if it is not for them. */
+  for(beholder: EventViewer, sight: ViewSource): Frame | undefined {
+    const { type, concern } = this.#event;
+    const { caller, session } = beholder;
+    const isOperator = caller.scopes.has("admin");
+    const { scope } = EVENTS[type];
+    if (scope !== "read") {
+      if (caller.scopes.has(scope)) return this.#whole;
+      return concern.session === session.id ? this.#ofOwn(session, sight) : undefined;
+    }
+    if (!caller.scopes.has("read")) return undefined;
+    if (concern.server !== undefined && !canSeeServer(sight.config, session, concern.server)) return undefined;
+    if (concern.skill !== undefined && !canSeeSkill(sight.config, session, concern.skill)) return undefined;
+    if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.view(session));
+    if (type === "skills.batch.imported" || type === "openclaw.batch.imported") {
+      return isOperator && session.role === undefined ? this.#whole : this.#ofBatch(this.#event.fields, session, sight);
+    }
+    return this.#whole;
+  }
+
+  /** Of a call to what its caller may not see, they hear what they would of one to what is not there. */
+  #ofOwn(session: Session, { config }: ViewSource): Frame {
+    const event = this.#event;
+    if (event.type !== "call.started" && event.type !== "call.finished") return this.#whole;
+    const { fields } = event;
+    const isMissing = "outcome" in fields && fields.outcome === "not_found";
+    const spec = config.servers.find(({ id }) => id === fields.serverId);
+    const isHidden = spec !== undefined && !canSeeServer(config, session, { id: spec.id, spec });
+    if (!isHidden && !isMissing) return this.#whole;
+    const shown = { ...fields, serverId: null, ...("decision" in fields ? { decision: "none" } : {}) };
+    return Frame.numbered(this.seq, this.type, shown);
+  }
+
+  #ofTools(fields: Fields<"mcp.tools.discovered">, view: View): Frame {
+    let frame = this.#byView.get(view);
+    if (frame === undefined) {
+      const visible = toolNamesIn(view);
+      const tools = fields.tools.filter(({ name }) => visible.has(name));
+      frame =
+        tools.length === fields.tools.length ? this.#whole : Frame.numbered(this.seq, this.type, { ...fields, tools });
+      this.#byView.set(view, frame);
+    }
+    return frame;
+  }
+
+  /** What could not be imported, and from where, concerns the operator alone. */
+  #ofBatch(fields: Fields<"skills.batch.imported">, session: Session, { config }: ViewSource): Frame | undefined {
+    const imported = fields.imported.filter(({ name }) => canSeeSkill(config, session, name));
+    if (imported.length === 0) return undefined;
+    const key = JSON.stringify(imported.map(({ skillId }) => skillId));
+    let frame = this.#parts.get(key);
+    if (frame === undefined) {
+      const shown = { imported, failed: [], totalScanned: imported.length };
+      this.#parts.set(key, (frame = Frame.numbered(this.seq, this.type, shown)));
+    }
+    return frame;
+  }
+}
+
+const toolNames = new WeakMap<View, ReadonlySet<string>>();
+
+function toolNamesIn(view: View): ReadonlySet<string> {
+  let known = toolNames.get(view);
+  if (known === undefined) toolNames.set(view, (known = new Set(view.tools.map(({ name }) => name))));
+  return known;
+}

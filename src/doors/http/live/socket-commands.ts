@@ -1,14 +1,14 @@
 /** The commands of one socket that are under way. */
+import { nearMatches } from "../../../base/near-matches.ts";
 import type { OperationName } from "../../../contract/operations.ts";
-import type { SocketCommand } from "../../../contract/socket.ts";
-import { ToolcribError } from "../../../model/errors.ts";
+import { type CommandName, COMMANDS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../../../contract/websocket.ts";
+import { asToolcribError, type ErrorObject, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
-import type { OperationContext } from "../api/operation.ts";
-import type { Operations } from "../api/operations.ts";
-import { type CommandId, commandId, commandOf, inOwnNames, inputOf, listEvent } from "./frames.ts";
+import { invalidInput, type OperationContext } from "../api/operation-handler.ts";
+import { Operations } from "../api/run-operation.ts";
 
 /** What changes the hub is finished once it has begun, whoever leaves meanwhile: half of it would help nobody. */
-const FINISHED: ReadonlySet<OperationName> = new Set<OperationName>([
+const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "addServer",
   "updateServer",
   "removeServer",
@@ -21,9 +21,9 @@ const FINISHED: ReadonlySet<OperationName> = new Set<OperationName>([
   "changePins",
 ]);
 
-const MOST_AT_ONCE = 64;
+const MAX_RUNNING_COMMANDS = 64;
 
-export interface CommandsOptions {
+interface CommandsOptions {
   readonly operations: Pick<Operations, "run">;
   readonly context: Omit<OperationContext, "signal" | "onProgress">;
   readonly send: (frame: object) => void;
@@ -49,9 +49,9 @@ export class SocketCommands {
           hint: 'The reply carries it: {"id": 1, "type": "mcp.listServers"}.',
         });
       }
-      const command = commandOf(frame["type"]);
+      const command = findCommand(frame["type"]);
       this.#admit(id);
-      void this.#run(id, command, inputOf(command, frame));
+      void this.#run(id, command, commandInput(command, frame));
     } catch (error) {
       // A second command of the same id must not look like the answer to the first.
       const isTaken = id !== undefined && this.#running.has(id);
@@ -82,8 +82,8 @@ export class SocketCommands {
     if (this.#running.has(id)) {
       throw new ToolcribError("conflict", "A command of this id is under way.", { details: { command: id } });
     }
-    if (this.#running.size < MOST_AT_ONCE) return;
-    throw new ToolcribError("rate_limited", `${MOST_AT_ONCE} commands of this connection are under way.`, {
+    if (this.#running.size < MAX_RUNNING_COMMANDS) return;
+    throw new ToolcribError("rate_limited", `${MAX_RUNNING_COMMANDS} commands of this connection are under way.`, {
       hint: "Wait for a reply before the next one.",
     });
   }
@@ -91,7 +91,7 @@ export class SocketCommands {
   async #run(id: CommandId, command: SocketCommand, input: JsonObject): Promise<void> {
     const { operation, event } = command;
     const { operations, context, send, fail } = this.#options;
-    const controller = FINISHED.has(operation) ? new Unaborted() : new AbortController();
+    const controller = UNCANCELLABLE.has(operation) ? new NeverAborted() : new AbortController();
     this.#running.set(id, controller);
     const onProgress: OperationContext["onProgress"] = (progress) => send({ id, progress });
     try {
@@ -100,7 +100,7 @@ export class SocketCommands {
       send({ ...fields, id, ok: true });
       if (event !== undefined) send(listEvent(event, fields));
     } catch (error) {
-      fail(id, inOwnNames(command, error));
+      fail(id, withCommandNames(command, error));
     } finally {
       this.#running.delete(id);
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
@@ -109,6 +109,100 @@ export class SocketCommands {
 }
 
 /** For what is finished in any case. */
-class Unaborted extends AbortController {
+class NeverAborted extends AbortController {
   override abort(): void {}
+}
+
+/** What comes in on a socket, and how errors go out. */
+
+export type CommandId = string | number;
+
+const MAX_ID_LENGTH = 200;
+
+export function parseFrame(text: string): JsonObject {
+  let frame: unknown;
+  try {
+    frame = JSON.parse(text);
+  } catch {
+    // Said below.
+  }
+  if (isJsonObject(frame)) return frame;
+  throw new ToolcribError("invalid_arguments", "A frame must be one JSON object.", {
+    hint: 'Such as {"id": 1, "type": "mcp.listServers"}.',
+  });
+}
+
+export function commandId({ id }: JsonObject): CommandId | undefined {
+  if (typeof id === "number" && Number.isFinite(id)) return id;
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH ? id : undefined;
+}
+
+/** Under the names of the contract, or under that of the operation itself. */
+function findCommand(type: unknown): SocketCommand {
+  if (typeof type === "string") {
+    if (isCommand(type)) return COMMANDS[type];
+    if (Operations.has(type)) return { operation: type };
+  }
+  const names = [...Object.keys(COMMANDS), ...Object.keys(EXTRA_TOOL_COMMANDS)];
+  const near = typeof type === "string" ? nearMatches(type, names) : [];
+  throw new ToolcribError("invalid_arguments", "There is no such type of command.", {
+    hint:
+      near.length === 0
+        ? "Types: mcp.…, skills.…, openclaw.…, sessions.…, approvals.answer, and every operation's name."
+        : `Did you mean ${near.join(", ")}?`,
+  });
+}
+
+function isCommand(type: string): type is CommandName {
+  return Object.hasOwn(COMMANDS, type);
+}
+
+/** The operation's input: what the command says, under the operation's names. */
+export function commandInput(
+  { fields = {}, preset = {} }: Pick<SocketCommand, "fields" | "preset">,
+  frame: JsonObject,
+): JsonObject {
+  // Without a prototype, because a field may be called `__proto__`.
+  const input: JsonObject = Object.assign(Object.create(null) as JsonObject, preset);
+  for (const [name, value] of Object.entries(frame)) {
+    if (name !== "id" && name !== "type") input[Object.hasOwn(fields, name) ? (fields[name] ?? name) : name] = value;
+  }
+  return input;
+}
+
+/** What is wrong with the input, under the names that the command has for it. */
+function withCommandNames({ fields = {} }: SocketCommand, thrown: unknown): unknown {
+  const own = new Map(Object.entries(fields).map(([name, input]) => [input, name]));
+  const issues = thrown instanceof ToolcribError ? thrown.details?.["issues"] : undefined;
+  if (own.size === 0 || !isIssues(issues)) return thrown;
+  return invalidInput(issues.map(({ path, message }) => ({ path: own.get(path) ?? path, message })));
+}
+
+function isIssues(value: unknown): value is { path: string; message: string }[] {
+  return Array.isArray(value) && value.every((each) => isJsonObject(each) && typeof each["path"] === "string");
+}
+
+/** The list event that goes to the asker. Skills are named there as the events about one skill name it, too. */
+function listEvent(type: string, output: JsonObject): JsonObject {
+  const { skills, ...rest } = output;
+  return {
+    ...rest,
+    ...(skills === undefined ? {} : { imports: Array.isArray(skills) ? skills.map(withSkillId) : skills }),
+    type,
+  };
+}
+
+function withSkillId(skill: unknown): unknown {
+  return isJsonObject(skill) ? { ...skill, skillId: skill["id"] } : skill;
+}
+
+/** Masked. A fault that nobody foresaw is told to the log and not to the client. */
+export function toErrorObject(
+  thrown: unknown,
+  redactor: { maskAll<Value>(value: Value): Value },
+  warn: (message: string) => void,
+): ErrorObject {
+  if (thrown instanceof ToolcribError) return redactor.maskAll(thrown.toObject());
+  warn(`A command could not be answered: ${redactor.maskAll(asToolcribError(thrown).message)}`);
+  return { code: "internal", message: "A fault in Toolcrib. The hub's log says more." };
 }

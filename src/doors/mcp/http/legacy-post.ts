@@ -1,22 +1,31 @@
 /** What a legacy client posts: it opens a session, or belongs to one. */
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
-import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model/rpc.ts";
+import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model/protocol.ts";
 import type { QuotaReached } from "../../../policy/quota.ts";
-import { errorCodeOf } from "../encode.ts";
-import type { Encoded } from "../encoded.ts";
-import { batchError, type ClientMessage } from "../messages.ts";
-import type { ViewScope } from "../origin.ts";
-import type { Accepts } from "./accepts.ts";
-import { answerOf } from "./answer-of.ts";
-import { isElsewhere } from "./elsewhere.ts";
-import { answerNothing, type McpExchange, refuse, refuseToolcrib } from "./exchange.ts";
-import { SESSION_HEADER, sessionFor } from "./find-session.ts";
-import { headerOf } from "./header-value.ts";
-import { HttpSession } from "./http-session.ts";
-import { LegacyReply } from "./legacy-reply.ts";
-import { mayAsk } from "./may-ask.ts";
-import type { Transport } from "./transport.ts";
+import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
+import type { ViewScope } from "../view-scope.ts";
+import {
+  type Accepts,
+  headerOf,
+  type McpExchange,
+  onceClosed,
+  refuseRpc,
+  refuseWithError,
+  respondEmpty,
+  respondJson,
+} from "./http-messages.ts";
+import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
+import {
+  admitOrRefuseRequests,
+  answerOrError,
+  findSessionOrRefuse,
+  forwardToOwner,
+  SESSION_HEADER,
+} from "./request-checks.ts";
+import type { Transport } from "./session-table.ts";
+import { type SessionStream, StreamableSession } from "./streamable-session.ts";
 
 export async function postLegacy(
   transport: Transport,
@@ -27,27 +36,27 @@ export async function postLegacy(
 ): Promise<void> {
   const { request, response } = exchange;
   if (posted.kind === "request" && posted.message.method === "initialize" && !(SESSION_HEADER in request.headers)) {
-    return initialize(transport, exchange, accepts, scope, posted.message);
+    return postInitialize(transport, exchange, accepts, scope, posted.message);
   }
   const id = posted.kind === "request" ? posted.message.id : null;
-  if (transport.ids !== undefined && (await isOthers(transport, exchange, id))) return;
-  const session = sessionFor(transport, exchange, scope, id);
+  if (transport.ids !== undefined && (await forwardToSessionOwner(transport, exchange, id))) return;
+  const session = findSessionOrRefuse(transport, exchange, scope, id);
   if (session === undefined) return;
   if (posted.kind === "request") {
-    if (!mayAsk(transport, exchange, [posted.message], { ofSession: true })) return;
+    if (!admitOrRefuseRequests(transport, exchange, [posted.message], { ofSession: true })) return;
     const { message } = posted;
     const { streams } = transport;
     const reply = new LegacyReply({ response, session, accepts, streams, ids: [message.id], isBatch: false });
-    const answer = await answerOf(message.id, () => session.legacy.request(message, reply));
+    const answer = await answerOrError(message.id, () => session.legacy.request(message, reply));
     reply.finish(answer === null ? [] : [answer]);
     return;
   }
   if (posted.kind === "notification") session.legacy.notify(posted.message);
   else session.legacy.answer(posted.message);
-  answerNothing(response, 202);
+  respondEmpty(response, 202);
 }
 
-async function initialize(
+async function postInitialize(
   transport: Transport,
   exchange: McpExchange,
   accepts: Accepts,
@@ -55,12 +64,12 @@ async function initialize(
   message: RpcRequest,
 ): Promise<void> {
   const { response, caller } = exchange;
-  if (!mayAsk(transport, exchange, [message])) return;
-  let opened: ReturnType<typeof openSession>;
+  if (!admitOrRefuseRequests(transport, exchange, [message])) return;
+  let opened: ReturnType<typeof openStreamableSession>;
   try {
-    opened = openSession(transport, caller, scope);
+    opened = openStreamableSession(transport, caller, scope);
   } catch (error) {
-    refuseToolcrib(response, message.id, asToolcribError(error).toObject());
+    refuseWithError(response, message.id, asToolcribError(error).toObject());
     return;
   }
   if ("reached" in opened) {
@@ -72,23 +81,23 @@ async function initialize(
   const { streams } = transport;
   const reply = new LegacyReply({ response, session, accepts, streams, ids: [message.id], isBatch: false });
   reply.headers = { "Mcp-Session-Id": session.id };
-  const answer = await answerOf(message.id, () => legacy.request(message, reply));
+  const answer = await answerOrError(message.id, () => legacy.request(message, reply));
   const isOpen = answer !== null && errorCodeOf(answer) === undefined && !response.destroyed;
   if (!isOpen) reply.headers = undefined;
   reply.finish(answer === null ? [] : [answer]);
   if (!isOpen) transport.sessions.end(session);
 }
 
-function openSession(
+function openStreamableSession(
   transport: Transport,
   caller: Caller,
   scope: ViewScope,
-): { readonly session: HttpSession } | { readonly reached: QuotaReached } {
+): { readonly session: StreamableSession } | { readonly reached: QuotaReached } {
   const { sessions, clock, resumeGraceMs, door, ids } = transport;
   return sessions.open(
     caller,
     (id) =>
-      new HttpSession({
+      new StreamableSession({
         id,
         caller,
         scope,
@@ -100,8 +109,12 @@ function openSession(
   );
 }
 
-async function isOthers({ ids }: Transport, exchange: McpExchange, id: RequestId | null): Promise<boolean> {
-  return isElsewhere(ids, exchange, "mcp", headerOf(exchange.request.headers[SESSION_HEADER]), id);
+async function forwardToSessionOwner(
+  { ids }: Transport,
+  exchange: McpExchange,
+  id: RequestId | null,
+): Promise<boolean> {
+  return forwardToOwner(ids, exchange, "mcp", headerOf(exchange.request.headers[SESSION_HEADER]), id);
 }
 
 /** @param batch What was in the array, told apart. */
@@ -113,22 +126,22 @@ export async function postBatch(
   batch: readonly ClientMessage[],
 ): Promise<void> {
   const { response } = exchange;
-  if (transport.ids !== undefined && (await isOthers(transport, exchange, null))) return;
-  const session = sessionFor(transport, exchange, scope, null);
+  if (transport.ids !== undefined && (await forwardToSessionOwner(transport, exchange, null))) return;
+  const session = findSessionOrRefuse(transport, exchange, scope, null);
   if (session === undefined) return;
   const reason = batchError(batch, session.legacy.version);
   if (reason !== undefined) {
-    refuse(response, 400, null, { code: INVALID_REQUEST, message: reason });
+    refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
     return;
   }
   const requests = batch.flatMap((posted) => (posted.kind === "request" ? [posted.message] : []));
-  if (!mayAsk(transport, exchange, requests, { ofSession: true })) return;
+  if (!admitOrRefuseRequests(transport, exchange, requests, { ofSession: true })) return;
   for (const posted of batch) {
     if (posted.kind === "notification") session.legacy.notify(posted.message);
     if (posted.kind === "response") session.legacy.answer(posted.message);
   }
   if (requests.length === 0) {
-    answerNothing(response, 202);
+    respondEmpty(response, 202);
     return;
   }
   await answerBatch(transport, exchange, accepts, session, requests);
@@ -138,7 +151,7 @@ async function answerBatch(
   transport: Transport,
   { response }: McpExchange,
   accepts: Accepts,
-  session: HttpSession,
+  session: StreamableSession,
   requests: readonly RpcRequest[],
 ): Promise<void> {
   const ids = requests.map(({ id }) => id);
@@ -147,11 +160,121 @@ async function answerBatch(
   const waiting: Encoded[] = [];
   await Promise.all(
     requests.map(async (request) => {
-      const answer = await answerOf(request.id, () => session.legacy.request(request, reply));
+      const answer = await answerOrError(request.id, () => session.legacy.request(request, reply));
       if (answer === null) return;
       if (reply.isStream) reply.send(answer);
       else waiting.push(answer);
     }),
   );
   reply.finish(waiting);
+}
+
+/** The answer to one POST of a legacy client: JSON, or an event stream if something must be sent before. */
+
+interface LegacyReplyOptions {
+  readonly response: ServerResponse;
+  readonly session: StreamableSession;
+  readonly accepts: Accepts;
+  readonly streams: OpenStreams;
+  /** The requests in the POST: one, or those of a batch. */
+  readonly ids: readonly RequestId[];
+  /** A batch is answered by a batch, even if it holds one request only. */
+  readonly isBatch: boolean;
+}
+
+/** Half a second at most. */
+const MAX_PLAIN_TICKS = 2;
+
+class LegacyReply implements MessageSink, PendingReply {
+  /** What else the answer says in its head. */
+  headers: Readonly<OutgoingHttpHeaders> | undefined;
+  readonly #options: LegacyReplyOptions;
+  #stream: SessionStream | undefined;
+  #ticks = 0;
+  #done = false;
+
+  constructor(options: LegacyReplyOptions) {
+    this.#options = options;
+    options.session.running += 1;
+    options.streams.owe(this);
+    onceClosed(options.response, () => this.#clientGone());
+  }
+
+  get isStream(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  send(message: Encoded): void {
+    if (this.#done) return;
+    const stream = this.#stream ?? this.#openStream();
+    if (stream === undefined) this.#options.session.tell(message);
+    else stream.send(message);
+  }
+
+  /**
+   * A call that takes its time gets a stream: the answer is then not lost with the connection. Where nothing tells the
+   * client how to come back, a stream only keeps the connection alive, and that has more time. We never let a connection go
+   * by ourselves before the answer, as the protocol would allow: clients that do not come back would wait for ever.
+   */
+  stillPending(): void {
+    this.#ticks += 1;
+    if (this.#stream !== undefined) return;
+    if (this.#ticks >= (this.#options.session.canPrime ? MAX_PLAIN_TICKS : MAX_SILENT_TICKS)) this.#openStream();
+  }
+
+  /** The last word. Without an answer the request was cancelled, or its session has ended. */
+  finish(answers: readonly Encoded[]): void {
+    const { response, accepts } = this.#options;
+    if (!accepts.json && answers.length > 0) this.#openStream(true);
+    this.#settle();
+    if (this.#stream !== undefined) {
+      for (const answer of answers) this.#stream.send(answer);
+      this.#stream.finish();
+    } else if (answers[0] === undefined) this.#finishEmpty();
+    else respondJson(response, 200, this.#options.isBatch ? jsonArray(answers) : answers[0], this.headers);
+  }
+
+  #finishEmpty(): void {
+    const { response, session, accepts, ids } = this.#options;
+    if (response.headersSent || response.destroyed) return;
+    if (session.isClosed) {
+      refuseWithError(response, ids[0] ?? null, { code: "not_found", message: "The session has ended." });
+    } else if (accepts.stream) {
+      // Whoever cancels a request gets no answer, and a stream without any event is none.
+      new SseConnection(response).end();
+    } else {
+      refuseWithError(response, ids[0] ?? null, { code: "cancelled", message: "The request was cancelled." }, 200);
+    }
+  }
+
+  #openStream(isOnlyWay = false): SessionStream | undefined {
+    const { response, session, accepts, streams, ids } = this.#options;
+    if (!accepts.stream || response.headersSent || response.destroyed) return undefined;
+    if (!isOnlyWay && streams.reachedFor(session.caller) !== undefined) return undefined;
+    const connection = new SseConnection(response, this.headers);
+    streams.add(connection, session.caller);
+    this.#stream = session.openStream(() => this.#abandon(ids));
+    this.#stream.attach(connection);
+    return this.#stream;
+  }
+
+  /** Before any event with an id was sent there is nothing to come back to. */
+  #clientGone(): void {
+    if (!this.#done && this.#stream === undefined) this.#abandon(this.#options.ids);
+  }
+
+  #abandon(ids: readonly RequestId[]): void {
+    for (const id of ids) this.#options.session.legacy.abandon(id);
+  }
+
+  #settle(): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#options.streams.settle(this);
+    this.#options.session.release();
+  }
+}
+
+function jsonArray(answers: readonly Encoded[]): Encoded {
+  return ["[", ...answers.flatMap((answer, index) => (index === 0 ? answer : [",", ...answer])), "]"];
 }

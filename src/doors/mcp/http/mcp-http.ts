@@ -3,30 +3,30 @@
  * raw exchanges of `node:http`, because each call passes here.
  */
 import type { ServerResponse } from "node:http";
-import type { OwnedIds } from "../../../hub/cluster/owned-ids.ts";
-import type { Clock } from "../../../model/clock.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { asToolcribError } from "../../../model/errors.ts";
-import { MODERN_VERSION } from "../../../model/protocol.ts";
-import { INVALID_REQUEST, PARSE_ERROR, type RequestId } from "../../../model/rpc.ts";
+import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
-import { received } from "../messages.ts";
-import type { ViewScope } from "../origin.ts";
-import { acceptsOf, isJson } from "./accepts.ts";
-import { isElsewhere } from "./elsewhere.ts";
-import { isModern } from "./era.ts";
-import { answerNothing, type McpExchange, refuse, refuseToolcrib } from "./exchange.ts";
-import { SESSION_HEADER, sessionFor, VERSION_HEADER } from "./find-session.ts";
-import { headerOf } from "./header-value.ts";
+import { parseMessages } from "../rpc-messages.ts";
+import { RequestedScopes, type ViewScope } from "../view-scope.ts";
+import {
+  acceptsOf,
+  headerOf,
+  isJson,
+  type McpExchange,
+  refuseRpc,
+  refuseWithError,
+  respondEmpty,
+} from "./http-messages.ts";
+import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
-import { OpenStreams } from "./open-streams.ts";
-import { SessionTable } from "./session-table.ts";
-import { SseConnection } from "./sse-connection.ts";
+import { OpenStreams, SseConnection } from "./open-streams.ts";
+import { type Engine, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
-import type { Engine, Transport } from "./transport.ts";
-import { ViewScopes } from "./view-scopes.ts";
 
-export type { McpExchange } from "./exchange.ts";
+export type { McpExchange } from "./http-messages.ts";
 
 export interface McpHttpLimits {
   readonly maxSessions: number;
@@ -52,7 +52,7 @@ export interface McpHttpOptions extends McpHttpLimits {
   /** How long a call goes on for a legacy client whose resumable stream was cut. */
   readonly resumeGraceMs?: number;
   /** In a cluster: ids of sessions that say which node has them. */
-  readonly ids?: OwnedIds | undefined;
+  readonly ids?: RoutableIds | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -61,7 +61,7 @@ const RESUME_GRACE_MS = 10_000;
 
 export class McpHttp {
   readonly #options: McpHttpOptions;
-  readonly #scopes = new ViewScopes();
+  readonly #scopes = new RequestedScopes();
   readonly #transport: Transport & { isClosing: boolean };
   /** What was said to be full already, so that it is said once. */
   readonly #full = new Set<string>();
@@ -122,9 +122,9 @@ export class McpHttp {
     if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
     const body = await readJson(exchange);
     if (body === undefined) return;
-    const posted = received(body.value);
+    const posted = parseMessages(body.value);
     if (!posted.isBatch && posted.message.kind === "invalid") return refuseMessage(exchange, posted.message.id);
-    if (await isElsewhere(this.#options.ids, exchange, "sse", exchange.query.get("sessionId"), null)) return;
+    if (await forwardToOwner(this.#options.ids, exchange, "sse", exchange.query.get("sessionId"), null)) return;
     postToSse(this.#transport, exchange, posted);
   }
 
@@ -137,7 +137,7 @@ export class McpHttp {
     this.#transport.isClosing = true;
     let cancel: () => void = () => {};
     const late = new Promise<void>((resolve) => (cancel = clock.after(graceMs, resolve)));
-    await Promise.race([streams.whenPaid(), late]);
+    await Promise.race([streams.whenRepliesSent(), late]);
     cancel();
     this.#options.door.close();
     // What the door answers to those that listened is still to be written.
@@ -151,18 +151,18 @@ export class McpHttp {
     const accepts = acceptsOf(request.headers.accept);
     if (accepts === undefined) {
       const message = "Accept must allow application/json and text/event-stream.";
-      return refuse(response, 406, null, { code: INVALID_REQUEST, message });
+      return refuseRpc(response, 406, null, { code: INVALID_REQUEST, message });
     }
     const body = await readJson(exchange);
     if (body === undefined) return;
-    const all = received(body.value);
+    const all = parseMessages(body.value);
     const version = headerOf(request.headers[VERSION_HEADER]);
     if (all.isBatch) {
       if (version !== MODERN_VERSION) {
         return postBatch(this.#transport, exchange, accepts, scope, all.batch);
       }
       const message = "This protocol version has no batches.";
-      return refuse(response, 400, null, { code: INVALID_REQUEST, message });
+      return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
     }
     const posted = all.message;
     switch (posted.kind) {
@@ -173,7 +173,7 @@ export class McpHttp {
         return refuseMessage(exchange, null);
       case "notification":
         // No notification means anything over HTTP in the modern era: a request is cancelled by closing its connection.
-        if (isModern(posted.message, version)) return answerNothing(response, 202);
+        if (isModern(posted.message, version)) return respondEmpty(response, 202);
         return postLegacy(this.#transport, exchange, accepts, scope, posted);
       case "request":
         if (isModern(posted.message, version)) {
@@ -187,7 +187,7 @@ export class McpHttp {
     const { ids } = this.#options;
     if (ids === undefined) return handle();
     const id = headerOf(exchange.request.headers[SESSION_HEADER]);
-    return isElsewhere(ids, exchange, "mcp", id, null).then((isAnswered) => (isAnswered ? undefined : handle()));
+    return forwardToOwner(ids, exchange, "mcp", id, null).then((isAnswered) => (isAnswered ? undefined : handle()));
   }
 
   #get(exchange: McpExchange, scope: ViewScope): void {
@@ -195,9 +195,9 @@ export class McpHttp {
     if (headerOf(request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
     if (acceptsOf(request.headers.accept)?.stream !== true) {
       const message = "Accept must allow text/event-stream.";
-      return refuse(response, 406, null, { code: INVALID_REQUEST, message });
+      return refuseRpc(response, 406, null, { code: INVALID_REQUEST, message });
     }
-    const session = sessionFor(this.#transport, exchange, scope, null);
+    const session = findSessionOrRefuse(this.#transport, exchange, scope, null);
     if (session === undefined) return;
     if (!exchange.caller.scopes.has("read")) return exchange.refuseScope("read");
     const { streams, isClosing } = this.#transport;
@@ -213,25 +213,25 @@ export class McpHttp {
     });
     if (isKnown) return;
     const message = "Last-Event-ID names no event of this session that could be resumed from.";
-    refuse(response, 400, null, { code: INVALID_REQUEST, message });
+    refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
   }
 
   #delete(exchange: McpExchange, scope: ViewScope): void {
     if (headerOf(exchange.request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
-    const session = sessionFor(this.#transport, exchange, scope, null);
+    const session = findSessionOrRefuse(this.#transport, exchange, scope, null);
     if (session === undefined) return;
     this.#transport.sessions.end(session);
-    answerNothing(exchange.response, 204);
+    respondEmpty(exchange.response, 204);
   }
 
   #scopeOf({ path, query, caller, response }: McpExchange, base: string): ViewScope | undefined {
     const choice = this.#scopes.choose(base, path, query, caller);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
-      refuseToolcrib(response, null, { code: "not_found", message: `There is nothing at ${path}.` });
+      refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });
     } else {
       const message = "The credentials are bound to another role than the address names.";
-      refuseToolcrib(response, null, { code: "denied", message, hint: `Use ${base} without a role.` });
+      refuseWithError(response, null, { code: "denied", message, hint: `Use ${base} without a role.` });
     }
     return undefined;
   }
@@ -248,7 +248,7 @@ export class McpHttp {
       this.#full.add(limit);
       this.#options.warn(`${error.message} New ones are refused.`);
     }
-    refuseToolcrib(response, id, { ...error.toObject(), code: "rate_limited" }, 503);
+    refuseWithError(response, id, { ...error.toObject(), code: "rate_limited" }, 503);
   }
 }
 
@@ -257,37 +257,37 @@ function streamQuota({ maxStreams, streamsPerCaller }: McpHttpLimits): CallerQuo
 }
 
 function refuseClosing(response: ServerResponse, id: RequestId | null): void {
-  refuseToolcrib(response, id, { code: "server_unavailable", message: "The gateway is shutting down." });
+  refuseWithError(response, id, { code: "server_unavailable", message: "The gateway is shutting down." });
 }
 
 function refuseMethod({ response, request }: McpExchange, allow: string): void {
   const message = `${request.method ?? "This method"} is not allowed here.`;
-  refuse(response, 405, null, { code: INVALID_REQUEST, message }, { Allow: allow });
+  refuseRpc(response, 405, null, { code: INVALID_REQUEST, message }, { Allow: allow });
 }
 
 function refuseMessage({ response }: McpExchange, id: RequestId | null): void {
-  refuse(response, 400, id, { code: INVALID_REQUEST, message: "The body is no JSON-RPC 2.0 message of a client." });
+  refuseRpc(response, 400, id, { code: INVALID_REQUEST, message: "The body is no JSON-RPC 2.0 message of a client." });
 }
 
 /** The parsed body, or undefined if there is none and that has been answered. */
 async function readJson(exchange: McpExchange): Promise<{ readonly value: unknown } | undefined> {
   const { request, response } = exchange;
   if (!isJson(request.headers["content-type"])) {
-    refuse(response, 415, null, { code: INVALID_REQUEST, message: "Content-Type must be application/json." });
+    refuseRpc(response, 415, null, { code: INVALID_REQUEST, message: "Content-Type must be application/json." });
     return undefined;
   }
   let body: Buffer;
   try {
     body = await exchange.readBody();
   } catch (error) {
-    refuseToolcrib(response, null, asToolcribError(error).toObject());
+    refuseWithError(response, null, asToolcribError(error).toObject());
     return undefined;
   }
   try {
     const value: unknown = JSON.parse(body.toString("utf8"));
     return { value };
   } catch {
-    refuse(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is no JSON." });
+    refuseRpc(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is no JSON." });
     return undefined;
   }
 }

@@ -1,19 +1,35 @@
 /** A request of the modern era: it stands alone, with its version and its client's abilities in `_meta`. */
-import { INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, type RpcRequest } from "../../../model/rpc.ts";
-import type { Origin, ViewScope } from "../origin.ts";
-import { errorCodeOf } from "../encode.ts";
-import type { Encoded } from "../encoded.ts";
-import { sharedMethod } from "../requests.ts";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { Caller } from "../../../model/caller.ts";
+import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import {
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  type RpcError,
+  type RpcRequest,
+  type ToolDefinition,
+} from "../../../model/protocol.ts";
 import { KeptResults } from "../../../sessions/kept-results.ts";
-import { InputRounds } from "../input-rounds.ts";
-import type { Accepts } from "./accepts.ts";
-import { answerOf } from "./answer-of.ts";
-import { isElsewhere } from "./elsewhere.ts";
-import { type McpExchange, refuse } from "./exchange.ts";
-import { mayAsk } from "./may-ask.ts";
-import { headerError, paramError } from "./modern-headers.ts";
-import { ModernReply } from "./modern-reply.ts";
-import type { Transport } from "./transport.ts";
+import { mirroredParams } from "../../../upstream/http/mcp-headers.ts";
+import { envelopeError } from "../mcp-handshake.ts";
+import { ParkedCalls } from "../parked-calls.ts";
+import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
+import { sharedMethod } from "../shared-requests.ts";
+import type { RequestOrigin, ViewScope } from "../view-scope.ts";
+import {
+  type Accepts,
+  decodeHeaderValue,
+  headerOf,
+  type McpExchange,
+  onceClosed,
+  refuseRpc,
+  respondJson,
+} from "./http-messages.ts";
+import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
+import { admitOrRefuseRequests, answerOrError, forwardToOwner } from "./request-checks.ts";
+import type { Transport } from "./session-table.ts";
 
 export async function postModern(
   transport: Transport,
@@ -24,40 +40,44 @@ export async function postModern(
 ): Promise<void> {
   const { request, response, caller } = exchange;
   const error = headerError(message, request.headers);
-  if (error !== undefined) return refuse(response, 400, message.id, error);
-  if (transport.ids !== undefined && (await isOthers(transport, exchange, message))) return;
-  if (!mayAsk(transport, exchange, [message])) return;
-  const origin: Origin = { caller, scope };
-  const mismatch = message.method === "tools/call" ? toolError(transport, origin, message, exchange) : undefined;
-  if (mismatch !== undefined) return refuse(response, 400, message.id, mismatch);
+  if (error !== undefined) return refuseRpc(response, 400, message.id, error);
+  if (transport.ids !== undefined && (await forwardToCallOwner(transport, exchange, message))) return;
+  if (!admitOrRefuseRequests(transport, exchange, [message])) return;
+  const origin: RequestOrigin = { caller, scope };
+  const mismatch = message.method === "tools/call" ? paramHeaderError(transport, origin, message, exchange) : undefined;
+  if (mismatch !== undefined) return refuseRpc(response, 400, message.id, mismatch);
   const { streams } = transport;
   const isListen = message.method === "subscriptions/listen";
   if (isListen && !accepts.stream) {
     const text = "subscriptions/listen answers with text/event-stream: the header Accept must allow it.";
-    return refuse(response, 406, message.id, { code: INVALID_PARAMS, message: text });
+    return refuseRpc(response, 406, message.id, { code: INVALID_PARAMS, message: text });
   }
   const full = isListen ? streams.reachedFor(caller) : undefined;
   if (full !== undefined) return transport.refuseFull(response, message.id, "streams", full);
   const reply = new ModernReply(exchange, accepts, streams);
   // A stream that only listens owes nothing, and a shutdown does not wait for it.
   if (!isListen) streams.owe(reply);
-  const answer = await answerOf(message.id, () => transport.door.modern(message, origin, reply, reply.signal));
+  const answer = await answerOrError(message.id, () => transport.door.modern(message, origin, reply, reply.signal));
   reply.finish(answer, statusOf(message.method, answer));
   streams.settle(reply);
 }
 
 /** The call that waits for this answer, or the result that is asked for, may be at another node. */
-async function isOthers({ ids }: Transport, exchange: McpExchange, { id, params }: RpcRequest): Promise<boolean> {
+async function forwardToCallOwner(
+  { ids }: Transport,
+  exchange: McpExchange,
+  { id, params }: RpcRequest,
+): Promise<boolean> {
   const { requestState, uri } = params ?? {};
-  const round = InputRounds.idOf(requestState);
-  if (round !== undefined) return isElsewhere(ids, exchange, "round", round, id);
+  const round = ParkedCalls.idOf(requestState);
+  if (round !== undefined) return forwardToOwner(ids, exchange, "round", round, id);
   const result = typeof uri === "string" ? KeptResults.idOf(uri) : undefined;
-  return result !== undefined && isElsewhere(ids, exchange, "result", result, id);
+  return result !== undefined && forwardToOwner(ids, exchange, "result", result, id);
 }
 
-function toolError(
+function paramHeaderError(
   { door }: Transport,
-  origin: Origin,
+  origin: RequestOrigin,
   { params }: RpcRequest,
   { request }: McpExchange,
 ): ReturnType<typeof paramError> {
@@ -79,5 +99,148 @@ function statusOf(method: string, answer: Encoded | null): number {
       return 400;
     default:
       return 200;
+  }
+}
+
+/** Checks that the headers of a modern request say what its body says, so that whoever routed by them routed right. */
+
+/** What is wrong with the request before anybody looks at what it wants; undefined if nothing is. */
+function headerError(request: RpcRequest, headers: IncomingHttpHeaders): RpcError | undefined {
+  const { method, params } = request;
+  const header = headerOf(headers["mcp-protocol-version"]);
+  const error = envelopeError(request, (version) =>
+    header === version ? undefined : mismatch("MCP-Protocol-Version", header, version),
+  );
+  if (error !== undefined) return error;
+  const methodHeader = headerOf(headers["mcp-method"]);
+  if (methodHeader !== method) return mismatch("Mcp-Method", methodHeader, method);
+  const name = namedTarget(method, params);
+  if (typeof name !== "string") return undefined;
+  const nameHeader = headerOf(headers["mcp-name"]);
+  const matches = nameHeader !== undefined && decodeHeaderValue(nameHeader) === name;
+  return matches ? undefined : mismatch("Mcp-Name", nameHeader, name);
+}
+
+function namedTarget(method: string, params: JsonObject | undefined): unknown {
+  switch (method) {
+    case "tools/call":
+    case "prompts/get":
+      return params?.["name"];
+    case "resources/read":
+      return params?.["uri"];
+    default:
+      return undefined;
+  }
+}
+
+type MirroredParams = readonly { readonly header: string; readonly path: readonly string[] }[];
+const mirroredByTool = new WeakMap<ToolDefinition, MirroredParams>();
+
+/** Arguments that the tool wants repeated in `Mcp-Param-*` headers. */
+function paramError(
+  tool: ToolDefinition,
+  params: JsonObject | undefined,
+  headers: IncomingHttpHeaders,
+): RpcError | undefined {
+  for (const { header, path } of mirroredParamsOf(tool)) {
+    const value = path.reduce<unknown>((at, key) => (isJsonObject(at) ? at[key] : undefined), params?.["arguments"]);
+    const sent = headerOf(headers[`mcp-param-${header.toLowerCase()}`]);
+    if (!headerMatches(sent, value)) return mismatch(`Mcp-Param-${header}`, sent, value);
+  }
+  return undefined;
+}
+
+/** A tool whose annotations are wrong as a whole has none: clients must not offer it, and nobody routed by them. */
+function mirroredParamsOf(tool: ToolDefinition): MirroredParams {
+  let found = mirroredByTool.get(tool);
+  if (found === undefined) {
+    const checked = mirroredParams(tool);
+    found = checked.ok ? checked.params : [];
+    mirroredByTool.set(tool, found);
+  }
+  return found;
+}
+
+function headerMatches(header: string | undefined, value: unknown): boolean {
+  if (value === undefined || value === null) return header === undefined;
+  // No header can carry anything else; the tool's own schema refuses it.
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return true;
+  if (header === undefined) return false;
+  const decoded = decodeHeaderValue(header);
+  if (decoded === undefined) return false;
+  if (typeof value === "number") return decoded.trim() !== "" && Number(decoded) === value;
+  return decoded === String(value);
+}
+
+function mismatch(header: string, sent: string | undefined, body: unknown): RpcError {
+  const said = sent === undefined ? "is missing" : `"${shorten(sent)}" does not match the body`;
+  return { code: HEADER_MISMATCH, message: `Header mismatch: ${header} ${said}; the body says "${shorten(body)}".` };
+}
+
+function shorten(value: unknown): string {
+  const text = String(value);
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
+/** The answer to one POST of a modern client: JSON, or an event stream that ends with it. Nothing can be resumed. */
+
+class ModernReply implements MessageSink, PendingReply {
+  readonly #response: ServerResponse;
+  readonly #caller: Caller;
+  readonly #accepts: Accepts;
+  readonly #streams: OpenStreams;
+  readonly #gone = new AbortController();
+  #connection: SseConnection | undefined;
+  #ticks = 0;
+  #done = false;
+
+  constructor(
+    { response, caller }: { readonly response: ServerResponse; readonly caller: Caller },
+    accepts: Accepts,
+    streams: OpenStreams,
+  ) {
+    this.#response = response;
+    this.#caller = caller;
+    this.#accepts = accepts;
+    this.#streams = streams;
+    onceClosed(response, () => {
+      if (!this.#done) this.#gone.abort();
+    });
+  }
+
+  /** Aborted when the client has closed the connection, which cancels the request. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** What cannot go before the answer is left out: it only says how far the request has come. */
+  send(message: Encoded): void {
+    if (!this.#done) (this.#connection ?? this.#open())?.send(message);
+  }
+
+  stillPending(): void {
+    this.#ticks += 1;
+    if (this.#ticks >= MAX_SILENT_TICKS && this.#connection === undefined) this.#open()?.open();
+  }
+
+  /** @param status For an answer that comes as JSON. */
+  finish(answer: Encoded | null, status: number): void {
+    if (answer !== null && !this.#accepts.json) this.#open(true);
+    this.#done = true;
+    if (this.#connection !== undefined) {
+      if (answer !== null) this.#connection.send(answer);
+      this.#connection.end();
+    } else if (answer !== null) respondJson(this.#response, status, answer);
+    else this.#response.destroy();
+  }
+
+  #open(isOnlyWay = false): SseConnection | undefined {
+    const response = this.#response;
+    if (this.#connection !== undefined) return this.#connection;
+    if (!this.#accepts.stream || response.headersSent || response.destroyed) return undefined;
+    if (!isOnlyWay && this.#streams.reachedFor(this.#caller) !== undefined) return undefined;
+    this.#connection = new SseConnection(response);
+    this.#streams.add(this.#connection, this.#caller);
+    return this.#connection;
   }
 }

@@ -1,19 +1,21 @@
 /** All open event streams and all answers that are still owed, under two timers for all of them. */
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { Clock } from "../../../base/clock.ts";
+import { ChurnSet } from "../../../base/maps.ts";
 import type { Caller } from "../../../model/caller.ts";
-import type { Clock } from "../../../model/clock.ts";
-import { TurnoverSet } from "../../../model/turnover.ts";
 import { type CallerQuota, Quota, type QuotaReached } from "../../../policy/quota.ts";
-import type { SseConnection } from "./sse-connection.ts";
+import type { Encoded } from "../rpc-messages.ts";
+import { onceClosed, textOf } from "./http-messages.ts";
 
 /** An answer that may become a stream if it takes long. */
-export interface Owed {
+export interface PendingReply {
   /** Called every `TICK_MS` while the answer is owed; the first time comes early. */
-  stillOwed(): void;
+  stillPending(): void;
 }
 
 const TICK_MS = 250;
 /** After so many the connection was silent for 15 seconds; common proxies give up after 60. */
-export const SILENT_TICKS = 60;
+export const MAX_SILENT_TICKS = 60;
 
 /**
  * A timer is armed when something first needs it and never cancelled by a request that is done: a plain request costs no
@@ -22,9 +24,9 @@ export const SILENT_TICKS = 60;
 export class OpenStreams {
   readonly #clock: Clock;
   readonly #heartbeatMs: number;
-  readonly #streams = new TurnoverSet<SseConnection>();
-  readonly #owed = new TurnoverSet<Owed>();
-  #whenPaid: (() => void)[] = [];
+  readonly #streams = new ChurnSet<SseConnection>();
+  readonly #owed = new ChurnSet<PendingReply>();
+  #whenRepliesSent: (() => void)[] = [];
   readonly #quota: Quota;
   #stopBeat: (() => void) | undefined;
   #stopTick: (() => void) | undefined;
@@ -58,19 +60,20 @@ export class OpenStreams {
     this.#stopBeat ??= this.#clock.after(this.#heartbeatMs, () => this.#beat());
   }
 
-  owe(answer: Owed): void {
+  owe(answer: PendingReply): void {
     this.#owed.add(answer);
     this.#stopTick ??= this.#clock.after(TICK_MS, () => this.#tick());
   }
 
-  settle(answer: Owed): void {
+  settle(answer: PendingReply): void {
     this.#owed.delete(answer);
-    if (this.#owed.size === 0 && this.#whenPaid.length > 0) for (const resolve of this.#whenPaid.splice(0)) resolve();
+    if (this.#owed.size === 0 && this.#whenRepliesSent.length > 0)
+      for (const resolve of this.#whenRepliesSent.splice(0)) resolve();
   }
 
   /** Resolves when no answer is owed. */
-  whenPaid(): Promise<void> {
-    return this.#owed.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenPaid.push(resolve));
+  whenRepliesSent(): Promise<void> {
+    return this.#owed.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenRepliesSent.push(resolve));
   }
 
   /** Says why on every stream, and ends it. */
@@ -89,7 +92,96 @@ export class OpenStreams {
   }
 
   #tick(): void {
-    for (const answer of this.#owed) answer.stillOwed();
+    for (const answer of this.#owed) answer.stillPending();
     this.#stopTick = this.#owed.size === 0 ? undefined : this.#clock.after(TICK_MS, () => this.#tick());
+  }
+}
+
+/** One open answer that carries server-sent events. */
+
+/** More than this may not wait for a client that does not read. One message may come on top. */
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+
+const SSE_HEADERS: OutgoingHttpHeaders = {
+  "Content-Type": "text/event-stream",
+  "Cache-Control": "no-cache, no-transform",
+  "X-Accel-Buffering": "no",
+};
+
+export class SseConnection {
+  readonly #response: ServerResponse;
+  readonly #maxBuffered: number;
+  #quiet = false;
+
+  constructor(response: ServerResponse, headers?: Readonly<OutgoingHttpHeaders>, maxBuffered = MAX_BUFFERED_BYTES) {
+    this.#response = response;
+    this.#maxBuffered = maxBuffered;
+    response.writeHead(200, headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers });
+  }
+
+  get isOpen(): boolean {
+    return !this.#response.destroyed && !this.#response.writableEnded;
+  }
+
+  onClose(listener: () => void): void {
+    onceClosed(this.#response, listener);
+  }
+
+  /** For a stream that begins with nothing to say: the client learns at once that it is open. */
+  open(): void {
+    this.#response.flushHeaders();
+  }
+
+  /** False if it could not even be put on the way. */
+  send(message: Encoded, id?: string): boolean {
+    const head = id === undefined ? "event: message\ndata: " : `id: ${id}\nevent: message\ndata: `;
+    return this.#write(head, message);
+  }
+
+  /** An event without data: the client can resume from here, and knows how long to wait before it does. */
+  prime(id: string, retryMs: number): void {
+    this.#write(`id: ${id}\nretry: ${retryMs}\ndata: `, []);
+  }
+
+  named(event: string, data: string): void {
+    this.#write(`event: ${event}\ndata: `, [data]);
+  }
+
+  comment(text: string): void {
+    this.#write(`: ${text}`, []);
+  }
+
+  /**
+   * Keeps the connection alive. While something waits for the client nothing is added: the listener's timeout must be able
+   * to see that nobody reads, and each write begins it anew.
+   */
+  beat(): void {
+    if (this.#quiet && this.#response.writableLength === 0) this.#write(":", []);
+    this.#quiet = true;
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+
+  #write(head: string, message: Encoded): boolean {
+    const response = this.#response;
+    if (!this.isOpen) return false;
+    if (response.writableLength > this.#maxBuffered) {
+      response.destroy();
+      return false;
+    }
+    this.#quiet = false;
+    const text = textOf(message);
+    if (text !== undefined) {
+      response.write(`${head}${text}\n\n`);
+      return true;
+    }
+    response.cork();
+    response.write(head);
+    for (const part of message) response.write(part);
+    response.write("\n\n");
+    response.uncork();
+    return true;
   }
 }

@@ -1,8 +1,40 @@
-/** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
+/** What all parts of MCP over HTTP share. */
 import { randomBytes } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../base/clock.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
-import type { Clock } from "../../../model/clock.ts";
+import type { RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
+import type { LegacySession } from "../legacy-session.ts";
+import type { McpDoor } from "../mcp-door.ts";
+import type { MessageSink } from "../rpc-messages.ts";
+import type { RequestOrigin } from "../view-scope.ts";
+import type { OpenStreams } from "./open-streams.ts";
+
+export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close"> &
+  Partial<Pick<LegacySession, "isOver">>;
+
+/** What a transport needs of the door. */
+export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {
+  openSession(origin: RequestOrigin, outlet: MessageSink): EngineSession;
+}
+
+export interface Transport {
+  readonly door: Engine;
+  readonly clock: Clock;
+  readonly sessions: SessionTable;
+  readonly streams: OpenStreams;
+  /** How long a call waits for a client whose resumable stream was cut. */
+  readonly resumeGraceMs: number;
+  readonly isClosing: boolean;
+  /** Of sessions, in a cluster: they say which node has what they stand for. */
+  readonly ids?: RoutableIds | undefined;
+  refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
+  refuseClosing(response: ServerResponse, id: RequestId | null): void;
+}
+
+/** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
 
 export interface OpenSession {
   readonly id: string;
@@ -19,7 +51,7 @@ export interface OpenSession {
   close(): void;
 }
 
-export interface SessionLimits {
+interface SessionLimits {
   readonly maxSessions: number;
   readonly sessionIdleMs: number;
   /** Of these sessions, how many one caller may have; all if absent. */
@@ -28,7 +60,7 @@ export interface SessionLimits {
 
 const SWEEP_MS = 60_000;
 /** A session that rested for so long may go early when others need its place. */
-const SPARE_AFTER_MS = 60_000;
+const EVICTABLE_AFTER_MS = 60_000;
 const ID_BYTES = 24;
 
 export class SessionTable {
@@ -106,7 +138,7 @@ export class SessionTable {
       if (!makesRoom(reached, session.caller, caller)) continue;
       if (!session.isBusy && (oldest === undefined || session.usedAt < oldest.usedAt)) oldest = session;
     }
-    if (oldest === undefined || this.#clock.now() - oldest.usedAt < SPARE_AFTER_MS) return false;
+    if (oldest === undefined || this.#clock.now() - oldest.usedAt < EVICTABLE_AFTER_MS) return false;
     this.end(oldest);
     return true;
   }

@@ -1,17 +1,15 @@
 /** The HTTP+SSE transport of 2024-11-05: a stream by GET, and an address to post to that the stream tells. */
-import { identityOf } from "../../../model/caller.ts";
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../base/clock.ts";
+import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
-import { INVALID_REQUEST, type RpcRequest } from "../../../model/rpc.ts";
-import { batchError, type Received } from "../messages.ts";
-import type { ViewScope } from "../origin.ts";
-import { acceptsOf } from "./accepts.ts";
-import { answerOf } from "./answer-of.ts";
-import { answerNothing, type McpExchange, refuse, refuseToolcrib } from "./exchange.ts";
-import { refuseNoSession } from "./find-session.ts";
-import { mayAsk } from "./may-ask.ts";
-import { SseSession } from "./sse-session.ts";
-import type { Transport } from "./transport.ts";
-import { whenClosed } from "./when-closed.ts";
+import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
+import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
+import type { ViewScope } from "../view-scope.ts";
+import { acceptsOf, type McpExchange, onceClosed, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
+import { type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
+import { admitOrRefuseRequests, answerOrError, refuseUnknownSession } from "./request-checks.ts";
+import type { EngineSession, OpenSession, Transport } from "./session-table.ts";
 
 export function openSse(transport: Transport, exchange: McpExchange, scope: ViewScope, messagesPath: string): void {
   const { request, response, caller } = exchange;
@@ -19,7 +17,7 @@ export function openSse(transport: Transport, exchange: McpExchange, scope: View
   if (transport.isClosing) return transport.refuseClosing(response, null);
   if (!caller.scopes.has("read")) return exchange.refuseScope("read");
   if (acceptsOf(request.headers.accept)?.stream !== true) {
-    return refuse(response, 406, null, { code: INVALID_REQUEST, message: "Accept must allow text/event-stream." });
+    return refuseRpc(response, 406, null, { code: INVALID_REQUEST, message: "Accept must allow text/event-stream." });
   }
   const full = streams.reachedFor(caller);
   if (full !== undefined) return transport.refuseFull(response, null, "streams", full);
@@ -32,31 +30,31 @@ export function openSse(transport: Transport, exchange: McpExchange, scope: View
   try {
     const opened = sessions.open(caller, make, ids?.issue("sse"));
     if ("reached" in opened) return transport.refuseFull(response, null, "sessions", opened.reached);
-    whenClosed(response, () => sessions.end(opened.session));
+    onceClosed(response, () => sessions.end(opened.session));
   } catch (error) {
-    refuseToolcrib(response, null, asToolcribError(error).toObject());
+    refuseWithError(response, null, asToolcribError(error).toObject());
   }
 }
 
-export function postToSse(transport: Transport, exchange: McpExchange, posted: Received): void {
+export function postToSse(transport: Transport, exchange: McpExchange, posted: ParsedMessages): void {
   const { response, caller, query } = exchange;
   const session = transport.sessions.find(query.get("sessionId") ?? "", identityOf(caller));
-  if (!(session instanceof SseSession)) return refuseNoSession(exchange, null);
+  if (!(session instanceof SseSession)) return refuseUnknownSession(exchange, null);
   const reason = posted.isBatch ? batchError(posted.batch, session.legacy.version) : undefined;
-  if (reason !== undefined) return refuse(response, 400, null, { code: INVALID_REQUEST, message: reason });
+  if (reason !== undefined) return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
   const messages = posted.isBatch ? posted.batch : [posted.message];
   const requests = messages.flatMap((one) => (one.kind === "request" ? [one.message] : []));
-  if (!mayAsk(transport, exchange, requests, { ofSession: true })) return;
-  answerNothing(response, 202);
+  if (!admitOrRefuseRequests(transport, exchange, requests, { ofSession: true })) return;
+  respondEmpty(response, 202);
   for (const one of messages) {
     if (one.kind === "notification") session.legacy.notify(one.message);
     if (one.kind === "response") session.legacy.answer(one.message);
-    if (one.kind === "request") answer(session, one.message);
+    if (one.kind === "request") answerOnStream(session, one.message);
   }
 }
 
-function answer(session: SseSession, request: RpcRequest): void {
-  void session.answer((outlet) => answerOf(request.id, () => session.legacy.request(request, outlet)));
+function answerOnStream(session: SseSession, request: RpcRequest): void {
+  void session.answer((outlet) => answerOrError(request.id, () => session.legacy.request(request, outlet)));
 }
 
 /** Relative to the address as it was asked for, so that it is right behind a proxy that puts a prefix before our paths. */
@@ -64,4 +62,68 @@ function endpointFor(url: string, messagesPath: string, id: string): string {
   const [path = "/"] = url.split("?", 1);
   const folders = path.slice(1).split("/").length - 1;
   return `${"../".repeat(folders)}${messagesPath.slice(1)}?sessionId=${id}`;
+}
+
+/** A client of the HTTP+SSE transport: everything comes to it on the one stream that is its session. */
+
+interface SseSessionOptions {
+  readonly id: string;
+  /** No one else finds the session. */
+  readonly caller: Caller;
+  readonly clock: Clock;
+  readonly streams: OpenStreams;
+  readonly response: ServerResponse;
+  /** Opens the engine's session; may throw. */
+  readonly open: (outlet: MessageSink) => EngineSession;
+  /** Where to post to, as the client is to resolve it against the address of the stream. */
+  readonly endpoint: string;
+}
+
+class SseSession implements OpenSession, MessageSink {
+  readonly id: string;
+  readonly caller: Caller;
+  readonly key: string;
+  readonly legacy: EngineSession;
+  /** The stream is open as long as the session is. */
+  readonly isBusy = true;
+  usedAt: number;
+  readonly #connection: SseConnection;
+  readonly #streams: OpenStreams;
+
+  constructor({ id, caller, clock, streams, response, open, endpoint }: SseSessionOptions) {
+    this.id = id;
+    this.caller = caller;
+    this.key = identityOf(caller);
+    this.usedAt = clock.now();
+    this.#streams = streams;
+    // First, because as long as nothing is written it can be refused.
+    this.legacy = open(this);
+    this.#connection = new SseConnection(response);
+    streams.add(this.#connection, caller);
+    this.#connection.named("endpoint", endpoint);
+  }
+
+  get isOver(): boolean {
+    return this.legacy.isOver === true;
+  }
+
+  send(message: Encoded): void {
+    this.#connection.send(message);
+  }
+
+  /** The answer goes onto the stream, whenever it comes. */
+  async answer(ask: (outlet: MessageSink) => Promise<Encoded | null>): Promise<void> {
+    const owed: PendingReply = { stillPending: () => {} };
+    this.#streams.owe(owed);
+    const answer = await ask(this);
+    if (answer !== null) this.send(answer);
+    this.#streams.settle(owed);
+  }
+
+  sweep(): void {}
+
+  close(): void {
+    this.legacy.close();
+    this.#connection.end();
+  }
 }

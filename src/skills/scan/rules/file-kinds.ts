@@ -44,7 +44,7 @@ const SCRIPT_NAME = /\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|ps1|bat|cmd|command
 const USUAL_DOT =
   /^\.(?:git(?:ignore|attributes|keep|modules)|env\.(?:example|sample|template)|editorconfig|prettier\S*|eslint\S*|npmignore|npmrc|nvmrc|node-version|python-version|tool-versions|dockerignore|markdownlint\S*|clawhub\S*|claude\S*|mcp\.json|github|vscode|pre-commit\S*|flake8|pylintrc|ruff\.toml|babelrc|browserslistrc|shellcheckrc|yamllint\S*|DS_Store|keep|env|envrc|gitlab-ci\.yml|travis\.yml|nojekyll|clang-format|coveragerc|openclaw\S*|skillignore|well-known|cursor\S*|agents?|codex\S*|gemini\S*|mise\.toml|oxlintrc\.json|swiftlint\.yml|rubocop\.yml)$/i;
 
-export const HEAD = 64;
+export const HEAD_BYTES = 64;
 
 function starts(head: Uint8Array, { bytes, at = 0 }: Format): boolean {
   return head.length >= at + bytes.length && bytes.every((byte, index) => head[at + index] === byte);

@@ -1,9 +1,8 @@
 /** The guard's detectors over the texts of a skill. A skill speaks to an agent by nature, so that counts for nothing here. */
 import type { Finding, FindingCode } from "../../../model/finding.ts";
 import type { SkillSeverity } from "../../../model/skill.ts";
-import { LineNumbers } from "../line-numbers.ts";
-import { lineAt, type ScannedText } from "../scanned-text.ts";
-import type { Sign, SignCode } from "../sign.ts";
+import { lineAt, LineNumbers, type ScannedText } from "../scanned-text.ts";
+import type { Sign, SignCode } from "../rule.ts";
 
 interface Meaning {
   readonly code: SignCode;

@@ -1,8 +1,7 @@
 /** Credentials that a skill takes from the environment without saying so. */
 import type { SkillFinding } from "../../../model/skill.ts";
-import { findingOf } from "../judge.ts";
+import { findingOf, type Sign } from "../rule.ts";
 import type { ScannedLine, ScannedText } from "../scanned-text.ts";
-import type { Sign } from "../sign.ts";
 import type { Subject } from "../subject.ts";
 
 const READS =
@@ -12,15 +11,15 @@ const CREDENTIAL =
 /** Tokens that are money or words, and names too plain to be anybody's. */
 const NO_CREDENTIAL =
   /^(?:INPUT|OUTPUT|SRC|DEST|FROM|TO|SELL|BUY|BASE|QUOTE|MAX|MIN|TOTAL)_|TOKEN_(?:ADDRESS|ID|IN|OUT|COUNT|LIMIT|AMOUNT|SYMBOL|NAME|URI|FILE)|^(?:TOKEN|KEY|PASSWORD)$|_TOKENS$|_(?:PATH|FILE|DIR|NAME|LENGTH|ADDRESS)$/;
-const MOST_NAMED = 8;
-const MOST_NAMES = 50;
-const MOST_READ = 500;
+const MAX_REPORTED = 8;
+const MAX_NAMES = 50;
+const MAX_READ_NAMES = 500;
 
 /** Names that instructions may have; more than any honest skill does. */
-const MOST_TOLD = 20_000;
+const MAX_MENTIONED_NAMES = 20_000;
 
 /** Reads texts one by one and keeps names alone; what one file leaves out another may say. */
-export class EnvUses {
+export class UndeclaredEnv {
   readonly #subject: Subject;
   readonly #declared: ReadonlySet<string>;
   readonly #told = new Set<string>();
@@ -40,7 +39,7 @@ export class EnvUses {
     const names = text.kind === "script" ? this.#read : text === this.#subject.document ? this.#shown : undefined;
     if (names === undefined) return;
     for (const [name, line] of readNames(text)) {
-      if (this.#declared.has(name) || names.has(name) || names.size >= MOST_READ) continue;
+      if (this.#declared.has(name) || names.has(name) || names.size >= MAX_READ_NAMES) continue;
       const sign: Sign = {
         code: "undeclared_env",
         severity: "warn",
@@ -60,13 +59,13 @@ export class EnvUses {
       const product = name.split("_")[0]?.toLowerCase() ?? "";
       const isAbout = product.length >= 3 && this.#instructions.some((text) => text.includes(product));
       found.push({ ...finding, severity: isAbout ? "note" : "warn" });
-      if (found.length >= MOST_NAMED) break;
+      if (found.length >= MAX_REPORTED) break;
     }
     const first = this.#shown.values().next().value;
     // Only this dialect has a place for declaring them.
     if (this.#subject.skill.dialect === "openclaw" && first !== undefined) {
       const names = [...this.#shown.keys()];
-      const list = names.slice(0, MOST_NAMED).join(", ") + (names.length > MOST_NAMED ? ", …" : "");
+      const list = names.slice(0, MAX_REPORTED).join(", ") + (names.length > MAX_REPORTED ? ", …" : "");
       const message = `Credentials are taken from the environment without being declared in requires.env: ${list}.`;
       found.push({ ...first, severity: "note", message });
     }
@@ -76,7 +75,7 @@ export class EnvUses {
   #noteTold(raw: string): void {
     this.#instructions.push(raw.toLowerCase());
     for (const [name] of raw.matchAll(/[A-Za-z][A-Za-z0-9_]{3,60}/g)) {
-      if (this.#told.size >= MOST_TOLD) return;
+      if (this.#told.size >= MAX_MENTIONED_NAMES) return;
       if (CREDENTIAL.test(name)) this.#told.add(name);
     }
   }
@@ -104,7 +103,7 @@ function readNames(text: ScannedText): Map<string, ScannedLine> {
       seen.add(name);
       // What a script gives a value to itself is not taken from outside.
       if (!isOwn(text, name)) names.set(name, line);
-      if (seen.size >= MOST_NAMES) return names;
+      if (seen.size >= MAX_NAMES) return names;
     }
   }
   return names;

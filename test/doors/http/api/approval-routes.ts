@@ -1,15 +1,14 @@
 /** The API of a hub at which calls wait, and nothing else is there. */
 import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.ts";
-import { Operations } from "../../../../src/doors/http/api/operations.ts";
-import type { ApiParts } from "../../../../src/doors/http/api/operation.ts";
-import type { OperatorHub } from "../../../../src/doors/http/api/operator-hub.ts";
-import { apiRoutes } from "../../../../src/doors/http/api/rest/api-routes.ts";
-import type { HttpRoute } from "../../../../src/doors/http/exchange.ts";
-import { Activity, type ActiveHub } from "../../../../src/hub/activity/activity.ts";
-import type { HubEvents } from "../../../../src/hub/events.ts";
-import type { AskAnswer, AskRequest } from "../../../../src/model/ask.ts";
-import { systemClock } from "../../../../src/model/clock.ts";
-import { Emitter } from "../../../../src/model/emitter.ts";
+import { Operations } from "../../../../src/doors/http/api/run-operation.ts";
+import type { ApiParts, OperatorHub } from "../../../../src/doors/http/api/operation-handler.ts";
+import { apiRoutes } from "../../../../src/doors/http/api/rest-routes.ts";
+import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
+import { HubActivity, type ActivitySource } from "../../../../src/hub/activity/hub-activity.ts";
+import type { HubEvents } from "../../../../src/hub/hub-events.ts";
+import type { AskAnswer, AskRequest } from "../../../../src/model/decision.ts";
+import { systemClock } from "../../../../src/base/clock.ts";
+import { Emitter } from "../../../../src/base/emitter.ts";
 import type { Redactor } from "../../../../src/secrets/redactor.ts";
 import { Session } from "../../../../src/sessions/session.ts";
 
@@ -35,11 +34,11 @@ export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Askin
     },
   };
   // Approvals are all that is asked of it.
-  const activeHub = hub as unknown as ActiveHub;
+  const activeHub = hub as unknown as ActivitySource;
   let now = 1_000_000;
   const clock = { ...systemClock, now: () => now++ };
   const mask = redactor.maskAll;
-  const activity = new Activity({ clock, events, mask, store: undefined, home: "", hub: () => activeHub });
+  const activity = new HubActivity({ clock, events, mask, store: undefined, home: "", hub: () => activeHub });
   for (const request of waiting) events.emit("ask", request);
   const operatorHub = {
     activity,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AskAnswer, AskRequest } from "../../../../src/model/ask.ts";
+import type { AskAnswer, AskRequest } from "../../../../src/model/decision.ts";
 import { Redactor } from "../../../../src/secrets/redactor.ts";
 import { type Place, place } from "../support.ts";
 import { askRequest } from "../ask-request.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { OperatorAudit } from "../../../../src/doors/http/api/operator-hub.ts";
-import { exportAudit } from "../../../../src/doors/http/api/rest/audit-export.ts";
-import type { HttpRoute } from "../../../../src/doors/http/exchange.ts";
+import type { OperatorAudit } from "../../../../src/doors/http/api/operation-handler.ts";
+import { exportAudit } from "../../../../src/doors/http/api/audit-export.ts";
+import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
 import { ToolcribError } from "../../../../src/model/errors.ts";
 import { type Place, place } from "../support.ts";
 

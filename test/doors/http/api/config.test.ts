@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { ConfigView } from "../../../../src/contract/settings.ts";
-import { type ApiScene, apiScene, type SceneOptions, TOKENS } from "./api-scene.ts";
+import type { ConfigView } from "../../../../src/contract/settings-schemas.ts";
+import { type ApiScene, apiScene, type SceneOptions, TOKENS } from "./api-setup.ts";
 
 async function scene(options: SceneOptions): Promise<ApiScene> {
   const made = await apiScene(options);

@@ -1,12 +1,12 @@
 /** Drives every route of the OpenAPI document on a real hub, and holds each answer against the document. */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type OpenApiDocument, openApiDocument } from "../../../../src/doors/http/api/openapi/document.ts";
+import { type OpenApiDocument, openApiDocument } from "../../../../src/doors/http/api/openapi-document.ts";
 import { isJsonObject, type JsonObject } from "../../../../src/model/json.ts";
 import { everything, filesystem, memory } from "../../../support/servers.ts";
 import { writeSkill } from "../../../support/skill-folder.ts";
 import type { Answer } from "../support.ts";
-import { type ApiScene, apiScene, type RequestOptions, TOKENS, type Who } from "./api-scene.ts";
+import { type ApiScene, apiScene, type RequestOptions, TOKENS, type Who } from "./api-setup.ts";
 import { DocumentSchemas } from "./json-schema.ts";
 
 interface Step extends RequestOptions {

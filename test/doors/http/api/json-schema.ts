@@ -1,6 +1,6 @@
 /** Checks values against schemas of the OpenAPI document. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import type { OpenApiDocument } from "../../../../src/doors/http/api/openapi/document.ts";
+import type { OpenApiDocument } from "../../../../src/doors/http/api/openapi-document.ts";
 import { isJsonObject } from "../../../../src/model/json.ts";
 
 export class DocumentSchemas {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { OpenedSessions } from "../../../../src/doors/http/api/opened-sessions.ts";
-import { openCallerSession } from "../../../../src/doors/http/caller-session.ts";
+import { openCallerSession, OpenedSessions } from "../../../../src/doors/http/api/caller-sessions.ts";
 import type { Caller, Scope } from "../../../../src/model/caller.ts";
 import { Session, type SessionOptions } from "../../../../src/sessions/session.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";

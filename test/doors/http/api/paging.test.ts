@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pageOf } from "../../../../src/doors/http/api/paging.ts";
+import { pageOf } from "../../../../src/doors/http/api/operation-handler.ts";
 
 const own = (entry: string): string => entry;
 

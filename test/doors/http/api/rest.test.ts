@@ -1,10 +1,10 @@
 /** What REST does beyond one operation to a request: pages, filters, roles, tags of answers, forms of bodies, leaving early. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import type { Tool } from "../../../../src/model/tool.ts";
-import { ToolRegistry } from "../../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../../src/tools/tool-registry.ts";
 import { Raw } from "../support.ts";
-import { type ApiScene, apiScene, TOKENS, type Who } from "./api-scene.ts";
+import { type ApiScene, apiScene, TOKENS, type Who } from "./api-setup.ts";
 
 const MANY = 1000;
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { InputOf, OutputOf } from "../../../../src/contract/operations.ts";
 import { misbehaving } from "../../../support/servers.ts";
 import type { Answer } from "../support.ts";
-import { type ApiScene, apiScene, type Who } from "./api-scene.ts";
+import { type ApiScene, apiScene, type Who } from "./api-setup.ts";
 
 let scene: ApiScene;
 

@@ -1,11 +1,11 @@
 /** Somebody on NATS who hands a request on in the name of a caller that nobody has made sure of. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { encodeMessage } from "../../../../src/cluster/calls/packets.ts";
-import { loadNats } from "../../../../src/cluster/load-nats.ts";
-import { requestsOf, toWire } from "../../../../src/doors/http/cluster/request-head.ts";
+import { encodeMessage } from "../../../../src/cluster/call-messages.ts";
+import { loadNats } from "../../../../src/cluster/nats-link.ts";
+import { forwardAddress, encodeHead } from "../../../../src/doors/http/cluster/forward-request.ts";
 import type { Hub } from "../../../../src/hub/hub.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
-import { openScene, OPS, type Scene } from "./node-scene.ts";
+import { openScene, OPS, type Scene } from "./cluster-setup.ts";
 
 describe.skipIf(missing !== undefined)("[trust-18b] a request that no node handed on", () => {
   let ground: Ground;
@@ -21,13 +21,13 @@ describe.skipIf(missing !== undefined)("[trust-18b] a request that no node hande
     const [one, two] = await Promise.all([scene.start("one"), scene.start("two")]);
     const cluster = clusterOf(one.hub);
     const admin = { key: "token:ops", owner: true, scopes: new Set(["admin"] as const) };
-    const head = toWire({ method: "GET", url: "/api/v1/config", headers: {}, caller: admin });
+    const head = encodeHead({ method: "GET", url: "/api/v1/config", headers: {}, caller: admin });
     const forged = { call: "1", from: clusterOf(two.hub).node.id, epoch: 0, value: head };
     const { transport } = await loadNats();
     const intruder = await transport.connect({ servers: ground.nats.url });
     const answers: Uint8Array[] = [];
     intruder.subscribe("answers", { callback: (_error, { data }) => void answers.push(data) });
-    const subject = `toolcrib.${cluster.name}.call.${requestsOf(cluster.node.id)}`;
+    const subject = `toolcrib.${cluster.name}.call.${forwardAddress(cluster.node.id)}`;
     intruder.publish(subject, encodeMessage(forged), { reply: "answers" });
     await vi.waitFor(() =>
       expect(one.warnings).toContainEqual(expect.stringContaining("no node of this cluster signed")),

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { JsonObject } from "../../../../src/model/json.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
 import { ENVELOPE, modernHeaders, modernRequest } from "../../mcp/http/bench.ts";
-import { Talk } from "../live/live-place.ts";
+import { Talk } from "../live/live-setup.ts";
 import { ask, type Answer } from "../support.ts";
-import { ADA, EVE, openScene, OPS, type Scene, type SceneNode } from "./node-scene.ts";
+import { ADA, EVE, openScene, OPS, type Scene, type SceneNode } from "./cluster-setup.ts";
 
 if (missing !== undefined) console.log(`the doors of nodes are not tested: ${missing}`);
 

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { JsonObject } from "../../../../src/model/json.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
 import { tool } from "../../../tools/support.ts";
-import { ADA, EVE, inTurn, openScene, type Scene, type SceneNode, thenOnly } from "./node-scene.ts";
+import { ADA, EVE, inTurn, openScene, type Scene, type SceneNode, thenOnly } from "./cluster-setup.ts";
 
 if (missing !== undefined) console.log(`sessions over nodes are not tested: ${missing}`);
 

@@ -1,15 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { EVENTS, type EventName } from "../../../../src/contract/socket.ts";
-import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
-import { eventFilter } from "../../../../src/doors/http/live/event-filter.ts";
-import type { Frame } from "../../../../src/doors/http/live/numbered-event.ts";
+import { EVENTS, type EventName } from "../../../../src/contract/websocket.ts";
+import { EventFeed, eventFilter } from "../../../../src/doors/http/live/event-feed.ts";
+import type { Frame } from "../../../../src/doors/http/live/feed-event.ts";
 import type { Caller } from "../../../../src/model/caller.ts";
 import { Redactor } from "../../../../src/secrets/redactor.ts";
 import { Session } from "../../../../src/sessions/session.ts";
 import { askRequest } from "../ask-request.ts";
 import { callRecord } from "../../../support/call-record.ts";
-import { callerWith, configOf, entry, operator, type StagedHub, stagedHub, tool } from "./staged-hub.ts";
+import { callerWith, configOf, entry, operator, type StagedHub, stagedHub, tool } from "./fake-hub.ts";
 
 interface Told {
   readonly type: EventName;

@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../../../support/fake-clock.ts";
-import { BOSS, livePlace, type LivePlace, USER } from "./live-place.ts";
+import { BOSS, livePlace, type LivePlace, USER } from "./live-setup.ts";
 
 class Stream {
   readonly response: IncomingMessage;

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LiveConnection, ToolcribClient } from "../../../../src/api-client/index.ts";
-import { COMMANDS, EVENTS, type HubEvent } from "../../../../src/contract/socket.ts";
+import { COMMANDS, EVENTS, type HubEvent } from "../../../../src/contract/websocket.ts";
 import { ServedHub } from "../../../load/served-hub.ts";
 import { misbehaving } from "../../../support/servers.ts";
 import { writeSkill } from "../../../support/skill-folder.ts";

@@ -9,7 +9,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { McpHttp, type McpHttpOptions } from "../../../../src/doors/mcp/http/mcp-http.ts";
-import type { Engine } from "../../../../src/doors/mcp/http/transport.ts";
+import type { Engine } from "../../../../src/doors/mcp/http/session-table.ts";
 import type { Caller, Scope } from "../../../../src/model/caller.ts";
 import type { JsonObject } from "../../../../src/model/json.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";

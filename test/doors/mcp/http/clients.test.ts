@@ -9,9 +9,9 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CreateMessageRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../../../src/model/clock.ts";
+import { systemClock } from "../../../../src/base/clock.ts";
 import type { Tool } from "../../../../src/model/tool.ts";
-import { ToolRegistry } from "../../../../src/tools/registry.ts";
+import { ToolRegistry } from "../../../../src/tools/tool-registry.ts";
 import { everything } from "../../../support/servers.ts";
 import { tool } from "../../../tools/support.ts";
 import { doorOn } from "../door-bench.ts";

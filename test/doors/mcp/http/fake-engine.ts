@@ -1,10 +1,15 @@
 /** An engine that does what the test says, so that the transport alone is looked at. */
-import type { Origin } from "../../../../src/doors/mcp/origin.ts";
-import { encodeError, encodeNotification, encodeRequest, encodeResult } from "../../../../src/doors/mcp/encode.ts";
-import type { Encoded, Outlet } from "../../../../src/doors/mcp/encoded.ts";
-import type { Engine, EngineSession } from "../../../../src/doors/mcp/http/transport.ts";
+import type { RequestOrigin } from "../../../../src/doors/mcp/view-scope.ts";
+import {
+  type Encoded,
+  encodeError,
+  encodeNotification,
+  encodeRequest,
+  encodeResult,
+  type MessageSink,
+} from "../../../../src/doors/mcp/rpc-messages.ts";
+import type { Engine, EngineSession } from "../../../../src/doors/mcp/http/session-table.ts";
 import type { JsonObject } from "../../../../src/model/json.ts";
-import type { ToolDefinition } from "../../../../src/model/protocol.ts";
 import {
   METHOD_NOT_FOUND,
   MISSING_CAPABILITY,
@@ -12,10 +17,11 @@ import {
   type RpcNotification,
   type RpcRequest,
   type RpcResponse,
-} from "../../../../src/model/rpc.ts";
+  type ToolDefinition,
+} from "../../../../src/model/protocol.ts";
 
 interface Held {
-  readonly outlet: Outlet;
+  readonly outlet: MessageSink;
   readonly end: (answer: Encoded | null) => void;
 }
 
@@ -23,19 +29,24 @@ interface Held {
 export class FakeEngine implements Engine {
   readonly sessions: FakeSession[] = [];
   readonly held = new Map<RequestId, Held>();
-  readonly origins: Origin[] = [];
+  readonly origins: RequestOrigin[] = [];
   readonly tools = new Map<string, ToolDefinition>();
   readonly aborted: RequestId[] = [];
   readonly #listening = new Set<() => void>();
 
-  openSession(origin: Origin, outlet: Outlet): FakeSession {
+  openSession(origin: RequestOrigin, outlet: MessageSink): FakeSession {
     const session = new FakeSession(this, outlet);
     this.origins.push(origin);
     this.sessions.push(session);
     return session;
   }
 
-  modern(request: RpcRequest, origin: Origin, outlet: Outlet, signal: AbortSignal): Promise<Encoded | null> {
+  modern(
+    request: RpcRequest,
+    origin: RequestOrigin,
+    outlet: MessageSink,
+    signal: AbortSignal,
+  ): Promise<Encoded | null> {
     this.origins.push(origin);
     const { id, method } = request;
     if (method === "subscriptions/listen") {
@@ -55,7 +66,7 @@ export class FakeEngine implements Engine {
     return this.answer(request, outlet);
   }
 
-  toolDefinition(_origin: Origin, name: string): ToolDefinition | undefined {
+  toolDefinition(_origin: RequestOrigin, name: string): ToolDefinition | undefined {
     return this.tools.get(name);
   }
 
@@ -64,7 +75,7 @@ export class FakeEngine implements Engine {
     for (const session of this.sessions) session.close();
   }
 
-  answer({ id, method, params }: RpcRequest, outlet: Outlet): Promise<Encoded | null> {
+  answer({ id, method, params }: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
     if (method !== "tools/call") {
       return Promise.resolve(encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` }));
     }
@@ -89,15 +100,15 @@ export class FakeSession implements EngineSession {
   readonly abandoned: RequestId[] = [];
   closed = false;
   readonly #engine: FakeEngine;
-  readonly #outlet: Outlet;
+  readonly #outlet: MessageSink;
   readonly #running = new Set<RequestId>();
 
-  constructor(engine: FakeEngine, outlet: Outlet) {
+  constructor(engine: FakeEngine, outlet: MessageSink) {
     this.#engine = engine;
     this.#outlet = outlet;
   }
 
-  async request(message: RpcRequest, outlet: Outlet): Promise<Encoded | null> {
+  async request(message: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
     const { id, method, params } = message;
     if (method === "initialize") {
       if (params?.["refuse"] === true) return encodeError(id, { code: -1, message: "no" });

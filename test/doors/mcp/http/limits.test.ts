@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/encode.ts";
+import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/rpc-messages.ts";
 import type { McpHttpOptions } from "../../../../src/doors/mcp/http/mcp-http.ts";
 import type { Scope } from "../../../../src/model/caller.ts";
 import { settle } from "../../../support/fake-clock.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { encodeResult } from "../../../../src/doors/mcp/encode.ts";
+import { encodeResult } from "../../../../src/doors/mcp/rpc-messages.ts";
 import { Bench, call, callerOf, type EventReader, initializeRequest, until } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/encode.ts";
+import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/rpc-messages.ts";
 import { settle } from "../../../support/fake-clock.ts";
 import { Bench, call, type EventReader, until } from "./bench.ts";
 import { FakeEngine, type FakeSession } from "./fake-engine.ts";

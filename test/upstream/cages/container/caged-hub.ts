@@ -3,13 +3,13 @@
  * `caged-hub.ts <home> <containers as JSON> <image> <server file> <way>`. Prints its pid once the server answers.
  */
 import { join } from "node:path";
-import { readCage } from "../../../../src/upstream/cages/read-cage.ts";
-import { openCage } from "../../../../src/upstream/cages/open-cage.ts";
-import { PidRecords } from "../../../../src/upstream/orphans/pid-records.ts";
+import { readSandbox } from "../../../../src/upstream/sandbox/sandbox-settings.ts";
+import { openSandbox } from "../../../../src/upstream/sandbox/open-sandbox.ts";
+import { PidRecords } from "../../../../src/upstream/stdio/pid-records.ts";
 import { StdioWire } from "../../../../src/upstream/stdio/stdio-wire.ts";
 
 const [home = "", containers = "{}", image = "", server = "", way = "wait"] = process.argv.slice(2);
-const settings = readCage({ image, read: [server], network: "none" }, "/", process.env);
+const settings = readSandbox({ image, read: [server], network: "none" }, "/", process.env);
 const wire = new StdioWire({
   serverId: "left over",
   command: "node",
@@ -19,7 +19,7 @@ const wire = new StdioWire({
   cage: {
     baseDir: "/",
     settings,
-    open: (warn) => openCage(settings, { home, env: process.env, containers: JSON.parse(containers), warn }),
+    open: (warn) => openSandbox(settings, { home, env: process.env, containers: JSON.parse(containers), warn }),
   },
   pids: new PidRecords(join(home, "run")),
 });

@@ -16,18 +16,18 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { containerChoice } from "../../../../src/hub/skills/container-choice.ts";
-import { systemClock } from "../../../../src/model/clock.ts";
+import { chooseContainers } from "../../../../src/hub/skills/container-choice.ts";
+import { systemClock } from "../../../../src/base/clock.ts";
 import { ConfigSchema } from "../../../../src/model/config.ts";
 import { ToolcribError } from "../../../../src/model/errors.ts";
 import type { ServerEntryInput } from "../../../../src/model/server-spec.ts";
 import type { RequiredServer } from "../../../../src/model/skill.ts";
-import { entryOf } from "../../../../src/skills/servers/resolve.ts";
-import { createHub } from "../../../../src/hub/create.ts";
-import { isPublishedPort } from "../../../../src/upstream/cages/container/container-http-wire.ts";
-import { containerCage } from "../../../../src/upstream/cages/container/container-cage.ts";
-import { reapCages } from "../../../../src/upstream/cages/container/reap.ts";
-import { readCage } from "../../../../src/upstream/cages/read-cage.ts";
+import { resolveServerEntry } from "../../../../src/skills/servers/server-entry.ts";
+import { createHub } from "../../../../src/hub/create/create-hub.ts";
+import { isPublishedPort } from "../../../../src/upstream/sandbox/container-http-wire.ts";
+import { containerSandbox } from "../../../../src/upstream/sandbox/container-sandbox.ts";
+import { reapLeftContainers } from "../../../../src/upstream/sandbox/live-containers.ts";
+import { readSandbox } from "../../../../src/upstream/sandbox/sandbox-settings.ts";
 import { Connection } from "../../../../src/upstream/connection.ts";
 import { contextOf, depsOf, specOf } from "../../../support/connection-bench.ts";
 import { missingPodman, startEngine, type TestEngine } from "../../../support/containers.ts";
@@ -198,7 +198,7 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     vi.stubEnv("npm_config_userconfig", join(dir, "npmrc"));
     try {
       const command = { command: "npx", args: ["-y", "small-server@1.2.3", "--mode", "x"] };
-      const other = containerCage(readCage({ kind: "container", network: "none" }, dir, {}), {
+      const other = containerSandbox(readSandbox({ kind: "container", network: "none" }, dir, {}), {
         ...{ home, env: process.env, containers: engine.containers },
         warn: (text) => warnings.push(text),
       });
@@ -234,9 +234,9 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     const parameters = Object.keys(values).map((name) => ({ name, required: true, sensitive: false }));
     const needed: RequiredServer = { name: "tickets", parameters, docker: { image } };
     const config = ConfigSchema.parse({ containers: engine.containers });
-    const choose = await containerChoice([needed], { config }, process.env);
+    const choose = await chooseContainers([needed], { config }, process.env);
     const variables = { CWD: dir, WORKSPACE: dir, HOME: dir, SKILL_DIR: dir };
-    return entryOf(choose(needed).server, values, variables);
+    return resolveServerEntry(choose(needed).server, values, variables);
   }
 
   it("[cage-03a] [cage-03d] writes as the owner of its folder, and is removed however its hub ends", async () => {
@@ -268,15 +268,15 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     mkdirSync(elsewhere);
     const told: string[] = [];
     const warn = (text: string): void => void told.push(text);
-    await reapCages(elsewhere, { env: process.env, warn });
+    await reapLeftContainers(elsewhere, { env: process.env, warn });
     expect(engine.named("toolcrib.server=left over")).toHaveLength(1);
 
-    await reapCages(home, { env: process.env, warn });
+    await reapLeftContainers(home, { env: process.env, warn });
     expect(told).toEqual(['A container of "left over" was left over from a hub that died; it was removed.']);
     expect(engine.named("toolcrib.server")).toHaveLength(1);
     expect(await attempt(kept, "environment")).toMatchObject({ ok: true });
     // Nothing is left to look for, so no engine is needed.
-    await reapCages(home, { env: { PATH: "/nowhere" }, warn });
+    await reapLeftContainers(home, { env: { PATH: "/nowhere" }, warn });
     expect(told).toHaveLength(1);
   });
 });

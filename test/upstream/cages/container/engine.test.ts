@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerEngine } from "../../../../src/upstream/cages/container/engine.ts";
+import { containerEngine } from "../../../../src/upstream/sandbox/container-engine.ts";
 
 const PODMAN = { Client: { Version: "4.3.1", APIVersion: "4.3.1", OsArch: "linux/arm64" } };
 const DOCKER = { Client: { Version: "28.2.2", ApiVersion: "1.50" }, Server: { Version: "28.1.0", Arch: "amd64" } };

@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { carryEnvironment } from "../../../../src/upstream/cages/container/carried-environment.ts";
-import { containerUser } from "../../../../src/upstream/cages/container/container-user.ts";
-import { engineEnvironment, npmEnvironment } from "../../../../src/upstream/cages/container/engine-environment.ts";
-import { npmImageTag } from "../../../../src/upstream/cages/container/npm-image.ts";
-import { npmLaunch } from "../../../../src/upstream/cages/container/npm-package.ts";
-import { runFlags, type RunRequest } from "../../../../src/upstream/cages/container/run-flags.ts";
-import { SharedWork } from "../../../../src/upstream/cages/container/shared-work.ts";
+import {
+  containerUser,
+  passEnvironment,
+  runFlags,
+  type RunRequest,
+} from "../../../../src/upstream/sandbox/container-sandbox.ts";
+import { engineEnvironment, npmEnvironment } from "../../../../src/upstream/sandbox/container-engine.ts";
+import { CancellableSingleFlight, npmImageTag, npmLaunch } from "../../../../src/upstream/sandbox/container-image.ts";
 
 function flagsOf(
   more: Partial<Omit<RunRequest, "settings">> & { settings?: Partial<RunRequest["settings"]> } = {},
@@ -99,28 +100,24 @@ describe("the environment of a container", () => {
   const host = { PATH: "/bin", HOME: "/home/anna", LANG: "C" };
 
   it("[cage-02e] goes through a pipe, or by name where that cannot carry it", () => {
-    const carried = carryEnvironment(
-      { ...host, TOKEN: "a=b c", EMPTY: "", PEM: "one\ntwo", QUOTED: '"x"' },
-      host,
-      true,
-    );
+    const carried = passEnvironment({ ...host, TOKEN: "a=b c", EMPTY: "", PEM: "one\ntwo", QUOTED: '"x"' }, host, true);
     expect(carried.file).toBe("LANG=C\nTOKEN=a=b c\nEMPTY=\n");
     expect(carried.byName).toEqual(["PEM", "QUOTED"]);
     expect(carried.launcher).toEqual({ PEM: "one\ntwo", QUOTED: '"x"' });
     expect(carried.names).not.toContain("HOME");
-    expect(carryEnvironment({ TOKEN: "t" }, host, false)).toMatchObject({ file: "", launcher: { TOKEN: "t" } });
+    expect(passEnvironment({ TOKEN: "t" }, host, false)).toMatchObject({ file: "", launcher: { TOKEN: "t" } });
   });
 
   it("[cage-02e] never changes the engine itself or the shell before it, and says so without the value", () => {
     const shells = ["SHELLOPTS", "BASHOPTS", "BASH_ENV", "ENV", "PS4", "IFS", "CDPATH"];
     for (const name of ["PATH", "LD_PRELOAD", "DOCKER_HOST", "PODMAN_X", "http_proxy", "has space", ...shells]) {
-      const carry = (): unknown => carryEnvironment({ [name]: "hidden\nvalue" }, host, true);
+      const carry = (): unknown => passEnvironment({ [name]: "hidden\nvalue" }, host, true);
       expect(carry).toThrow(JSON.stringify(name));
       expect(carry).not.toThrow("hidden");
     }
-    expect(carryEnvironment({ HOME: "/data" }, host, true)).toMatchObject({ file: "HOME=/data\n", names: ["HOME"] });
+    expect(passEnvironment({ HOME: "/data" }, host, true)).toMatchObject({ file: "HOME=/data\n", names: ["HOME"] });
     // Without pipes there is no shell.
-    expect(carryEnvironment({ CDPATH: "x" }, host, false)).toMatchObject({ byName: ["CDPATH"] });
+    expect(passEnvironment({ CDPATH: "x" }, host, false)).toMatchObject({ byName: ["CDPATH"] });
     expect(engineEnvironment({ ...host, GITHUB_TOKEN: "t", XDG_RUNTIME_DIR: "/r" })).toEqual({
       ...host,
       PATH: `${host.PATH}:/usr/sbin:/sbin`,
@@ -228,7 +225,7 @@ describe("[cage-03a] the user in a container", () => {
 
 describe("shared work", () => {
   it("is done once, and goes on when one who waits for it leaves", async () => {
-    const work = new SharedWork();
+    const work = new CancellableSingleFlight();
     const { promise, resolve } = Promise.withResolvers<void>();
     let runs = 0;
     const run = async (): Promise<void> => {
@@ -248,7 +245,7 @@ describe("shared work", () => {
   });
 
   it("is ended by the last who leaves, who waits for that; who comes then starts anew", async () => {
-    const work = new SharedWork();
+    const work = new CancellableSingleFlight();
     const told: string[] = [];
     const run = async (signal: AbortSignal): Promise<void> => {
       told.push("begun");

@@ -1,22 +1,32 @@
 /** What making an image and a hub's end leave behind, with programs that stand in for npm and podman. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync } from "node:fs";
-import { rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { reapOrphans } from "../../../../src/hub/reap-orphans.ts";
-import type { SandboxEntry } from "../../../../src/model/sandbox.ts";
-import { containerCage } from "../../../../src/upstream/cages/container/container-cage.ts";
-import { containerEngine } from "../../../../src/upstream/cages/container/engine.ts";
-import { readNotes, writeNote } from "../../../../src/upstream/cages/container/hub-notes.ts";
-import { makeNpmImage } from "../../../../src/upstream/cages/container/npm-image.ts";
-import { reapCages } from "../../../../src/upstream/cages/container/reap.ts";
-import { readCage } from "../../../../src/upstream/cages/read-cage.ts";
-import { PidRecords } from "../../../../src/upstream/orphans/pid-records.ts";
+import { reapOrphans } from "../../../../src/hub/create/create-hub.ts";
+import type { SandboxEntry } from "../../../../src/model/server-spec.ts";
+import { containerSandbox } from "../../../../src/upstream/sandbox/container-sandbox.ts";
+import { containerEngine } from "../../../../src/upstream/sandbox/container-engine.ts";
+import { readNotes, reapLeftContainers, writeNote } from "../../../../src/upstream/sandbox/live-containers.ts";
+import { makeNpmImage } from "../../../../src/upstream/sandbox/container-image.ts";
+import { readSandbox } from "../../../../src/upstream/sandbox/sandbox-settings.ts";
+import { PidRecords } from "../../../../src/upstream/stdio/pid-records.ts";
 import { isAlive } from "../../../support/processes.ts";
 
 const PODMAN = JSON.stringify({ Client: { Version: "4.3.1", APIVersion: "4.3.1", OsArch: "linux/amd64" } });
@@ -100,7 +110,7 @@ describe.skipIf(process.platform === "win32")("what a container leaves", () => {
 
   it("[cage-01b] is the engine's own reason if an image cannot be had", async () => {
     const containers = { program: engineProgram("podman") };
-    const cage = containerCage(readCage({ image: "i", network: "none" }, dir, {}), {
+    const cage = containerSandbox(readSandbox({ image: "i", network: "none" }, dir, {}), {
       home,
       env: process.env,
       containers,
@@ -144,17 +154,17 @@ describe.skipIf(process.platform === "win32")("what a container leaves", () => {
     for (const name of ["1-00000000-00000000", "1-00000000-11111111"])
       mkdirSync(join(home, "run/images", name), { recursive: true });
     utimesSync(join(home, "run/images/1-00000000-00000000"), old, old);
-    await reapCages(home, { env: process.env, warn: expect.fail });
+    await reapLeftContainers(home, { env: process.env, warn: expect.fail });
     expect(readNotes(home).map(({ id }) => id)).toEqual(["1".repeat(16)]);
     expect(folders()).toEqual(["1-00000000-11111111"]);
   });
 
   it("[cage-03a] is not let in: a link where it may write, a folder that nobody chose, a NUL", async () => {
     const refusal = async (entry: SandboxEntry, more: object, ownFolder?: string | null): Promise<string> => {
-      const settings = { ...readCage(entry, dir, {}), ...(ownFolder === undefined ? {} : { ownFolder }) };
+      const settings = { ...readSandbox(entry, dir, {}), ...(ownFolder === undefined ? {} : { ownFolder }) };
       const deps = { home, env: { PATH: "/nowhere" }, containers: {}, warn: () => {} };
       const plain = { serverId: "s", command: "node", args: [], env: {}, cwd: undefined, baseDir: dir };
-      const cage = containerCage(settings, deps);
+      const cage = containerSandbox(settings, deps);
       const { signal } = new AbortController();
       const [one, other] = [cage.makeReady, cage.prepare].map((step) => step({ ...plain, ...more }, signal));
       await expect(other).rejects.toMatchObject({ code: expect.any(String) });

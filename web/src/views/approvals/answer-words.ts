@@ -1,5 +1,5 @@
 /** Answers and askers in words. */
-import type { Approval } from "../../../../src/contract/activity.ts";
+import type { Approval } from "../../../../src/contract/activity-schemas.ts";
 import { doorWord } from "../sessions/session-words.ts";
 
 export type AnswerWord = "once" | "session" | "always" | "no";

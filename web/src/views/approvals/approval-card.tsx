@@ -1,7 +1,7 @@
 /** A call that waits, with what one needs to decide. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Approval } from "../../../../src/contract/activity.ts";
+import type { Approval } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";

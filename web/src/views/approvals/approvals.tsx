@@ -1,5 +1,5 @@
 import { useRef } from "react";
-import type { Approval } from "../../../../src/contract/activity.ts";
+import type { Approval } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";

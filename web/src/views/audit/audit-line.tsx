@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { AuditEntry } from "../../../../src/contract/activity.ts";
+import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { millisecondsText } from "../../text.ts";

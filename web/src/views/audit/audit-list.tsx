@@ -1,6 +1,6 @@
 /** The records as lines. New ones on top leave those in sight where they are. */
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
-import type { AuditEntry } from "../../../../src/contract/activity.ts";
+import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { useNow } from "../../components/time.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";

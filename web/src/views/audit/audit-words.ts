@@ -1,5 +1,5 @@
 /** Records of the audit log in the words of the page. */
-import type { AuditEntry } from "../../../../src/contract/activity.ts";
+import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { clockText } from "../../text.ts";
 
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";

@@ -1,5 +1,5 @@
 /** Puts records that came since into the pages that are shown, without a gap and without doubles. */
-import type { AuditEntry } from "../../../../src/contract/activity.ts";
+import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 
 export interface AuditPage {
   readonly entries: AuditEntry[];

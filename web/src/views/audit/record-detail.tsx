@@ -1,7 +1,7 @@
 /** One record with everything it holds. */
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { AuditEntry } from "../../../../src/contract/activity.ts";
+import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { IconButton } from "../../components/button.tsx";
 import { CopyButton } from "../../components/code.tsx";

@@ -1,6 +1,6 @@
 /** Checks the hash chains of the log, and says what came of it. */
 import { useState } from "react";
-import type { AuditVerdict } from "../../../../src/contract/activity.ts";
+import type { AuditVerdict } from "../../../../src/contract/activity-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { Icon } from "../../components/icon.tsx";

@@ -1,5 +1,5 @@
 /** Numbers of the last minutes as shapes in a box of 100 by 40, and in words. */
-import type { Overview } from "../../../../src/contract/activity.ts";
+import type { Overview } from "../../../../src/contract/activity-schemas.ts";
 import { countText, millisecondsText } from "../../text.ts";
 
 export type Minute = Overview["minutes"][number];

@@ -1,6 +1,6 @@
 /** Calls that were refused, or in whose results something was found. */
 import { Link } from "@tanstack/react-router";
-import type { Overview } from "../../../../src/contract/activity.ts";
+import type { Overview } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Section } from "../../components/page.tsx";
 import { Empty } from "../../components/states.tsx";

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { Overview } from "../../../../src/contract/activity.ts";
+import type { Overview } from "../../../../src/contract/activity-schemas.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Page, Section } from "../../components/page.tsx";
 import { STATE_WORDS, StateDot, type ServerState } from "../../components/state-dot.tsx";

@@ -1,5 +1,5 @@
 /** What a server's program wrote, how its state changed, and its entry. */
-import type { ServerDetail } from "../../../../src/contract/server.ts";
+import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { Code } from "../../components/code.tsx";
 import { KeyValues } from "../../components/page.tsx";
 import { StateDot } from "../../components/state-dot.tsx";

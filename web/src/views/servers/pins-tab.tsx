@@ -1,6 +1,6 @@
 /** What a server changed, or offers newly, since it was pinned: of every kind, each with the way to approve it. */
 import { useState } from "react";
-import type { PinInfo } from "../../../../src/contract/catalog.ts";
+import type { PinInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";

@@ -1,6 +1,6 @@
 /** One server: what it is, what it offers, what it said, what happened to it. */
 import { useState } from "react";
-import type { ServerDetail } from "../../../../src/contract/server.ts";
+import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";

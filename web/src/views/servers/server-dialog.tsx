@@ -1,7 +1,7 @@
 /** Adding a server, from something pasted or by hand, and editing one. */
 import { useState } from "react";
 import type { OutputOf } from "../../../../src/contract/operations.ts";
-import type { ServerDetail } from "../../../../src/contract/server.ts";
+import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { run } from "../../api.ts";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";

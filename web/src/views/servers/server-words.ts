@@ -1,5 +1,5 @@
 /** Short texts about servers. */
-import type { ServerDetail } from "../../../../src/contract/server.ts";
+import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 
 export const FROM_WORDS: Readonly<Record<ServerDetail["from"], string>> = {
   file: "Config file",

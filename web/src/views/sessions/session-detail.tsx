@@ -1,7 +1,7 @@
 /** One session: who it is, what it sees, what tainted it; and its end. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { SessionDetail } from "../../../../src/contract/activity.ts";
+import type { SessionDetail } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";

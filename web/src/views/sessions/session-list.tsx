@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { SessionInfo } from "../../../../src/contract/activity.ts";
+import type { SessionInfo } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Time } from "../../components/time.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";

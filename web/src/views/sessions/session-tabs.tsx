@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { SessionDetail } from "../../../../src/contract/activity.ts";
+import type { SessionDetail } from "../../../../src/contract/activity-schemas.ts";
 import { SearchBox } from "../../components/fields.tsx";
 import { Empty } from "../../components/states.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";

@@ -1,5 +1,5 @@
 /** Sessions in the words of the page. */
-import type { SessionInfo } from "../../../../src/contract/activity.ts";
+import type { SessionInfo } from "../../../../src/contract/activity-schemas.ts";
 
 const DOOR_WORDS: Readonly<Record<string, string>> = {
   mcp: "MCP",

@@ -1,6 +1,6 @@
 /** How an agent client is connected to this hub. */
 import type { ReactNode } from "react";
-import type { ClientSnippet } from "../../../../src/contract/settings.ts";
+import type { ClientSnippet } from "../../../../src/contract/settings-schemas.ts";
 import { Code } from "../../components/code.tsx";
 import { Field, Select } from "../../components/fields.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";

@@ -1,5 +1,5 @@
 /** The values of the config in sections, as they are searched and shown. */
-import type { ConfigView } from "../../../../src/contract/settings.ts";
+import type { ConfigView } from "../../../../src/contract/settings-schemas.ts";
 
 export type ConfigValue = ConfigView["values"][number];
 type Origin = ConfigValue["origin"];

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { ConfigView } from "../../../../src/contract/settings.ts";
+import type { ConfigView } from "../../../../src/contract/settings-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";

@@ -1,6 +1,6 @@
 /** Why a tool may be used or not, and by whom. */
 import { type FormEvent, useEffect, useId, useState } from "react";
-import type { Explanation } from "../../../../src/contract/settings.ts";
+import type { Explanation } from "../../../../src/contract/settings-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Field, Select, TextInput } from "../../components/fields.tsx";

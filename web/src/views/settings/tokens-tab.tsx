@@ -1,4 +1,4 @@
-import type { ConfigView } from "../../../../src/contract/settings.ts";
+import type { ConfigView } from "../../../../src/contract/settings-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Empty } from "../../components/states.tsx";
 

@@ -1,5 +1,5 @@
 /** What an import brought. */
-import type { SkillFailure } from "../../../../src/contract/skill.ts";
+import type { SkillFailure } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Icon } from "../../components/icon.tsx";

@@ -1,6 +1,6 @@
 /** Which of the found skills are chosen for the import, and what is sent for them. */
 import type { InputOf, OutputOf } from "../../../../src/contract/operations.ts";
-import type { ScannedSkill, SkillPlace } from "../../../../src/contract/skill.ts";
+import type { ScannedSkill, SkillPlace } from "../../../../src/contract/skill-schemas.ts";
 
 type ImportInput = InputOf<"importSkills">;
 export type ImportResult = OutputOf<"importSkills">;

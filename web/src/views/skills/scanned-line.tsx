@@ -1,5 +1,5 @@
 import { useId } from "react";
-import type { ScannedSkill } from "../../../../src/contract/skill.ts";
+import type { ScannedSkill } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { countText } from "../../text.ts";

@@ -1,6 +1,6 @@
 /** One skill: what it says, what it needs, what was found in it, and what agents get of it. */
 import { useState } from "react";
-import type { SkillDetail } from "../../../../src/contract/skill.ts";
+import type { SkillDetail } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";

@@ -1,5 +1,5 @@
 /** Which skills of the list are shown. */
-import type { SkillInfo } from "../../../../src/contract/skill.ts";
+import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 
 export type SkillFilter = Readonly<Partial<Record<"q" | "kind" | "source" | "dialect", string | undefined>>>;
 

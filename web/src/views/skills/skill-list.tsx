@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { SkillInfo } from "../../../../src/contract/skill.ts";
+import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
 import {

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { SkillDetail } from "../../../../src/contract/skill.ts";
+import type { SkillDetail } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Code } from "../../components/code.tsx";
 import { Markdown } from "../../components/markdown.tsx";

@@ -1,5 +1,5 @@
 /** What the parts of a skill are called on the page. */
-import type { ScannedSkill, SkillInfo } from "../../../../src/contract/skill.ts";
+import type { ScannedSkill, SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { countText } from "../../text.ts";
 
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";

@@ -1,6 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo } from "react";
-import type { SkillInfo } from "../../../../src/contract/skill.ts";
+import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";

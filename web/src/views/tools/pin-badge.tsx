@@ -1,4 +1,4 @@
-import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 
 interface PinWords {

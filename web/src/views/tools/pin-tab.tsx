@@ -1,6 +1,6 @@
 /** Whether a tool is still what it was when it was first trusted. */
 import { useState } from "react";
-import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";
 import { KeyValues } from "../../components/page.tsx";

@@ -1,7 +1,7 @@
 /** One tool: what it says of itself, its pin, and a way to try it. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
 import { Code } from "../../components/code.tsx";

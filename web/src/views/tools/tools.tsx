@@ -1,7 +1,7 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { InputOf } from "../../../../src/contract/operations.ts";
-import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button, Spinner } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";

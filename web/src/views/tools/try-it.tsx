@@ -1,7 +1,7 @@
 /** A form for a tool's arguments, its run, and its result. */
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
-import type { ToolInfo } from "../../../../src/contract/catalog.ts";
+import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { Field, TextArea } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";

@@ -1,0 +1,242 @@
+/** One turn of the agent: the model answers, its calls are run, it reads what came of them, until it is done. */
+import type { Clock } from "../../base/clock.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { CALL_TOOL } from "../../hub/view/search-definitions.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { Session } from "../../sessions/session.ts";
+import { abortError } from "../abortable.ts";
+import type { AgentEvent, AgentMode, AgentOptions, EndReason, Tokens } from "../agent-options.ts";
+import type { Conversation } from "../conversation.ts";
+import type { AssistantPart, CallResult, ChatModel } from "../model/chat-model.ts";
+import { systemPrompt } from "../tools/system-prompt.ts";
+import { ToolList } from "../tools/tool-choice.ts";
+import { addTokens, CallIds, type ModelAnswer, requestAnswer } from "./model-answer.ts";
+import { ToolCall } from "./tool-call.ts";
+
+interface AgentRunOptions {
+  readonly hub: Hub;
+  readonly session: Session;
+  readonly model: ChatModel;
+  readonly conversation: Conversation;
+  /** What the user wants, for the choice of tools. */
+  readonly query: string;
+  readonly instructions?: string | undefined;
+  readonly include?: readonly string[] | undefined;
+  readonly exclude?: readonly string[] | undefined;
+  readonly maxTools: number;
+  readonly maxSteps: number;
+  readonly maxTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly resultBytes: number;
+  readonly skillsBudget: number;
+  readonly onAsk: AgentOptions["onAsk"];
+  /** Asked before each step: it can change while a turn is under way. */
+  readonly mode: () => AgentMode;
+  /** Called before each step. */
+  readonly prepare: () => void;
+  readonly emit: (event: AgentEvent) => void;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+export interface RunEnd {
+  readonly reason: EndReason;
+  readonly text: string;
+  readonly error?: ToolcribError;
+}
+
+export class AgentRun {
+  readonly #options: AgentRunOptions;
+  readonly #tools: ToolList;
+  readonly #ids: CallIds;
+  readonly #underWay = new Map<string, ToolCall>();
+  #usage: Tokens = { input: 0, output: 0 };
+
+  constructor(options: AgentRunOptions) {
+    this.#options = options;
+    const { hub, session, model, query, maxTools, include, exclude, resultBytes } = options;
+    this.#ids = new CallIds(options.conversation.messages);
+    this.#tools = new ToolList(hub, session, {
+      model,
+      query,
+      max: maxTools,
+      resultBytes,
+      include,
+      exclude,
+      onAsk: (toolCallId) => this.#underWay.get(toolCallId)?.onAsk,
+    });
+  }
+
+  /** Of all answers so far. */
+  get usage(): Tokens {
+    return this.#usage;
+  }
+
+  /** The user's message is in the conversation already. What cannot be kept ends it as an error, with what was said. */
+  async run(): Promise<RunEnd> {
+    const { conversation, signal } = this.#options;
+    for (let step = 1; ; step++) {
+      const answer = await this.#answer();
+      const ending = this.#ending(answer, step);
+      const results = await this.#results(answer, ending);
+      try {
+        // Together, so that what is kept never has a call without its result.
+        await conversation.append([
+          ...(answer.parts.length === 0 ? [] : [{ role: "assistant", parts: answer.parts } as const]),
+          ...(results.length === 0 ? [] : [{ role: "tool", results } as const]),
+        ]);
+      } catch (thrown) {
+        return unsavedEnd(thrown, ending ?? (signal.aborted ? abortedEnd(signal, answer) : failedEnd(answer)));
+      }
+      if (ending !== undefined) return ending;
+      if (signal.aborted) return abortedEnd(signal, answer);
+    }
+  }
+
+  async #answer(): Promise<ModelAnswer> {
+    const { hub, session, model, conversation, instructions, skillsBudget, emit, signal } = this.#options;
+    this.#options.prepare();
+    const tools = this.#tools.choose();
+    const system = await systemPrompt(hub, session, {
+      instructions,
+      skillsBudget,
+      mode: this.#options.mode(),
+      cwd: session.workspaceDir,
+    });
+    const answer = await requestAnswer(
+      model,
+      {
+        system,
+        messages: [...conversation.messages],
+        tools: tools.map((tool) => tool.model),
+        signal,
+        maxOutputTokens: this.#options.maxOutputTokens,
+      },
+      { emit, ids: this.#ids, clock: this.#options.clock, retries: hub.config.config.agent.retries },
+    );
+    const { input, output } = answer.usage;
+    if (input + output > 0) {
+      this.#usage = addTokens(this.#usage, answer.usage);
+      emit({ type: "usage", step: answer.usage, total: this.#usage });
+    }
+    return answer;
+  }
+
+  /** Undefined if it goes on. */
+  #ending(answer: ModelAnswer, step: number): RunEnd | undefined {
+    const { maxSteps, maxTokens = Infinity, signal } = this.#options;
+    const { failure, finish, calls } = answer;
+    const text = textAfterCalls(answer.parts);
+    if (signal.aborted || failure?.code === "cancelled") return abortedEnd(signal, answer);
+    if (failure !== undefined) return { reason: "error", text, error: failure };
+    if (finish === "refusal" || finish === "length") return { reason: finish, text };
+    if (calls.length === 0) return { reason: "done", text };
+    if (step >= maxSteps) return { reason: "steps", text };
+    return this.#usage.input + this.#usage.output >= maxTokens ? { reason: "tokens", text } : undefined;
+  }
+
+  /** Of all calls at once. Where the turn ends with this answer, nothing is run any more. */
+  async #results({ calls }: ModelAnswer, ending: RunEnd | undefined): Promise<readonly CallResult[]> {
+    const { hub, emit, session, onAsk, signal, clock } = this.#options;
+    const ask = onAsk ?? sessionAskCallback(session);
+    const wanted = calls.map(
+      (call) =>
+        new ToolCall({
+          wanted: call,
+          tool: this.#tools.find(call.part.name),
+          emit,
+          missing: (name) => this.#tools.missing(name),
+          ask,
+          clock,
+        }),
+    );
+    if (ending !== undefined) return wanted.map((call) => call.leaveOut(skippedCallError(ending)));
+    for (const call of wanted) this.#underWay.set(call.wanted.id, call);
+    const atOnce = hub.config.config.limits.concurrency;
+    const results = await runConcurrently(wanted, { lane: (call) => this.#source(call), atOnce, signal });
+    this.#underWay.clear();
+    return results;
+  }
+
+  /** Where a call goes to; of one that runs another tool, where that goes to. */
+  #source({ wanted: { name, input } }: ToolCall): string | undefined {
+    const { hub, session } = this.#options;
+    const wanted = name === CALL_TOOL ? input["name"] : name;
+    return hub.view(session).tools.find((tool) => tool.name === wanted)?.origin.source;
+  }
+}
+
+/** The session's own callback, in the words of ours, so that a call that waits is told as waiting. */
+function sessionAskCallback({ onAsk }: Session): AgentOptions["onAsk"] {
+  return onAsk && ((request, { signal }) => onAsk(request, signal));
+}
+
+function abortedEnd(signal: AbortSignal, { parts, failure }: ModelAnswer): RunEnd {
+  const text = textAfterCalls(parts);
+  const error = signal.aborted ? abortError(signal) : failure;
+  if (error === undefined || error.code === "cancelled") return { reason: "cancelled", text };
+  return { reason: "error", text, error };
+}
+
+function failedEnd({ parts }: ModelAnswer): RunEnd {
+  return { reason: "error", text: textAfterCalls(parts) };
+}
+
+/** Whoever cancelled a run knows why it ended; everybody else is told that what they read will not be there later. */
+function unsavedEnd(thrown: unknown, ending: RunEnd): RunEnd {
+  if (ending.reason === "cancelled") return ending;
+  return { reason: "error", text: ending.text, error: ending.error ?? asToolcribError(thrown) };
+}
+
+function skippedCallError({ reason, error }: RunEnd): ToolcribError {
+  switch (reason) {
+    case "steps":
+      return new ToolcribError("cancelled", "the run had no steps left.");
+    case "tokens":
+      return new ToolcribError("cancelled", "the run had no tokens left.");
+    case "error":
+      return new ToolcribError("cancelled", `the run ended with an error: ${error?.message ?? "unknown"}`);
+    case "cancelled":
+      return new ToolcribError("cancelled", "the run was cancelled.");
+    default:
+      return new ToolcribError("cancelled", "the answer was not whole.");
+  }
+}
+
+/** The answer, without what was said before the last call. */
+function textAfterCalls(parts: readonly AssistantPart[]): string {
+  const last = parts.findLastIndex((part) => part.type === "call");
+  return parts
+    .slice(last + 1)
+    .map((part) => (part.type === "text" ? part.text : ""))
+    .join("");
+}
+
+/** Runs the calls of one answer at the same time, as far as the hub lets them: what is more than its limit it refuses. */
+
+interface ConcurrencyOptions {
+  /** What a limit counts by: the server that a call goes to. */
+  readonly lane: (call: ToolCall) => string | undefined;
+  /** Calls that one lane may have under way. */
+  readonly atOnce: number;
+  readonly signal: AbortSignal;
+}
+
+/** Results in the order of the calls. */
+async function runConcurrently(
+  calls: readonly ToolCall[],
+  options: ConcurrencyOptions,
+): Promise<readonly CallResult[]> {
+  const { lane, atOnce, signal } = options;
+  const results = new Map<ToolCall, CallResult>();
+  const runNext = async (waiting: Iterable<ToolCall>): Promise<void> => {
+    for (const call of waiting) results.set(call, await call.run(signal));
+  };
+  const running = [...Map.groupBy(calls, lane).values()].flatMap((group) => {
+    // All take from one iterator. An abort ends those under way, and so empties it.
+    const waiting = group.values();
+    return group.slice(0, Math.max(1, atOnce)).map(() => runNext(waiting));
+  });
+  await Promise.all(running);
+  return calls.flatMap((call) => results.get(call) ?? []);
+}

@@ -1,0 +1,146 @@
+/** The patterns that say which tools an agent uses, as rules of its session: they also hold for what search tools reach. */
+import { LruMap } from "../../base/maps.ts";
+import type { Hub } from "../../hub/hub.ts";
+import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
+import type { SessionRules } from "../../model/server-spec.ts";
+import type { SessionNotice } from "../../sessions/session-parts.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { AgentMode } from "../agent-options.ts";
+
+/** An agent's own tools and the skills, which stay whatever list of tools there is; what skills run is decided by itself. */
+const ALWAYS_ALLOWED = ["toolcrib_*", "skill__*"] as const;
+
+export interface AgentPatterns {
+  readonly include?: readonly string[] | undefined;
+  readonly exclude?: readonly string[] | undefined;
+}
+
+export function applyToolPatterns(session: Session, patterns: AgentPatterns): void {
+  session.narrow("agent", patternRules(patterns));
+}
+
+function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | undefined {
+  if (include === undefined && exclude.length === 0) return undefined;
+  const namesOwn = exclude.some((pattern) => pattern.startsWith("toolcrib_"));
+  return internRules({
+    ...(include === undefined ? {} : { allow: [...include, ...ALWAYS_ALLOWED] }),
+    ...(exclude.length === 0 ? {} : { deny: [...exclude, ...(namesOwn ? [] : ["!toolcrib_*"])] }),
+  });
+}
+
+/** What the user lets the agent do, as rules of its session. They narrow: an `ask` or `deny` of the config holds in every mode. */
+
+/** A skill gives instructions, or hands over to a tool that is decided on by itself: one question is enough. */
+const EXCLUDE_SKILLS = "!skill__*";
+
+/** Shared and frozen, because decisions are remembered for the object. */
+const MODE_RULES: Readonly<Record<AgentMode, SessionRules | undefined>> = {
+  auto: undefined,
+  ask: Object.freeze({ ask: ["writes", EXCLUDE_SKILLS] }),
+  "read-only": Object.freeze({ deny: ["writes", EXCLUDE_SKILLS] }),
+};
+
+export function clearMode(session: Session): void {
+  session.narrow("mode", undefined);
+}
+
+export function applyMode(session: Session, mode: AgentMode): void {
+  session.narrow("mode", MODE_RULES[mode]);
+}
+
+/** `allowed-tools` of active skills as rules of the session. Each narrows by itself, so of several all hold; none gives anything. */
+
+/** Slots that were filled: a skill that is no longer active lets go of its own. */
+const filledSlots = new WeakMap<Session, Set<string>>();
+
+/** Makes the rules those of the skills that are active now. */
+export function applyActiveSkillRules(hub: Hub, session: Session): void {
+  const narrowing = hub.skills.activeList(session).filter(({ facts }) => facts.allowedTools.length > 0);
+  const wanted = new Set(narrowing.map(slotOf));
+  for (const slot of filledSlots.get(session) ?? []) if (!wanted.has(slot)) session.narrow(slot, undefined);
+  for (const skill of narrowing) session.narrow(slotOf(skill), skillRules(skill));
+  filledSlots.set(session, wanted);
+}
+
+/** What to say of a skill that leaves the session without any other tool; undefined if it does not. */
+export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo): SessionNotice | undefined {
+  const { name, allowedTools } = skill.facts;
+  if (allowedTools.length === 0) return undefined;
+  const isOther = (tool: string): boolean => !tool.startsWith("toolcrib_") && !tool.startsWith("skill__");
+  if (hub.view(session).tools.some((tool) => isOther(tool.name))) return undefined;
+  return {
+    level: "warning",
+    message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them can be used here, so no tool is left.`,
+    hint: `/skill-off ${name} ends it.`,
+  };
+}
+
+function slotOf({ id }: SkillInfo): string {
+  return `skill:${id}`;
+}
+
+function skillRules(skill: SkillInfo): SessionRules {
+  return internRules({ allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED });
+}
+
+/**
+ * `Bash(git:*)` counts by its name, as we cannot look into what a tool is asked to do. `mcp__files__read` is how Claude Code
+ * names a server's tool, `mcp__files` all of them. Tools that other agents have built in match nothing here.
+ */
+function skillPatterns({ facts }: SkillInfo): string[] {
+  return facts.allowedTools
+    .map((entry) => entry.replace(/\(.*$/s, "").trim())
+    .filter((name) => name !== "" && !name.startsWith("!"))
+    .flatMap((name) => [name, ...claudeName(name)]);
+}
+
+function claudeName(name: string): string[] {
+  const [, server, tool] = /^mcp__(.+?)(?:__(.+))?$/.exec(name) ?? [];
+  return server === undefined ? [] : [`${server}__${tool ?? "*"}`];
+}
+
+/** From now on the skill is active, and what it allows narrows the session. Says so if that leaves no tool. */
+export function activateSkill(hub: Hub, session: Session, skill: SkillInfo): SessionNotice | undefined {
+  hub.skills.activate(session, skill.id);
+  applyActiveSkillRules(hub, session);
+  return noToolsLeftNotice(hub, session, skill);
+}
+
+/** False if it was not active, or stays so because the role has it. */
+export function deactivateSkill(hub: Hub, session: Session, idOrName: string): boolean {
+  const isActive = (): boolean =>
+    hub.skills.activeList(session).some(({ id, name }) => id === idOrName || name === idOrName);
+  if (!isActive()) return false;
+  hub.skills.deactivate(session, idOrName);
+  applyActiveSkillRules(hub, session);
+  return !isActive();
+}
+
+const MAX_SHOWN_PATTERNS = 20;
+/** As long as the name of a tool can be, and in its letters. */
+const PLAIN_PATTERN = /^[A-Za-z0-9_*?:()./-]{1,64}$/;
+
+/**
+ * The tools that a skill allows, for a model. They are words of whoever wrote the skill and stand where ours do: of what is no
+ * plain name, and of all that comes from a server, it says how many there are, since words in a row are a sentence.
+ */
+export function describeAllowedTools({ dir, facts }: Pick<SkillInfo, "dir" | "facts">): string {
+  const { allowedTools } = facts;
+  const shown =
+    dir === undefined ? [] : allowedTools.filter((pattern) => PLAIN_PATTERN.test(pattern)).slice(0, MAX_SHOWN_PATTERNS);
+  const rest = allowedTools.length - shown.length;
+  if (shown.length === 0) return `what its ${rest} patterns name`;
+  return `${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+}
+
+/** The same object for the same rules, because views and decisions are remembered by it and sessions then share them. */
+
+const MAX_INTERNED_RULES = 256;
+const interned = new LruMap<string, SessionRules>(MAX_INTERNED_RULES);
+
+function internRules(rules: SessionRules): SessionRules {
+  const key = JSON.stringify(rules);
+  let shared = interned.get(key);
+  if (shared === undefined) interned.set(key, (shared = Object.freeze(rules)));
+  return shared;
+}

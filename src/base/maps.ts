@@ -1,0 +1,113 @@
+/** A map with room for so many: the least recently used makes way. For what can be made again. */
+export class LruMap<Key, Value extends object> {
+  readonly #most: number;
+  /** In the order of their last use. */
+  readonly #entries = new Map<Key, Value>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Key): Value | undefined {
+    const value = this.#entries.get(key);
+    if (value !== undefined) {
+      this.#entries.delete(key);
+      this.#entries.set(key, value);
+    }
+    return value;
+  }
+
+  set(key: Key, value: Value): void {
+    this.#entries.delete(key);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size < this.#most) break;
+      this.#entries.delete(oldest);
+    }
+    this.#entries.set(key, value);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+}
+
+/**
+ * A map and a set for what comes and goes all the time, such as the calls under way.
+ *
+ * V8 makes a new table whenever one of its own maps has seen enough deletions, and the old table points to the new one. Once a
+ * table has reached the old generation of the heap, everything that its successors ever held survives until the next full
+ * collection: under load that was every call, with its request and its answer. A map that is made anew in time breaks that
+ * chain.
+ */
+
+/** Deletions after which it is made anew; more where it holds more, so that copying stays cheap for each of them. */
+const RENEW_AFTER = 64;
+
+export class ChurnMap<Key, Value> {
+  #entries = new Map<Key, Value>();
+  #deleted = 0;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#entries.has(key);
+  }
+
+  set(key: Key, value: Value): void {
+    this.#entries.set(key, value);
+  }
+
+  delete(key: Key): boolean {
+    if (!this.#entries.delete(key)) return false;
+    this.#deleted += 1;
+    if (this.#deleted >= RENEW_AFTER && this.#deleted >= this.#entries.size) {
+      this.#entries = new Map(this.#entries);
+      this.#deleted = 0;
+    }
+    return true;
+  }
+
+  /** In the order in which they came. Who deletes while going through it may still meet what was deleted. */
+  keys(): MapIterator<Key> {
+    return this.#entries.keys();
+  }
+
+  values(): MapIterator<Value> {
+    return this.#entries.values();
+  }
+
+  [Symbol.iterator](): MapIterator<[Key, Value]> {
+    return this.#entries[Symbol.iterator]();
+  }
+}
+
+export class ChurnSet<Item> {
+  readonly #items = new ChurnMap<Item, true>();
+
+  get size(): number {
+    return this.#items.size;
+  }
+
+  add(item: Item): void {
+    this.#items.set(item, true);
+  }
+
+  delete(item: Item): boolean {
+    return this.#items.delete(item);
+  }
+
+  /** As the map's. */
+  [Symbol.iterator](): MapIterator<Item> {
+    return this.#items.keys();
+  }
+}

@@ -1,0 +1,257 @@
+/** The table of one kind, made of what every source offers of it. */
+import { type Capability, isSessionLocalSource } from "../model/capability.ts";
+import type { Definitions, Source } from "../model/source.ts";
+import { isReservedName, type Naming, type TakenNames } from "./naming.ts";
+import type { PublicUris } from "./public-uris.ts";
+import { checkDefinition, type Quarantined } from "./quarantine.ts";
+
+type CapabilityOf<K extends Kind> = Extract<Capability, { kind: K }>;
+
+/** All capabilities of one kind, in order and by public name. */
+export interface KindTable<C extends Capability> {
+  readonly list: readonly C[];
+  readonly byName: ReadonlyMap<string, C>;
+}
+
+/** What one source adds to the table. */
+interface Contribution<K extends Kind> {
+  readonly source: string;
+  readonly isLocal: boolean;
+  readonly accepted: readonly AcceptedDefinition<K>[];
+  /** While this is the same, so are the names that `naming` gives. */
+  readonly basis: unknown;
+  naming(): (name: string) => string;
+}
+
+interface Slice<K extends Kind> {
+  readonly accepted: readonly AcceptedDefinition<K>[];
+  readonly basis: unknown;
+  readonly isLocal: boolean;
+  readonly capabilities: readonly CapabilityOf<K>[];
+}
+
+/** Rebuilds only the slices of sources that changed. Capabilities that stay the same keep their identity. */
+export class TableBuilder<K extends Kind> {
+  readonly #kind: K;
+  #slices = new Map<string, Slice<K>>();
+  #table: KindTable<CapabilityOf<K>> = { list: Object.freeze([]), byName: new Map() };
+  #clashes: readonly Quarantined[] = [];
+
+  constructor(kind: K) {
+    this.#kind = kind;
+  }
+
+  get table(): KindTable<CapabilityOf<K>> {
+    return this.#table;
+  }
+
+  /** Capabilities that are kept out because their public names clash. */
+  get clashes(): readonly Quarantined[] {
+    return this.#clashes;
+  }
+
+  build(contributions: readonly Contribution<K>[]): KindTable<CapabilityOf<K>> {
+    const slices = new Map(contributions.map((contribution) => [contribution.source, this.#slice(contribution)]));
+    if (isSameSequence([...slices.values()], [...this.#slices.values()])) return this.#table;
+    this.#slices = slices;
+    const clashes: Quarantined[] = [];
+    this.#table = joinSlices([...slices.values()], clashes);
+    this.#clashes = clashes;
+    return this.#table;
+  }
+
+  #slice({ source, isLocal, accepted, basis, naming }: Contribution<K>): Slice<K> {
+    const before = this.#slices.get(source);
+    if (before?.accepted === accepted && before.basis === basis) return before;
+    const publicName = naming();
+    const capabilities = accepted.map(({ name, definition, fingerprint }) => {
+      const origin = Object.freeze({ source, name });
+      // Kind and definition belong together by K; TypeScript does not see that of a union.
+      const made = {
+        kind: this.#kind,
+        name: publicName(name),
+        origin,
+        definition,
+        fingerprint,
+      } as unknown as CapabilityOf<K>;
+      const known = this.#table.byName.get(made.name);
+      if (known !== undefined && isSameCapability(known, made)) return known;
+      Object.freeze(made);
+      return made;
+    });
+    return { accepted, basis, isLocal, capabilities };
+  }
+}
+
+/**
+ * Names are unique by construction, but for a 40-bit hash that an ill-meaning server could search for. Then neither
+ * side gets the name, unless one is in-process: handing it to the first would let one server pass for another.
+ */
+export function joinSlices<C extends Capability>(
+  slices: readonly { readonly isLocal: boolean; readonly capabilities: readonly C[] }[],
+  clashes: Quarantined[],
+): KindTable<C> {
+  const byName = new Map<string, C>();
+  const clashing = new Set<string>();
+  // In-process capabilities come first here, so that a later one never takes their name.
+  for (const slice of [...slices.filter((one) => one.isLocal), ...slices.filter((one) => !one.isLocal)]) {
+    for (const capability of slice.capabilities) {
+      if (byName.has(capability.name)) clashing.add(capability.name);
+      else byName.set(capability.name, capability);
+    }
+  }
+  const list: C[] = [];
+  for (const { isLocal, capabilities } of slices) {
+    for (const capability of capabilities) {
+      const { name, origin, kind } = capability;
+      if (!clashing.has(name) || (isLocal && byName.get(name) === capability)) list.push(capability);
+      else
+        clashes.push({
+          source: origin.source,
+          kind,
+          name: origin.name,
+          reason: `another ${kind} has the public name ${name}`,
+        });
+    }
+  }
+  return {
+    list: Object.freeze(list),
+    byName: clashing.size === 0 ? byName : new Map(list.map((capability) => [capability.name, capability])),
+  };
+}
+
+/** Equal in all that others can see; the definition objects may differ. */
+export function isSameCapability(a: Capability, b: Capability): boolean {
+  return (
+    a === b ||
+    (a.fingerprint === b.fingerprint &&
+      a.name === b.name &&
+      a.origin.source === b.origin.source &&
+      a.origin.name === b.origin.name)
+  );
+}
+
+function isSameSequence(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
+
+/** What the catalog takes over from one Source: checked, without duplicates, still in the Source's own names. */
+
+export const KINDS = ["tool", "resource", "template", "prompt"] as const satisfies readonly Capability["kind"][];
+export type Kind = (typeof KINDS)[number];
+type DefinitionOf<K extends Kind> = Extract<Capability, { kind: K }>["definition"];
+
+interface AcceptedDefinition<K extends Kind> {
+  readonly name: string;
+  readonly definition: DefinitionOf<K>;
+  readonly fingerprint: string;
+}
+
+/** One kind of one source. `given` is what the source offered: while it is the same object, nothing is done again. */
+interface KindOffer<K extends Kind> {
+  readonly given: unknown;
+  readonly accepted: readonly AcceptedDefinition<K>[];
+  readonly quarantined: readonly Quarantined[];
+  readonly duplicates: readonly string[];
+}
+
+export type SourceView = { readonly [K in Kind]: KindOffer<K> };
+
+export function viewSource(source: Source, definitions: Definitions, before: SourceView | undefined): SourceView {
+  return {
+    tool: readOffer("tool", source, definitions.tools, before?.tool),
+    resource: readOffer("resource", source, definitions.resources, before?.resource),
+    template: readOffer("template", source, definitions.templates, before?.template),
+    prompt: readOffer("prompt", source, definitions.prompts, before?.prompt),
+  };
+}
+
+function readOffer<K extends Kind>(
+  kind: K,
+  source: Source,
+  given: readonly DefinitionOf<K>[],
+  before: KindOffer<K> | undefined,
+): KindOffer<K> {
+  if (before?.given === given) return before;
+  const quarantined: Quarantined[] = [];
+  const duplicates = new Set<string>();
+  // A Map keeps the place of the first insertion; deleting first moves a duplicate to where the last one stood.
+  const accepted = new Map<string, AcceptedDefinition<K>>();
+  for (const definition of given) {
+    const verdict = checkDefinition(kind, definition);
+    if (!verdict.ok) {
+      quarantined.push({ source: source.id, kind, name: verdict.name, reason: verdict.reason });
+    } else if (source.kind === "local" && !isSessionLocalSource(source.id) && isReservedName(verdict.name)) {
+      const reason = "names that begin with skill__ or toolcrib_ are reserved; give it another name";
+      quarantined.push({ source: source.id, kind, name: verdict.name, reason });
+    } else {
+      if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
+      accepted.set(verdict.name, { name: verdict.name, definition, fingerprint: verdict.fingerprint });
+    }
+  }
+  return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };
+}
+
+/** How what a source offers gets its public name: tools and prompts by the naming rule, the rest by URI. */
+
+export interface SourceOffer<K extends Kind> {
+  readonly source: Source;
+  readonly accepted: readonly AcceptedDefinition<K>[];
+}
+
+/** Tools or prompts. Servers yield to in-process names, so these are remembered to tell whether they changed. */
+export class NamedContributions<K extends "tool" | "prompt"> {
+  #naming: Naming | undefined;
+  #beneath: TakenNames | undefined;
+  #locals: readonly (readonly AcceptedDefinition<K>[])[] = [];
+  #taken: TakenNames = new Set<string>();
+
+  /** @param beneath Names that the hub has, where a session brings these; another object when they may be others. */
+  of(offers: readonly SourceOffer<K>[], naming: Naming, beneath?: TakenNames): Contribution<K>[] {
+    const locals = offers.filter(({ source }) => source.kind !== "server");
+    const isSame =
+      this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
+    if (naming !== this.#naming || beneath !== this.#beneath || !isSame) {
+      this.#naming = naming;
+      this.#beneath = beneath;
+      this.#locals = locals.map(({ accepted }) => accepted);
+      const own = new Set(
+        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), beneath).values()]),
+      );
+      this.#taken = beneath === undefined ? own : { has: (name) => own.has(name) || beneath.has(name) };
+    }
+    const taken = this.#taken;
+    return offers.map(({ source, accepted }) => ({
+      source: source.id,
+      isLocal: source.kind !== "server",
+      accepted,
+      basis: taken,
+      naming: () => {
+        const names = namesOf(accepted);
+        const publicNames =
+          source.kind === "server"
+            ? naming.serverNames(source.id, names, taken)
+            : naming.localNames(source, names, beneath);
+        return (name) => publicNames.get(name) ?? name;
+      },
+    }));
+  }
+}
+
+/** Resources or templates. */
+export function uriContributions<K extends "resource" | "template">(
+  offers: readonly SourceOffer<K>[],
+  uris: PublicUris,
+): Contribution<K>[] {
+  return offers.map(({ source: { id, kind }, accepted }) => ({
+    source: id,
+    isLocal: kind !== "server",
+    accepted,
+    basis: uris.revision,
+    naming: () => (uri) => uris.publicUri(id, uri),
+  }));
+}
+
+function namesOf(accepted: readonly { readonly name: string }[]): string[] {
+  return accepted.map(({ name }) => name);
+}

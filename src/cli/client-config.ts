@@ -1,0 +1,106 @@
+/** The client that a person named, and the file of it that a scope means. */
+import { rmdir } from "node:fs/promises";
+import { nearMatches } from "../base/near-matches.ts";
+import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../clients/agent-client.ts";
+import { clientById, CLIENTS } from "../clients/clients.ts";
+import { thisPlace } from "../config/client-servers.ts";
+import { recoverChanges, ChangeSet } from "../files/change-set/change-set.ts";
+import { jsonScalars } from "../files/edit/json-edit.ts";
+import { tomlScalars } from "../files/edit/toml-edit.ts";
+import { yamlScalars } from "../files/edit/yaml-edit.ts";
+import { changesDir, fileToWrite } from "../hub/clients/client-files.ts";
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import type { Invocation } from "./command.ts";
+import { showDiff } from "./config-target.ts";
+import { maskConfig, type ReadScalars } from "./masked-diff.ts";
+import type { Output } from "./output.ts";
+
+export function findClient(named: string): AgentClient {
+  const client = clientById(named);
+  if (client !== undefined) return client;
+  const ids = new Map(CLIENTS.flatMap(({ id, name }) => [[id as string, id] as const, [name, id] as const]));
+  const near = [...new Set(nearMatches(named, ids.keys()).map((match) => ids.get(match)))];
+  throw new ToolcribError("invalid_arguments", `There is no client ${JSON.stringify(named)}.`, {
+    hint:
+      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Clients: ${CLIENTS.map(({ id }) => id).join(", ")}.`,
+    details: { near },
+  });
+}
+
+export function clientEnvironment({ env, cwd }: Invocation): ClientEnvironment {
+  return thisPlace(env, cwd);
+}
+
+export function clientScope({ flags }: Invocation): ClientScope {
+  const scope = flags.text("scope") ?? "user";
+  if (scope === "user" || scope === "project") return scope;
+  throw new ToolcribError("invalid_arguments", `--scope must be user or project.`);
+}
+
+/** The one that is written. */
+export function fileToWriteFor(client: AgentClient, scope: ClientScope, place: ClientEnvironment): ClientFile {
+  const file = fileToWrite(client, scope, place);
+  if (file !== undefined) return file;
+  const other = scope === "user" ? "project" : "user";
+  throw new ToolcribError("invalid_arguments", `${client.name} has no ${scope} file for MCP servers.`, {
+    hint: `Use --scope ${other}.`,
+  });
+}
+
+/** The diff of another program's file, in whatever format. */
+
+interface Change {
+  readonly file: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+const SCALAR_READERS: Readonly<Record<AgentClient["format"], ReadScalars>> = {
+  jsonc: jsonScalars,
+  json5: jsonScalars,
+  yaml: yamlScalars,
+  toml: tomlScalars,
+};
+
+export function showClientDiff(
+  invocation: Invocation,
+  client: AgentClient,
+  { file, before, after }: Change,
+  facts: Readonly<Record<string, unknown>>,
+): void {
+  const mask = (text: string): string => maskConfig(text, SCALAR_READERS[client.format]);
+  showDiff(invocation, file, before ?? "", after ?? "", facts, mask);
+}
+
+/** Runs a command's changes to files as one: all of them stand at the end, or none. */
+
+export async function withChangeSet<T>(
+  home: string,
+  out: Output,
+  task: (changes: ChangeSet) => Promise<T>,
+): Promise<T> {
+  const journalDir = changesDir(home);
+  const onKept = (file: string): void =>
+    out.warn(`${file} was left half changed by a run that was killed, and somebody changed it since; look at it.`);
+  for (const file of await recoverChanges(journalDir, { onKept })) {
+    out.note(`${file} was left half changed by a run that was killed; it is as it was before.`);
+  }
+  const changes = new ChangeSet({ journalDir });
+  let result: T;
+  try {
+    result = await task(changes);
+  } catch (thrown) {
+    const { kept } = await changes.undo();
+    if (kept.length === 0) throw thrown;
+    const error = asToolcribError(thrown);
+    throw new ToolcribError(error.code, `${error.message} Changed by others meanwhile and left: ${kept.join(", ")}`, {
+      hint: error.hint,
+      details: error.details,
+      cause: thrown,
+    });
+  }
+  await changes.done();
+  // Its being there means to every command that there may be something to recover.
+  await rmdir(journalDir).catch(() => undefined);
+  return result;
+}

@@ -1,0 +1,83 @@
+/** Loads the config of a command, with the question whether a project config that was found is trusted. */
+import { type Diagnostic, renderDiagnostic } from "../config/config-document.ts";
+import { type LoadedConfig, loadConfig, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
+import { describeProject } from "../config/project-config.ts";
+import { terminalLine } from "../base/visible-text.ts";
+import type { Invocation } from "./command.ts";
+import { readLine } from "./terminal-input.ts";
+
+/** The part of a command that loading a config needs. */
+export type ConfigInvocation = Pick<Invocation, "env" | "cwd" | "flags" | "out"> & Partial<Pick<Invocation, "stdin">>;
+
+export interface LoadingOptions {
+  /** False where stdin belongs to a protocol. */
+  readonly asks?: boolean;
+}
+
+/** Only that a project config was left out is shown: a command must not seem to have used it. */
+export async function loadConfigForStore(invocation: ConfigInvocation): Promise<LoadedConfig> {
+  const config = await loadWithTrustPrompt(invocation);
+  showWarnings(
+    invocation,
+    config.warnings.filter(({ code }) => code === UNTRUSTED),
+  );
+  return config;
+}
+
+export function showWarnings({ out }: Pick<Invocation, "out">, warnings: readonly Diagnostic[]): void {
+  for (const warning of warnings) out.warn(renderDiagnostic(warning));
+}
+
+export function loadWithTrustPrompt(
+  invocation: ConfigInvocation,
+  { asks = true }: LoadingOptions = {},
+): Promise<LoadedConfig> {
+  const { flags, env, cwd } = invocation;
+  const question = asks ? trustPrompt(invocation) : undefined;
+  return loadConfig({ env, cwd, file: flags.text("config"), onUntrusted: question });
+}
+
+/** The answers of one command, which may load its config more than once. */
+const answeredTrust = new WeakMap<object, Map<string, "trust" | "leave">>();
+
+/** Undefined where nobody can be asked: not on a terminal, or in a script that wants no questions. */
+function trustPrompt({ stdin, out, flags }: ConfigInvocation): TrustQuestion | undefined {
+  if (stdin?.isTTY !== true || out.prompts.isTTY !== true) return undefined;
+  if (out.json || out.quiet || flags.has("yes")) return undefined;
+  const answers = answeredTrust.get(out) ?? new Map<string, "trust" | "leave">();
+  answeredTrust.set(out, answers);
+  return async (project, state) => {
+    const key = `${project.file} ${project.digest}`;
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    if (project.failure !== undefined) return "leave";
+    out.note(
+      state === "new"
+        ? `This folder has a Toolcrib config that is not trusted: ${terminalLine(project.file)}`
+        : `This Toolcrib config changed since it was trusted: ${terminalLine(project.file)}`,
+    );
+    const lines = describeProject(project);
+    out.note(lines.length === 0 ? "It starts nothing." : "It would start or use:");
+    for (const line of lines) out.note(`  ${line}`);
+    for (;;) {
+      const prompt = "[t]rust this version, or [N]ot now: ";
+      const typed = (await readLine(stdin, { prompt, prompts: out.prompts })).trim().toLowerCase();
+      const answer = TRUST_ANSWERS[typed];
+      if (answer === undefined) continue;
+      answers.set(key, answer);
+      return answer;
+    }
+  };
+}
+
+const TRUST_ANSWERS: Readonly<Record<string, "trust" | "leave">> = {
+  t: "trust",
+  trust: "trust",
+  y: "trust",
+  yes: "trust",
+  n: "leave",
+  no: "leave",
+  not: "leave",
+  "not now": "leave",
+  "": "leave",
+};

@@ -1,0 +1,306 @@
+/**
+ * A line diff of a config for `--dry-run`. Whatever may be secret in it is masked here, so that nobody who shows a diff can
+ * forget to: texts are compared as they are, and shown masked.
+ */
+import { diffSequences } from "../base/sequence-diff.ts";
+import { jsonScalars, type PlacedScalar } from "../files/edit/json-edit.ts";
+import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
+import { MASK, maskTokens } from "../secrets/mask.ts";
+import { hasReference } from "../secrets/secret-references.ts";
+
+const CONTEXT = 2;
+/** Above this the table would be large; then everything between the first and the last change is shown as replaced. */
+const MAX_LINES = 3000;
+
+const SIGNS = { same: " ", removed: "-", added: "+" } as const;
+
+interface Line {
+  readonly sign: " " | "-" | "+";
+  readonly text: string;
+}
+
+/**
+ * Lines with `-`, `+` or a blank in front, with a little around each change; empty where nothing differs. `mask` must keep
+ * the lines of a text; by default it is that for JSON.
+ */
+export function diffLines(before: string, after: string, mask: (text: string) => string = maskConfig): string[] {
+  if (before === after) return [];
+  const shown: string[] = [];
+  const [maskedBefore, maskedAfter] = [splitLines(mask(before)), splitLines(mask(after))];
+  const lines = withMasks(compare(splitLines(before), splitLines(after)), maskedBefore, maskedAfter);
+  const near = nearChanges(lines);
+  let lastShown = -1;
+  for (const [index, line] of lines.entries()) {
+    if (!near.has(index)) continue;
+    if (lastShown !== index - 1 && shown.length > 0) shown.push("  …");
+    shown.push(`${line.sign} ${line.text}`.trimEnd());
+    lastShown = index;
+  }
+  return shown;
+}
+
+/** Each line as it may be seen. One that is in both texts is told as it stands in the new one. */
+function withMasks(lines: readonly Line[], before: readonly string[], after: readonly string[]): Line[] {
+  let [i, j] = [0, 0];
+  return lines.map(({ sign }) => {
+    const text = sign === "-" ? before[i] : after[j];
+    if (sign !== "+") i += 1;
+    if (sign !== "-") j += 1;
+    return { sign, text: text ?? "" };
+  });
+}
+
+function splitLines(text: string): string[] {
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+function nearChanges(lines: readonly Line[]): Set<number> {
+  const near = new Set<number>();
+  for (const [index, { sign }] of lines.entries()) {
+    if (sign === " ") continue;
+    for (let at = index - CONTEXT; at <= index + CONTEXT; at++) near.add(at);
+  }
+  return near;
+}
+
+function compare(before: readonly string[], after: readonly string[]): Line[] {
+  const shorter = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < shorter && before[head] === after[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  const same = (lines: readonly string[]): Line[] => lines.map((text) => ({ sign: " ", text }));
+  return [
+    ...same(after.slice(0, head)),
+    ...compareMiddle(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
+    ...same(after.slice(after.length - tail)),
+  ];
+}
+
+function compareMiddle(before: readonly string[], after: readonly string[]): Line[] {
+  if (before.length > MAX_LINES || after.length > MAX_LINES) {
+    return [...before.map((text): Line => ({ sign: "-", text })), ...after.map((text): Line => ({ sign: "+", text }))];
+  }
+  return diffSequences(before, after).map(({ kind, text }) => ({ sign: SIGNS[kind], text }));
+}
+
+/** The text of a config with all in it masked that may be secret. It keeps its lines, so that it can be shown by line. */
+
+/** Gives the values of a text, or throws where it cannot. */
+export type ReadScalars = (text: string) => readonly PlacedScalar[];
+
+export function maskConfig(original: string, read: ReadScalars = jsonScalars): string {
+  const text = original.replace(/^\uFEFF/, "");
+  let masked = "";
+  let position = 0;
+  let previous: PlacedScalar | undefined;
+  for (const scalar of scalarsOf(text, read)) {
+    const { path, start, end, value } = scalar;
+    if (start < position) continue;
+    const before = previous !== undefined && isNext(previous, scalar) ? previous.value : undefined;
+    masked += maskComments(text.slice(position, start));
+    masked += written(text.slice(start, end), value, maskValue(value, { path, before }));
+    position = end;
+    previous = scalar;
+  }
+  return masked + maskComments(text.slice(position));
+}
+
+/** A text that cannot be read is masked like a comment, which leaves less of it. */
+function scalarsOf(text: string, read: ReadScalars): readonly PlacedScalar[] {
+  try {
+    return read(text);
+  } catch {
+    return [];
+  }
+}
+
+/** Whether one follows the other in a list. */
+function isNext(one: PlacedScalar, other: PlacedScalar): boolean {
+  const [at, then] = [one.path.at(-1), other.path.at(-1)];
+  if (typeof at !== "number" || then !== at + 1 || one.path.length !== other.path.length) return false;
+  return one.path.slice(0, -1).every((step, index) => step === other.path[index]);
+}
+
+/** The masked value in the place of the one that was written. */
+function written(raw: string, value: string, masked: string): string {
+  if (masked === value) return raw;
+  if (raw.includes("\n")) return raw.replaceAll(/[^\s][^\r\n]*/g, MASK);
+  const quote = /^["']/.exec(raw)?.[0];
+  if (quote === undefined) return masked.replaceAll(/[\r\n]+/g, " ");
+  const escaped = JSON.stringify(masked).slice(1, -1);
+  return quote + (quote === '"' ? escaped : escaped.replaceAll('\\"', '"')) + quote;
+}
+
+const KEY_BLOCK = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|$)/g;
+/** In comments there may be entries that somebody has switched off. */
+const QUOTED = /([:=][ \t]*)(["'])((?:(?!\2)[^\\\r\n]|\\.)*)\2/g;
+const OPTION = /((["'])--?([A-Za-z][\w-]{0,63})\2[ \t]*,[ \t]*)(["'])((?:(?!\4)[^\\\r\n]|\\.)*)\4/g;
+const NAMED = /([A-Za-z][\w.-]{0,63})(["']?[ \t]*[:=][ \t]*)([^\s"',{}[\]]+)/g;
+
+/** What stands between values: keys, brackets and comments. */
+function maskComments(text: string): string {
+  if (!/\S/.test(text)) return text;
+  return text
+    .replace(KEY_BLOCK, (block) => block.replaceAll(/[^\s][^\r\n]*/g, MASK))
+    .replace(QUOTED, (whole, start: string, quote: string, value: string) =>
+      isPlainText(value) ? `${start}${quote}${MASK}${quote}` : whole,
+    )
+    .replace(OPTION, (whole, start: string, _quote, name: string, quote: string, value: string) =>
+      isCredentialName(name) && isPlainText(value) ? `${start}${quote}${MASK}${quote}` : whole,
+    )
+    .replace(NAMED, (whole, name: string, sign: string, value: string) =>
+      isCredentialName(name) && isPlainText(value) ? `${name}${sign}${MASK}` : whole,
+    )
+    .split("\n")
+    .map(maskSecretShapes)
+    .join("\n");
+}
+
+/**
+ * Takes what may be secret out of one value of a config, by where it stands and by what it looks like. References such as
+ * `${TOKEN}` say where a secret is and not what it is, so they stay readable.
+ */
+
+/** Under these everything is private, whatever it is called. */
+const PRIVATE_KEYS = new Set(["env", "envs", "environment", "headers", "http_headers", "httpheaders", "requestinit"]);
+/** What Toolcrib itself writes there. */
+const OWN_VARIABLES = new Set(["TOOLCRIB_HOME", "TOOLCRIB_CONFIG"]);
+/** The value is the name of a variable. */
+const NAMES_VARIABLE = /env_?var$/i;
+/** Programs take variables and headers with these: `-e NAME=value`, `-H "Name: value"`. */
+const PAIR_OPTIONS = new Set(["-e", "--env", "-H", "--header"]);
+
+interface ValuePlace {
+  /** Keys and places in lists. */
+  readonly path: readonly (string | number)[];
+  /** What stands before it in its list. */
+  readonly before?: string | undefined;
+}
+
+export function maskValue(value: string, { path, before }: ValuePlace): string {
+  const key = path.findLast((step) => typeof step === "string") ?? "";
+  const isPrivate = path.slice(0, -1).some((step) => typeof step === "string" && PRIVATE_KEYS.has(step.toLowerCase()));
+  if (isPrivate) return OWN_VARIABLES.has(key) ? value : hideWhole(value);
+  if (isCredential(key) && isSecret(value)) return hideWhole(value);
+  if (before !== undefined) {
+    const [, option] = /^--?([A-Za-z][\w-]*)$/.exec(before) ?? [];
+    if (option !== undefined && isCredential(option) && isSecret(value)) return hideWhole(value);
+    if (PAIR_OPTIONS.has(before)) return hidePair(value);
+  }
+  return maskSecretShapes(value);
+}
+
+/** Masks what looks like a secret in a text that stands nowhere in particular. */
+function maskSecretShapes(text: string): string {
+  return withReferences(text, true, (bare) => {
+    let masked = hideAddresses(bare);
+    masked = masked.replace(OPTION_IN_TEXT, (whole, start: string, name: string, value: string) =>
+      isCredential(name) && isSecret(value) ? start + hideLiterals(value) : whole,
+    );
+    masked = masked.replace(PAIR, (whole, start: string, name: string, value: string) =>
+      isCredential(name) && isSecret(value) ? start + hideLiterals(value) : whole,
+    );
+    // Piece by piece: it does not know what stands in for a reference.
+    masked = mapLiterals(masked, maskTokens);
+    return isPath(text) ? masked : hideRandom(masked);
+  });
+}
+
+function isCredential(name: string): boolean {
+  return isCredentialName(name) && !NAMES_VARIABLE.test(name);
+}
+
+function isSecret(value: string): boolean {
+  return (isPlainText(value) || hasReference(value)) && value.toLowerCase() !== "oauth";
+}
+
+/** `NAME=value`, `Name: value`. */
+function hidePair(text: string): string {
+  const [, start, value] = /^([^=:]*[=:]\s*)(.*)$/s.exec(text) ?? [];
+  return start === undefined || value === undefined ? maskSecretShapes(text) : start + hideWhole(value);
+}
+
+function hideWhole(text: string): string {
+  return withReferences(text, false, hideLiterals);
+}
+
+const REFERENCE =
+  /(?<!\$)\$\{(?:[A-Za-z_][\w.-]*(?::-[^{}]*)?|(?:env|input|secret):[^{}]*)\}|\$\{\{[^{}]*\}\}|\{(?:env|file):[^{}]*\}|secret:\/\/[^\s"'`,;<>()[\]{}|\\^$&?]*|^\$[A-Za-z_]\w*$/g;
+
+/** References stand in for one character each while the rest is looked at. */
+const FIRST_PLACEHOLDER = 0xe000;
+const MAX_PLACEHOLDERS = 1000;
+const PLACEHOLDER = /([\uE000-\uE3E7])/;
+const ALL_PLACEHOLDERS = new RegExp(PLACEHOLDER, "g");
+
+function withReferences(text: string, showsDefaults: boolean, mask: (bare: string) => string): string {
+  const references: string[] = [];
+  const bare = text.replace(REFERENCE, (found) => {
+    if (references.length === MAX_PLACEHOLDERS) return found;
+    references.push(found.replace(/:-([^{}]*)\}$/, (_, other: string) => `:-${showsDefaults ? other : hide(other)}}`));
+    return String.fromCharCode(FIRST_PLACEHOLDER + references.length - 1);
+  });
+  return mask(bare).replace(ALL_PLACEHOLDERS, (hole) => references[hole.charCodeAt(0) - FIRST_PLACEHOLDER] ?? hole);
+}
+
+function hideLiterals(text: string): string {
+  return mapLiterals(text, hide);
+}
+
+function mapLiterals(text: string, mask: (part: string) => string): string {
+  return text
+    .split(PLACEHOLDER)
+    .map((part) => (PLACEHOLDER.test(part) ? part : mask(part)))
+    .join("");
+}
+
+/** What says nothing stays: the scheme of a header, and what stands between two references. */
+function hide(text: string): string {
+  return /^[\s:@/]*(?:(?:bearer|basic|token)\s*)?$/i.test(text) ? text : MASK;
+}
+
+/** Up to the last @ that can belong to it. A password with a slash in it is found where there is no path with an @. */
+const WEB_USER = /\b((?:https?|wss?):\/\/)([^\s/?#"'<>]*)(?=@)/gi;
+const OTHER_USER = /\b((?!https?:|wss?:)[a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'<>]*)(?=@)/gi;
+const QUERY = /([?&;#])([^=&;#?\s]{1,64})=([^&;#\s"'<>]+)/g;
+
+function hideAddresses(text: string): string {
+  if (!text.includes("://") && !text.includes("=")) return text;
+  const hideUser = (whole: string, scheme: string, user: string): string =>
+    user === "git" ? whole : scheme + hideLiterals(user);
+  return text
+    .replace(WEB_USER, hideUser)
+    .replace(OTHER_USER, hideUser)
+    .replace(QUERY, (whole, sign: string, name: string, value: string) =>
+      isCredential(name) && isSecret(value) ? `${sign}${name}=${hideLiterals(value)}` : whole,
+    );
+}
+
+/** `--api-key x` and `--api-key=x` within a longer text, such as a whole command line. */
+const OPTION_IN_TEXT = /(?<![\w-])(--?([A-Za-z][\w-]{0,63})(?:=|\s{1,4}))([^\s"'-][^\s"']*)/g;
+/** `NAME=x` and `Name: x` as the whole text. */
+const PAIR = /^(([A-Za-z][\w.-]{0,63})(?:=|:(?!\/\/)\s{0,4}))(.+)$/s;
+
+/** A path may look like anything. */
+function isPath(text: string): boolean {
+  return /^(?:[~.]{0,2}[/\\]|[A-Za-z]:[\\/]|file:)/.test(text);
+}
+
+const WORDS = /(?<!sha\d{3}[:-])(?<![A-Za-z0-9])[A-Za-z0-9]{16,}(?![A-Za-z0-9])/g;
+const UUIDS = /(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])/gi;
+const MIXED = /(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{24,}/g;
+
+/** What nobody would call anything: tokens without a maker's mark. */
+function hideRandom(text: string): string {
+  return text
+    .replace(UUIDS, MASK)
+    .replace(WORDS, (word) => (has(word, /\d/g, 2) && has(word, /[A-Za-z]/g, 2) ? MASK : word))
+    .replace(MIXED, (word) => (has(word, /\d/g, 3) && has(word, /[A-Z]/g, 3) && has(word, /[a-z]/g, 3) ? MASK : word));
+}
+
+function has(text: string, pattern: RegExp, least: number): boolean {
+  return (text.match(pattern)?.length ?? 0) >= least;
+}

@@ -1,0 +1,331 @@
+/** One turn: shown as it happens, and turned into an exit code. */
+import { constants } from "node:os";
+import type { Agent, AgentEvent, EndReason, PlanEntry, ToolCallEvent } from "../../agent/agent-options.ts";
+import { describeBlock } from "../../model/content.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
+import type { ContentBlock } from "../../model/protocol.ts";
+import { exitCodeOf } from "../command.ts";
+import type { Output } from "../output.ts";
+import { clip, firstLine } from "../table.ts";
+
+type End = Extract<AgentEvent, { type: "end" }>;
+
+interface Turn {
+  readonly view: TurnView;
+  readonly out: Output;
+  readonly signal: AbortSignal;
+}
+
+const STOPPED: Readonly<Record<Exclude<EndReason, "done" | "error">, string>> = {
+  cancelled: "The turn was cancelled.",
+  steps: "The model wanted more steps than it may take; --max-steps and agent.maxSteps set how many.",
+  tokens: "The tokens of the run are used up; --max-tokens and agent.maxTokens set how many.",
+  length: "The answer reached the model's own limit and is cut off.",
+  refusal: "The model refused to answer.",
+};
+
+const DENIED_EXIT = exitCodeOf("denied");
+
+/** Resolves with the exit code. */
+export async function runTurn(
+  agent: Agent,
+  prompt: string | readonly ContentBlock[],
+  { view, out, signal }: Turn,
+): Promise<number> {
+  const ended = new Set<string>();
+  let end: End | undefined;
+  for await (const event of agent.run(prompt, { signal })) {
+    view.show(withDenialHint(event));
+    if (event.type === "tool-call") ended.add(event.state);
+    if (event.type === "end") end = event;
+  }
+  if (end === undefined) return exitCodeOf("internal");
+  reportEnd(end, out);
+  if (end.reason === "error") return exitCodeOf(end.error?.code ?? "internal");
+  if (end.reason !== "done") return 1;
+  // The model may well have found words for it; what was wanted did not happen.
+  return ended.has("denied") && !ended.has("done") ? DENIED_EXIT : 0;
+}
+
+function reportEnd({ reason, error }: End, out: Output): void {
+  // Programs have it in the last event.
+  if (out.json || reason === "done") return;
+  if (error !== undefined && reason !== "cancelled") out.error(error);
+  else if (reason !== "error") out.labelled("yellow", "stopped:", STOPPED[reason]);
+}
+
+/** Shows a turn of the agent to a person, or to a program. */
+
+export interface TurnView {
+  show(event: AgentEvent): void;
+  /** A question is about to be asked: nothing is written until `goOn`, and then what came meanwhile. */
+  hold(): void;
+  goOn(): void;
+}
+
+export function turnView(out: Output, { verbose }: { readonly verbose: boolean }): TurnView {
+  return out.json ? new EventLines(out) : new TurnText(out, verbose);
+}
+
+class EventLines implements TurnView {
+  readonly #out: Output;
+
+  constructor(out: Output) {
+    this.#out = out;
+  }
+
+  show(event: AgentEvent): void {
+    // The hub has masked what tools gave. Text that belongs to the answer is the model's own.
+    const masked = event.type === "notice" || event.type === "end" ? this.#out.redactor.maskAll(event) : event;
+    this.#out.record(masked);
+  }
+
+  hold(): void {}
+
+  goOn(): void {}
+}
+
+const LABELS = {
+  done: ["green", "done   "],
+  failed: ["red", "failed "],
+  denied: ["yellow", "denied "],
+  cancelled: ["yellow", "stopped"],
+} as const;
+
+const MAX_REASON_LENGTH = 300;
+
+/**
+ * On a terminal the text appears as it comes. In a pipe stdout gets the answer alone, which is known at the end; what the model
+ * says between calls goes to stderr with them.
+ */
+class TurnText implements TurnView {
+  readonly #out: Output;
+  readonly #verbose: boolean;
+  /** Text of which it is not known yet whether it is the answer. */
+  #pending = "";
+  /** What stands on the line that the cursor is in. */
+  #open: "text" | "thought" | "transient" | undefined;
+  readonly #started = new Map<string, number>();
+  /** What came while a question was open, and when. */
+  #held: { readonly event: AgentEvent; readonly at: number }[] | undefined;
+
+  constructor(out: Output, verbose: boolean) {
+    this.#out = out;
+    this.#verbose = verbose;
+  }
+
+  show(event: AgentEvent): void {
+    if (this.#held === undefined) this.#show(event, performance.now());
+    else this.#held.push({ event, at: performance.now() });
+  }
+
+  hold(): void {
+    this.#makeRoom();
+    this.#held = [];
+  }
+
+  goOn(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const { event, at } of held) this.#show(event, at);
+  }
+
+  #show(event: AgentEvent, at: number): void {
+    switch (event.type) {
+      case "text":
+        return this.#text(event.text);
+      case "thought":
+        return this.#thought(event.text);
+      case "tool-call":
+        return this.#call(event, at);
+      case "plan":
+        this.#makeRoom();
+        for (const entry of event.entries) this.#out.note(planLine(entry));
+        return;
+      case "notice":
+        this.#makeRoom();
+        return event.level === "warning" ? this.#out.warn(event.message) : this.#out.note(event.message);
+      case "usage":
+        return;
+      case "end":
+        return this.#end(event);
+    }
+  }
+
+  /** An empty line for what comes next. */
+  #makeRoom(): void {
+    if (this.#open === "transient") this.#out.transient("");
+    if (this.#open === "thought") this.#out.aside("\n");
+    if (this.#open === "text") this.#out.piece("\n");
+    this.#open = undefined;
+    if (this.#pending === "") return;
+    this.#out.note(this.#pending.trimEnd());
+    this.#pending = "";
+  }
+
+  #text(text: string): void {
+    if (!this.#out.isLive) {
+      this.#pending += text;
+      return;
+    }
+    if (this.#open !== "text") this.#makeRoom();
+    this.#out.piece(text);
+    this.#open = text.endsWith("\n") ? undefined : "text";
+  }
+
+  #thought(text: string): void {
+    if (!this.#verbose) return;
+    if (this.#open !== "thought") this.#makeRoom();
+    this.#out.aside(text);
+    this.#open = text.endsWith("\n") ? undefined : "thought";
+  }
+
+  #call(event: ToolCallEvent, at: number): void {
+    this.#makeRoom();
+    switch (event.state) {
+      case "pending":
+        return;
+      case "waiting":
+        this.#started.delete(event.id);
+        return;
+      case "running":
+        if (!this.#started.has(event.id)) this.#started.set(event.id, at);
+        this.#out.transient(`running  ${event.title}${progressOf(event)}`);
+        this.#open = "transient";
+        return;
+      case "done":
+      case "failed":
+      case "denied":
+      case "cancelled": {
+        const [style, label] = LABELS[event.state];
+        const started = this.#started.get(event.id);
+        this.#started.delete(event.id);
+        const took = started === undefined ? "" : `  ${duration(at - started)}`;
+        return this.#out.labelled(style, `  ${label}`, `${event.title}${took}${reasonOf(event)}`);
+      }
+    }
+  }
+
+  #end({ text, usage }: Extract<AgentEvent, { type: "end" }>): void {
+    if (!this.#out.isLive) {
+      this.#pending = "";
+      if (text !== "") this.#out.line(text.trimEnd());
+    }
+    this.#makeRoom();
+    if (this.#verbose) this.#out.note(`tokens: ${usage.input} in, ${usage.output} out`);
+  }
+}
+
+function progressOf({ progress }: ToolCallEvent): string {
+  if (progress === undefined) return " …";
+  const { progress: done, total, message } = progress;
+  const share = total === undefined || total <= 0 ? String(done) : `${Math.round((100 * done) / total)} %`;
+  return [" …", share, message].filter((part) => part !== undefined).join("  ");
+}
+
+/** Why it did not work, in a line. */
+function reasonOf({ state, error, content }: ToolCallEvent): string {
+  if (state === "done" || state === "cancelled") return "";
+  const said = error === undefined ? firstLine((content ?? []).map(describeBlock).join("\n")) : error.message;
+  const hint = state === "denied" && error?.hint !== undefined ? ` ${error.hint}` : "";
+  return said === "" ? "" : `\n           ${clip(said, MAX_REASON_LENGTH)}${hint}`;
+}
+
+function duration(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+const MARKS: Readonly<Record<PlanEntry["status"], string>> = { pending: "[ ]", in_progress: "[>]", completed: "[x]" };
+
+function planLine({ status, content }: PlanEntry): string {
+  return `  ${MARKS[status]} ${firstLine(content)}`;
+}
+
+/** A call that was held back because nobody could be asked: what whoever started `toolcrib run` can do, in place of the hub's own hint. */
+function withDenialHint(event: AgentEvent): AgentEvent {
+  if (event.type !== "tool-call" || event.state !== "denied") return event;
+  const { error } = event;
+  const rule = error?.details?.["rule"];
+  // Where somebody said no, there is no hint.
+  if (error?.hint === undefined || !isJsonObject(rule) || rule["list"] !== "ask") return event;
+  const otherwise = rule["level"] === "session" ? "give --mode auto" : `change the rule in ${String(rule["where"])}`;
+  return { ...event, error: { ...error, hint: `Run it on a terminal to be asked, or ${otherwise}.` } };
+}
+
+/** Ctrl-C and other reasons to stop, for one turn or for the whole program. */
+
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+interface InterruptOptions {
+  /** Ctrl-C during a turn ends the turn and not the program. */
+  readonly keepsOn: boolean;
+  readonly timeoutMs?: number | undefined;
+}
+
+export class Interrupts {
+  readonly #keepsOn: boolean;
+  readonly #ending = new AbortController();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #turn: AbortController | undefined;
+  #signal: NodeJS.Signals | undefined;
+  #timedOut: ToolcribError | undefined;
+
+  constructor({ keepsOn, timeoutMs }: InterruptOptions) {
+    this.#keepsOn = keepsOn;
+    for (const name of SIGNALS) process.on(name, this.#onSignal);
+    if (timeoutMs === undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timedOut = new ToolcribError("timeout", `Not done within ${timeoutMs} ms.`, {
+        hint: "--timeout sets the time allowed.",
+      });
+      this.#ending.abort(this.#timedOut);
+    }, timeoutMs);
+  }
+
+  /** Aborts when the program is to end. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  get timedOut(): ToolcribError | undefined {
+    return this.#timedOut;
+  }
+
+  /** Of a program that was told to end. */
+  get exitCode(): number | undefined {
+    if (this.#signal !== undefined) return 128 + constants.signals[this.#signal];
+    return this.#timedOut && exitCodeOf(this.#timedOut.code);
+  }
+
+  /** Aborts when the turn is to end. */
+  beginTurn(): AbortSignal {
+    this.#turn = new AbortController();
+    return AbortSignal.any([this.#turn.signal, this.#ending.signal]);
+  }
+
+  endTurn(): void {
+    this.#turn = undefined;
+  }
+
+  /** As Ctrl-C does; a terminal that is being read hands it over as a key and not as a signal. */
+  interrupt(): void {
+    this.#onSignal("SIGINT");
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    for (const name of SIGNALS) process.off(name, this.#onSignal);
+  }
+
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    if (signal === "SIGINT" && this.#keepsOn && this.#turn?.signal.aborted === false) {
+      this.#turn.abort();
+      return;
+    }
+    // Who says it again does not want to wait. Children are killed on the way out.
+    if (this.#signal !== undefined) process.exit(128 + constants.signals[signal]);
+    this.#signal = signal;
+    this.#ending.abort();
+  };
+}

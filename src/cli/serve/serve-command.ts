@@ -1,0 +1,164 @@
+/** The hub with its HTTP doors, until it is told to stop. */
+import { constants } from "node:os";
+import { toolcribHome } from "../../config/find-config.ts";
+import { createHub } from "../../hub/create/create-hub.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { ToolcribError, asToolcribError } from "../../model/errors.ts";
+import { type HttpConfig, HttpSchema } from "../../model/config.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Invocation } from "../command.ts";
+import { loadCommandConfig } from "../command-config.ts";
+import { noteRequest, tidyUp } from "../lean-start.ts";
+import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
+import {
+  addresses,
+  machineFacts,
+  printBanner,
+  type Served,
+  serverLine,
+  sharedMachineWarning,
+  shellCommand,
+} from "./banner.ts";
+import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
+
+const INDEX = `This is Toolcrib.
+
+/mcp            MCP, Streamable HTTP; /mcp/<role> for one role
+/sse            MCP, the older HTTP+SSE
+/api/v1         REST; /api/v1/openapi.json describes it, /api/docs shows it
+/ws             WebSocket; /api/v1/events the same events as SSE
+/               the web page, in a browser; \`toolcrib login\` prints a link that opens it
+/metrics /healthz /readyz
+`;
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { out, env } = invocation;
+  const log = logFor(invocation);
+  const config = await loadCommandConfig(invocation);
+  const http = httpOf(config, invocation);
+  const stopped = stopSignal();
+  const { redactor } = out;
+  const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
+  logWarnings(hub, log);
+  let doors: HttpDoors | undefined;
+  try {
+    doors = await openHttpDoors({
+      hub,
+      http: () => httpOf(hub.config, invocation),
+      redactor,
+      env,
+      home: toolcribHome(env),
+      words: () => INDEX,
+      warn: (message) => log.warn(message),
+      commandLine: givenHere(invocation),
+      onMcpRequest: noteRequest,
+    });
+    const { listener } = doors;
+    const { cluster } = hub;
+    const needsToken = http.auth !== undefined;
+    const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env) };
+    if (out.json) out.value({ ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid });
+    else printBanner(out, served);
+    const shared = needsToken ? undefined : sharedMachineWarning(machineFacts());
+    if (shared !== undefined) log.warn(shared);
+    const stopWatching = goLive(hub, doors, log);
+    await showServers(hub, invocation, log, stopped.promise);
+    logHubEvents(hub, log, listener.url);
+    tidyUp();
+    const signal = await stopped.promise;
+    log.info("stopping", { signal });
+    stopWatching();
+    await doors.stop();
+    return 128 + constants.signals[signal];
+  } finally {
+    await doors?.close();
+    await hub.close();
+    stopped.dispose();
+  }
+}
+
+function httpOf(
+  { config }: { readonly config: { readonly http: Partial<HttpConfig> } },
+  { flags }: Invocation,
+): HttpConfig {
+  const port = flags.text("port");
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) {
+    throw new ToolcribError("invalid_arguments", `--port must be a number, not "${port}".`);
+  }
+  const host = flags.text("host");
+  return HttpSchema.parse({
+    ...config.http,
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port: Number(port) }),
+  });
+}
+
+/** Config keys that options of the command set. */
+function givenHere(invocation: Invocation): Record<string, { option: string; value: unknown }> {
+  const { host, port } = httpOf({ config: { http: {} } }, invocation);
+  const { flags } = invocation;
+  return {
+    ...(flags.text("host") === undefined ? {} : { "http.host": { option: "--host", value: host } }),
+    ...(flags.text("port") === undefined ? {} : { "http.port": { option: "--port", value: port } }),
+  };
+}
+
+/** Config changes and SIGHUP are taken up while it runs. */
+function goLive(hub: Hub, doors: HttpDoors, log: Log): () => void {
+  const stopWatching = hub.watch();
+  const reload = (): void => {
+    hub.reload().catch((error: unknown) => log.error(`The config was not taken up: ${asToolcribError(error).message}`));
+  };
+  process.on("SIGHUP", reload);
+  const stopListening = hub.on("reload", () => {
+    doors.reconfigure().catch((error: unknown) => log.error(asToolcribError(error).message));
+  });
+  return () => {
+    stopWatching();
+    stopListening();
+    process.off("SIGHUP", reload);
+  };
+}
+
+/** Says of each server when it is up or has failed, until all are. */
+async function showServers(hub: Hub, { out }: Invocation, log: Log, stopped: Promise<unknown>): Promise<void> {
+  const shown = new Set<string>();
+  const show = (info: ReturnType<Hub["servers"]>[number]): void => {
+    const line = serverLine(out, info);
+    if (line === undefined || shown.has(info.id)) return;
+    shown.add(info.id);
+    if (out.json || log.format === "json") logServer(log, info);
+    if (!out.json) out.line(line);
+  };
+  const stop = hub.on("server", ({ info }) => show(info));
+  for (const info of hub.servers()) show(info);
+  await Promise.race([hub.settled(), stopped]);
+  stop();
+  for (const { id, state } of hub.servers()) {
+    const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
+    if (isLate && !out.json) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} it joins when it is ready`);
+  }
+}
+
+interface Stopped {
+  readonly promise: Promise<NodeJS.Signals>;
+  dispose(): void;
+}
+
+/** Resolves with the first of the signals that end it. A second one ends the process at once. */
+function stopSignal(): Stopped {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  let told = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (told) process.exit(128 + constants.signals[signal]);
+    told = true;
+    resolve(signal);
+  };
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal);
+  return {
+    promise,
+    dispose: () => {
+      for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, onSignal);
+    },
+  };
+}

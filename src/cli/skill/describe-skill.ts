@@ -1,0 +1,141 @@
+/** A skill as the commands show it: an entry for programs, lines for people. */
+import type {
+  MissingNeeds,
+  RequiredServer,
+  SkillDialect,
+  SkillFacts,
+  SkillFinding,
+  SkillNeeds,
+  SkillWarning,
+} from "../../model/skill.ts";
+import { isMet } from "../../skills/needs.ts";
+import type { Output } from "../output.ts";
+import { clip, firstLine } from "../table.ts";
+
+/** One skill in `--json`. */
+export interface SkillEntry {
+  readonly name: string;
+  readonly description: string;
+  /** The folder. */
+  readonly path: string;
+  readonly dialect?: SkillDialect;
+  readonly version?: string;
+  readonly digest?: string;
+  readonly requires: SkillNeeds;
+  /** The part of `requires` that this machine does not meet. */
+  readonly missing: MissingNeeds;
+  readonly dependenciesMet: boolean;
+  readonly servers: readonly RequiredServer[];
+  readonly warnings: readonly SkillWarning[];
+  readonly findings: readonly SkillFinding[];
+}
+
+interface Checked {
+  readonly findings: readonly SkillFinding[];
+  readonly missing: MissingNeeds;
+}
+
+export function skillEntry(facts: SkillFacts & { readonly dir: string }, { findings, missing }: Checked): SkillEntry {
+  return {
+    name: facts.name,
+    description: facts.description,
+    path: facts.dir,
+    dialect: facts.dialect,
+    version: facts.version,
+    digest: facts.digest,
+    requires: facts.needs,
+    missing,
+    dependenciesMet: isMet(missing),
+    servers: facts.servers,
+    warnings: facts.warnings,
+    findings,
+  };
+}
+
+const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
+
+/** Of a skill that could not be read; the same fields, so that programs need no second case. */
+export function unreadableEntry({ name, path }: { readonly name: string; readonly path: string }): SkillEntry {
+  return {
+    name,
+    description: "",
+    path,
+    requires: NOTHING,
+    missing: NOTHING,
+    dependenciesMet: false,
+    servers: [],
+    warnings: [],
+    findings: [],
+  };
+}
+
+const MAX_DESCRIPTION_LENGTH = 160;
+const LABEL_WIDTH = 10;
+
+/** The lines below a skill's name. Its texts are anybody's, so what hides in them is shown. */
+export function detailLines(out: Output, entry: SkillEntry): string[] {
+  const { description, requires, missing, servers, warnings, findings } = entry;
+  const lines = [plain(description)];
+  const needs = needsText(out, requires, missing);
+  if (needs !== "") lines.push(labelled("requires", needs));
+  if (servers.length > 0) lines.push(labelled("servers", servers.map(serverText).join(", ")));
+  for (const warning of warnings) lines.push(labelled("warning", warningText(warning)));
+  for (const finding of findings) {
+    const style = finding.severity === "refuse" ? "red" : finding.severity === "warn" ? "yellow" : "dim";
+    lines.push(out.paint(style, labelled(finding.severity, findingText(finding))));
+  }
+  return lines.filter((line) => line !== "").map((line) => `  ${line}`);
+}
+
+export function labelled(label: string, text: string): string {
+  return `${label.padEnd(LABEL_WIDTH)}${text}`;
+}
+
+/** `curl, env TOKEN (missing), one of gh, hub`; empty for a skill that needs nothing. */
+export function needsText(out: Output, needs: SkillNeeds, missing: MissingNeeds): string {
+  const mark = (text: string, isMissing: boolean): string =>
+    isMissing ? `${plain(text)} ${out.paint("yellow", "(missing)")}` : plain(text);
+  return [
+    ...needs.bins.map((name) => mark(name, missing.bins.includes(name))),
+    ...(needs.anyBins.length === 0 ? [] : [mark(`one of ${needs.anyBins.join(", ")}`, missing.anyBins.length > 0)]),
+    ...needs.env.map((name) => mark(`env ${name}`, missing.env.includes(name))),
+    ...needs.config.map((path) => mark(`OpenClaw config ${path}`, missing.config.includes(path))),
+    ...(needs.os.length === 0 ? [] : [mark(`system ${needs.os.join(" or ")}`, missing.os.length > 0)]),
+  ].join(", ");
+}
+
+export function serverText({ name, package: reference }: RequiredServer): string {
+  return plain(reference === undefined || reference === name ? name : `${name} (${reference})`);
+}
+
+export function warningText({ code, message, line }: SkillWarning): string {
+  return plain(`SKILL.md${line === undefined ? "" : `:${line}`}: ${code} ${message}`, Infinity);
+}
+
+export function findingText({ code, message, file, line }: SkillFinding): string {
+  return plain(`${file}${line === undefined ? "" : `:${line}`}: ${code} ${message}`, Infinity);
+}
+
+/** The first line of a text of the skill, with nothing hidden in it. */
+export function plain(text: string, longest = MAX_DESCRIPTION_LENGTH): string {
+  const shown = firstLine(text);
+  return longest === Infinity ? shown : clip(shown, longest);
+}
+
+/** A bar on the terminal's last line; nothing where there is no terminal. */
+
+const BAR_WIDTH = 24;
+
+/** Gives the function to call with each step. Redraws only when something visible changes. */
+export function progressBar(out: Output, what: string): (done: number, of: number) => void {
+  let shown = "";
+  return (done, of) => {
+    const part = of === 0 ? 1 : done / of;
+    const full = Math.round(part * BAR_WIDTH);
+    const bar = `${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}`;
+    const state = `${what} [${bar}] ${Math.floor(part * 100)}%`;
+    if (done >= of) out.transient("");
+    else if (state !== shown) out.transient(`${state} ${done}/${of}`);
+    shown = state;
+  };
+}

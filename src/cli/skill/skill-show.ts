@@ -1,0 +1,99 @@
+/** `toolcrib skill show <name>`: everything that is known of a skill. */
+import { ToolcribError } from "../../model/errors.ts";
+import type { RequiredServer, ServerParameter, SkillFile, SkillInstallStep } from "../../model/skill.ts";
+import type { Invocation } from "../command.ts";
+import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
+import type { Output } from "../output.ts";
+import { findingText, labelled, needsText, plain, serverText, warningText } from "./describe-skill.ts";
+import { listSkills, requireListedSkill, type SkillStatus, withRegistry } from "./known-skills.ts";
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { args, out } = invocation;
+  const [name] = args;
+  if (name === undefined || args.length > 1) {
+    throw new ToolcribError("invalid_arguments", "Name one skill to show.", {
+      hint: "toolcrib skill list shows those there are.",
+    });
+  }
+  const showNamed = async (registry: SkillRegistry): Promise<number> => {
+    const skill = requireListedSkill(await listSkills(invocation, registry), name);
+    const { dir } = skill;
+    const location = dir === undefined ? skill.sourcePath : registry.fileOf({ ...skill, dir }, ".");
+    if (out.json) out.value({ ...skill, location });
+    else show(out, skill, location);
+    return 0;
+  };
+  return withRegistry(invocation, showNamed, { readsOnly: true });
+}
+
+function show(out: Output, skill: SkillStatus, location: string): void {
+  const { facts } = skill;
+  out.line(`${out.paint("bold", plain(skill.name))}  ${plain(skill.description, Infinity)}`);
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["id", skill.id],
+    ["version", `${skill.version} by ${skill.author}`],
+    ["dialect", facts.dialect],
+    ["license", facts.license],
+    ["for", facts.compatibility],
+    ["homepage", facts.homepage],
+    ["source", `${skill.source}${sourceWords(skill)}`],
+    ["offered", skill.origin === "folder" ? "as it is there, because skills.dirs names the folder" : undefined],
+    ["imported", skill.importedAt],
+    ["location", location],
+    ["digest", skill.digest],
+    ["tools", skill.tools.join(", ") || undefined],
+    ["may use", facts.allowedTools.join(", ") || undefined],
+    ["agents", facts.disableModelInvocation ? "only when a person asks for it" : undefined],
+    ["people", facts.userInvocable ? undefined : "cannot call it by name"],
+  ];
+  for (const [label, text] of rows) if (text !== undefined) out.line(`  ${labelled(label, plain(text, Infinity))}`);
+  const needs = needsText(out, facts.needs, skill.missing);
+  out.line(`  ${labelled("requires", needs === "" ? "nothing of this machine" : needs)}`);
+  section(out, "MCP servers", facts.servers.flatMap(serverLines));
+  section(out, "Install steps of its author (shown, never run)", facts.install.map(stepLine));
+  section(out, "Files", facts.files.map(fileLine));
+  section(out, "Warnings", skill.warnings.map(warningText));
+  section(
+    out,
+    "Findings of the scan",
+    skill.findings.map((each) => `${each.severity} ${findingText(each)}`),
+  );
+}
+
+function section(out: Output, title: string, lines: readonly string[]): void {
+  if (lines.length === 0) return;
+  out.line(`  ${out.paint("bold", title)}`);
+  for (const line of lines) out.line(`    ${line}`);
+}
+
+function sourceWords({ sourceState }: SkillStatus): string {
+  if (sourceState === "changed") return " (changed since; toolcrib skill update)";
+  return sourceState === "gone" ? " (gone)" : "";
+}
+
+function serverLines(server: RequiredServer): string[] {
+  const purpose = server.description === undefined ? "" : `: ${plain(server.description)}`;
+  const docker = server.docker === undefined ? "" : `, or as container ${plain(server.docker.image)}`;
+  return [`${serverText(server)}${purpose}${docker}`, ...server.parameters.map((each) => `  ${parameterLine(each)}`)];
+}
+
+function parameterLine({ name, description, required, sensitive, default: value, example }: ServerParameter): string {
+  const words = [
+    required ? "required" : "optional",
+    ...(sensitive ? ["secret"] : []),
+    ...(value === undefined ? [] : [`default ${value}`]),
+    ...(example === undefined || sensitive ? [] : [`such as ${example}`]),
+  ];
+  return plain(`${name} (${words.join(", ")})${description === undefined ? "" : `: ${description}`}`, Infinity);
+}
+
+function stepLine({ kind, label, bins, step }: SkillInstallStep): string {
+  const gives = bins.length === 0 ? "" : `, gives ${bins.join(", ")}`;
+  const { kind: _kind, label: _label, bins: _bins, ...rest } = step;
+  const details = Object.keys(rest).length === 0 ? "" : ` ${JSON.stringify(rest)}`;
+  return plain(`${kind}${label === undefined ? "" : `: ${label}`}${gives}${details}`, Infinity);
+}
+
+function fileLine({ path, size, executable }: SkillFile): string {
+  return plain(`${path}  ${size} bytes${executable ? ", executable" : ""}`, Infinity);
+}

@@ -1,0 +1,133 @@
+/** `toolcrib skill validate <path…>`: a linter for skills, lenient unless told otherwise. */
+import { readFile } from "node:fs/promises";
+import { basename, isAbsolute, join, relative, resolve } from "node:path";
+import { expandTilde, userHome } from "../../config/find-config.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import {
+  type Candidate,
+  type InspectedSkills,
+  inspectSkills,
+  type UnreadableSkill,
+} from "../../skills/find/inspect-skills.ts";
+import { thisMachine } from "../../skills/needs.ts";
+import { readFrontmatter } from "../../skills/read/frontmatter.ts";
+import { type SkillProblem, validateSkill } from "../../skills/schema/validate-skill.ts";
+import type { Invocation } from "../command.ts";
+import { plain, progressBar, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
+
+interface Checked {
+  /** SKILL.md, or what could not be looked into. */
+  readonly file: string;
+  readonly problems: readonly SkillProblem[];
+  /** With all problems among its warnings. */
+  readonly entry: SkillEntry;
+}
+
+/** Exits with 1 if any skill is invalid, or if there is none where one was named. */
+export async function run(invocation: Invocation): Promise<number> {
+  const { args, out, flags, env, cwd } = invocation;
+  if (args.length === 0) {
+    throw new ToolcribError("invalid_arguments", "Name a SKILL.md, the folder of a skill, or a folder of skills.", {
+      hint: "toolcrib skill validate ./my-skill --strict",
+    });
+  }
+  const strict = flags.has("strict");
+  const checked = new Map<string, Checked>();
+  const add = (one: Checked): void => void (checked.has(one.file) || checked.set(one.file, one));
+  for (const arg of args) {
+    const path = resolve(cwd, expandTilde(arg, userHome(env)));
+    const looked = await lookAt(path, invocation);
+    for (const candidate of looked.candidates) add(checkSkill(candidate, strict));
+    for (const unreadable of looked.unreadable) add(await cannotBeUsed(unreadable));
+    for (const { path: folder, code, message } of looked.problems) {
+      if (code === "unreadable") add(failure(folder, "UNREADABLE", message));
+      else out.warn(message);
+    }
+  }
+  const all = [...checked.values()].toSorted((a, b) => (a.file < b.file ? -1 : 1));
+  if (out.json) out.value(resultOf(all));
+  else print(invocation, all);
+  return all.some(isInvalid) ? 1 : 0;
+}
+
+/** Never rejects: a path that is not there fails by itself and stops nothing else. */
+async function lookAt(path: string, { env, out }: Invocation): Promise<InspectedSkills> {
+  const failed = (code: string, message: string): InspectedSkills => ({
+    candidates: [],
+    unreadable: [{ path, name: basename(path), code, message }],
+    problems: [],
+    totalScanned: 1,
+  });
+  try {
+    const looked = await inspectSkills(path, thisMachine(env), { onProgress: progressBar(out, "Checking") });
+    const isEmpty = looked.totalScanned === 0 && looked.problems.length === 0;
+    return isEmpty ? failed("not_found", `There is no SKILL.md in ${path} or in the folders below it.`) : looked;
+  } catch (error) {
+    const { code, message } = asToolcribError(error);
+    return failed(code, message);
+  }
+}
+
+function checkSkill(candidate: Candidate, strict: boolean): Checked {
+  const { skill } = candidate;
+  const problems = validateSkill(skill, { strict, dirName: basename(skill.dir) });
+  const main = skill.files[0]?.path ?? "SKILL.md";
+  return { file: join(skill.dir, main), problems, entry: { ...skillEntry(skill, candidate), warnings: problems } };
+}
+
+/** A skill that says nothing at all is the one kind of text that cannot be used; the rest is about files. */
+async function cannotBeUsed({ path, code, message }: UnreadableSkill): Promise<Checked> {
+  const file = join(path, "SKILL.md");
+  const bytes = code === "invalid_config" ? await readFile(file).catch(() => undefined) : undefined;
+  if (bytes === undefined) return failure(path, code.toUpperCase(), message);
+  const { value, body } = readFrontmatter(bytes);
+  const isSilent = body.trim() === "" && (value["description"] ?? "") === "";
+  return failure(path, isSilent ? "MISSING_FIELD" : code.toUpperCase(), message, file);
+}
+
+function failure(path: string, code: string, message: string, file = path): Checked {
+  const problems: SkillProblem[] = [{ code, message, severity: "error" }];
+  return { file, problems, entry: { ...unreadableEntry({ name: basename(path), path }), warnings: problems } };
+}
+
+function isInvalid({ problems }: Checked): boolean {
+  return problems.some(({ severity }) => severity === "error");
+}
+
+function resultOf(all: readonly Checked[]): Record<string, unknown> {
+  const failed = all.filter(isInvalid).map(({ entry, problems }) => {
+    const errors = problems.filter(({ severity }) => severity === "error");
+    return { ...entry, code: errors[0]?.code, message: errors[0]?.message, errors };
+  });
+  const valid = all.filter((one) => !isInvalid(one)).map(({ entry }) => entry);
+  return { valid, failed, totalScanned: all.length };
+}
+
+function print({ out, cwd }: Invocation, all: readonly Checked[]): void {
+  for (const { file, problems } of all) {
+    for (const { code, message, line = 1, severity } of problems) {
+      const paint = severity === "error" ? "red" : "yellow";
+      out.line(`${shownPath(file, cwd)}:${line}: ${out.paint(paint, code)} ${plain(message, Infinity)}`);
+    }
+  }
+  const failed = all.filter(isInvalid).length;
+  const warnings = all.flatMap(({ problems }) => problems.filter(({ severity }) => severity === "warning")).length;
+  const findings = all.flatMap(({ entry }) => entry.findings.filter(({ severity }) => severity !== "note")).length;
+  out.note(
+    `Checked ${counted(all.length, "skill")}: ${all.length - failed} valid, ${failed} invalid, ${counted(warnings, "warning")}.`,
+  );
+  if (findings > 0)
+    out.note(
+      `The scan has ${counted(findings, "finding")}; \`toolcrib skill import --dry-run\` shows what it is about.`,
+    );
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** From here, where it lies below; editors follow such paths. */
+function shownPath(file: string, cwd: string): string {
+  const short = relative(cwd, file);
+  return short === "" || short.startsWith("..") || isAbsolute(short) ? file : short;
+}

@@ -1,0 +1,155 @@
+/** Asks the person at the terminal whether a held-back call may go on. */
+import { createInterface } from "node:readline";
+import { terminalLine } from "../base/visible-text.ts";
+import { showHidden } from "../guard/detect/show-hidden.ts";
+import type { AskAnswer, AskCallback, AskRequest } from "../model/decision.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { MAX_SECRET_BYTES, withoutFinalNewline } from "../secrets/provider.ts";
+import type { Invocation } from "./command.ts";
+import type { Sink } from "./output.ts";
+
+const APPROVAL_ANSWERS: Readonly<Record<string, AskAnswer>> = {
+  o: "once",
+  once: "once",
+  y: "once",
+  yes: "once",
+  s: "session",
+  session: "session",
+  a: "always",
+  always: "always",
+  n: "no",
+  no: "no",
+  "": "no",
+};
+
+const MAX_ARGUMENTS_LENGTH = 2000;
+
+interface ApprovalPromptOptions {
+  /** Of the arguments, in characters. */
+  readonly longest?: number;
+}
+
+/** Undefined where nobody can be asked: stdin is not a terminal. */
+export function askOnTerminal(
+  { stdin, out, flags }: Invocation,
+  showing: ApprovalPromptOptions = {},
+): AskCallback | undefined {
+  if (!stdin.isTTY) return undefined;
+  // `--yes` is the person's answer, given beforehand; it does not reach a script that has no terminal.
+  if (flags.has("yes")) return () => "once";
+  return async (request, signal) => {
+    for (const line of describeApproval(request, showing)) out.note(line);
+    for (;;) {
+      const prompt = "Allow it? [o]nce, [s]ession, [a]lways, [N]o: ";
+      const typed = await readLine(stdin, { prompt, prompts: out.prompts, signal });
+      const answer = APPROVAL_ANSWERS[typed.trim().toLowerCase()];
+      if (answer !== undefined) return answer;
+    }
+  };
+}
+
+/** What is about to be allowed, for a person. */
+export function describeApproval(
+  { reason, arguments: args, origin }: AskRequest,
+  { longest = MAX_ARGUMENTS_LENGTH }: ApprovalPromptOptions = {},
+): string[] {
+  const whole = showHidden(JSON.stringify(args));
+  const more = whole.length > longest ? ` … and ${whole.length - longest} more characters` : "";
+  const shown = whole.slice(0, longest) + more;
+  return [reason, `  server: ${origin.source}`, `  arguments: ${shown}`];
+}
+
+/** One line typed by a person at the terminal. */
+
+interface LineOptions {
+  readonly prompt: string;
+  readonly prompts: Sink;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Rejects with `cancelled` for Ctrl-C, Ctrl-D and an aborted signal. */
+export function readLine(stdin: NodeJS.ReadStream, { prompt, prompts, signal }: LineOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const terminal = createInterface({ input: stdin, output: prompts });
+    const stop = (): void => terminal.close();
+    terminal.once("line", (line) => {
+      resolve(line);
+      terminal.close();
+    });
+    terminal.once("SIGINT", stop);
+    terminal.once("close", () => {
+      signal?.removeEventListener("abort", stop);
+      // Without effect after an answer.
+      reject(new ToolcribError("cancelled", "The question was not answered."));
+    });
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted === true) return terminal.close();
+    // Servers word some of them.
+    terminal.setPrompt(terminalLine(prompt));
+    terminal.prompt();
+  });
+}
+
+/** Gets a secret from a person without showing it, or from a pipe. Never from the arguments: others can see those. */
+
+const CTRL_C = "\u0003";
+const CTRL_D = "\u0004";
+const CTRL_U = "\u0015";
+const BACKSPACES = new Set(["\u007f", "\b"]);
+
+export async function readSecret(
+  stdin: NodeJS.ReadStream,
+  options: { readonly fromPipe: boolean; readonly prompt: string; readonly prompts: Sink },
+): Promise<string> {
+  if (!options.fromPipe && !stdin.isTTY) {
+    throw new ToolcribError("invalid_arguments", "There is no terminal to ask for the value on.", {
+      hint: "Give it on stdin with --stdin.",
+    });
+  }
+  const value = options.fromPipe ? await readPipe(stdin) : await readHidden(stdin, options.prompts, options.prompt);
+  if (value === "") throw new ToolcribError("invalid_arguments", "The value is empty; nothing was stored.");
+  return value;
+}
+
+async function readPipe(stdin: NodeJS.ReadStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stdin) {
+    const piece = Buffer.from(chunk as Buffer | string);
+    bytes += piece.length;
+    if (bytes > MAX_SECRET_BYTES) {
+      throw new ToolcribError("invalid_arguments", `The value is larger than ${MAX_SECRET_BYTES / 1024} KiB.`);
+    }
+    chunks.push(piece);
+  }
+  return withoutFinalNewline(Buffer.concat(chunks).toString("utf8"));
+}
+
+/** The terminal's own echo is off while it is typed; nothing is printed for a character, not even a star. */
+function readHidden(stdin: NodeJS.ReadStream, prompts: Sink, prompt: string): Promise<string> {
+  prompts.write(terminalLine(prompt));
+  stdin.setRawMode(true);
+  stdin.setEncoding("utf8");
+  stdin.resume();
+  return new Promise<string>((resolve, reject) => {
+    let typed: string[] = [];
+    const finish = (settle: () => void): void => {
+      stdin.off("data", take).off("end", end);
+      stdin.setRawMode(false);
+      stdin.pause();
+      prompts.write("\n");
+      settle();
+    };
+    const end = (): void => finish(() => resolve(typed.join("")));
+    const take = (chunk: string): void => {
+      for (const char of chunk) {
+        if (char === CTRL_C) return finish(() => reject(new ToolcribError("cancelled", "Nothing was stored.")));
+        if (char === "\r" || char === "\n" || char === CTRL_D) return end();
+        if (BACKSPACES.has(char)) typed.pop();
+        else if (char === CTRL_U) typed = [];
+        else typed.push(char);
+      }
+    };
+    stdin.on("data", take).on("end", end);
+  });
+}

@@ -1,0 +1,95 @@
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { AgentClient, ClientEnvironment, ClientRead } from "./agent-client.ts";
+import { fromEnv, inAppSupport, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
+import { addressEntry, commandEntryWithCwd, envColon, isCommand, readMapAt } from "./server-entries.ts";
+
+const INPUT = /\$\{input:([^{}]{1,200})\}/g;
+export const vscode: AgentClient = {
+  id: "vscode",
+  name: "VS Code",
+  format: "jsonc",
+  files: (place) => [
+    ...userFiles(...vscodeUserFolders(place).map((folder) => pathsOf(place).join(folder, "mcp.json"))),
+    ...projectFiles(inProject(place, ".vscode", "mcp.json")),
+  ],
+  traces: vscodeUserFolders,
+  pathOf: (serverId) => ["servers", serverId],
+  read: readVscode,
+  write(_serverId, server) {
+    if (isCommand(server)) return { type: "stdio", ...commandEntryWithCwd(server) };
+    return { type: server.transport, ...addressEntry(server) };
+  },
+  envReference: (name) => `\${env:${name}}`,
+  skillDirs: (place, scope) =>
+    skillFolders(place, scope, {
+      user: [".copilot/skills", ".agents/skills", ".claude/skills"],
+      project: [".github/skills", ".agents/skills", ".claude/skills"],
+    }),
+  afterChange: "VS Code notices the change and asks whether to trust the server; otherwise reload its window.",
+};
+
+/** Where VS Code keeps what it and its extensions know of the user; the one in use first. */
+export function vscodeUserFolders(place: ClientEnvironment): string[] {
+  const portable = fromEnv(place, "VSCODE_PORTABLE");
+  const usual = ["Code", "Code - Insiders"].map((product) => inAppSupport(place, product, "User"));
+  return portable === undefined ? usual : [pathsOf(place).join(portable, "user-data", "User"), ...usual];
+}
+
+function readVscode(document: unknown): ClientRead {
+  const told = new Set<string>();
+  return readMapAt(document, ["servers"], {
+    text: envColon,
+    adapt(entry, raw, tell) {
+      if (raw["sandboxEnabled"] === true) {
+        const { sandbox, narrower } = translateVscodeSandbox(raw["sandbox"]);
+        entry["sandbox"] = sandbox;
+        tell(`VS Code's sandbox becomes bubblewrap here: ${narrower.join("; ")}`, "sandboxEnabled");
+      }
+      // VS Code tries Streamable HTTP and then SSE for it, which is what no type means here.
+      if (entry["type"] === "http") delete entry["type"];
+      for (const [, id = ""] of JSON.stringify(entry).matchAll(INPUT)) {
+        if (told.has(id)) continue;
+        told.add(id);
+        tell(`VS Code asks for the input ${JSON.stringify(id)}; give its value by an environment variable`);
+      }
+      return true;
+    },
+  });
+}
+
+/** VS Code's sandbox of a server in our words. Ours is never the wider one. */
+
+interface VscodeSandbox {
+  /** The `sandbox` of the entry. */
+  readonly sandbox: JsonObject;
+  /** What VS Code allows and this does not; a person may want to name it. */
+  readonly narrower: readonly string[];
+}
+
+/** @param rules The entry's `sandbox`, which only counts with `sandboxEnabled`. */
+export function translateVscodeSandbox(rules: unknown): VscodeSandbox {
+  const { filesystem, network } = isJsonObject(rules) ? rules : {};
+  const files = isJsonObject(filesystem) ? filesystem : {};
+  const domains = textsOf(isJsonObject(network) ? network["allowedDomains"] : undefined);
+  const denied = [...textsOf(files["denyRead"]), ...textsOf(files["denyWrite"])];
+  const wanted = textsOf(files["allowWrite"]);
+  // A path of which a part is forbidden, or a pattern, cannot be said here.
+  const write = wanted.filter((path) => !/[*?[]/.test(path) && !denied.some((each) => isAtOrIn(each, path)));
+  return {
+    sandbox: { kind: "bubblewrap", ...(write.length === 0 ? {} : { write }) },
+    narrower: [
+      "it reads only the system and what sandbox.read names",
+      ...(write.length === wanted.length ? [] : ["paths with patterns or exceptions may not be written"]),
+      ...(domains.length === 0 ? [] : ["it has no network, for single domains cannot be allowed"]),
+    ],
+  };
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function isAtOrIn(path: string, folder: string): boolean {
+  const bare = folder.replace(/[/\\]+$/, "");
+  return path === bare || path.startsWith(`${bare}/`) || path.startsWith(`${bare}\\`);
+}

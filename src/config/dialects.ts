@@ -1,0 +1,382 @@
+/** Recognises which program's config a value is, and reads it. */
+import { homedir } from "node:os";
+import { basename, dirname } from "node:path";
+import { translateVscodeSandbox } from "../clients/vs-code.ts";
+import { ConfigSchema } from "../model/config.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import { ConfigDocument, type ConfigPath } from "./config-document.ts";
+import { expandVariables, VscodeInputs } from "./editor-variables.ts";
+import { type DialectRead, EntryReader, type FileDialect } from "./entry-reader.ts";
+import { describeFound } from "./validate-config.ts";
+
+/** Files that belong to a client: what else stands in them is that client's business. */
+const CLIENT_FILES = new Set([
+  "claude_desktop_config.json",
+  ".claude.json",
+  ".mcp.json",
+  "mcp.json",
+  "mcp_config.json",
+  "mcp-config.json",
+  "cline_mcp_settings.json",
+  "mcp_settings.json",
+  "settings.json",
+  "settings.local.json",
+]);
+
+/** Top-level keys by which a file with `mcpServers` is Toolcrib's own. */
+const OWN_KEYS = Object.keys(ConfigSchema.shape).filter((key) => key !== "mcpServers" && key !== "$schema");
+
+const OWN_FILE = /^toolcrib(?:\..*)?\.jsonc?$/;
+
+/** A value that is nobody's in particular counts as Toolcrib's own, whose strict messages help most. */
+export function detectDialect(value: unknown, file: string): FileDialect {
+  if (Array.isArray(value)) return "acp";
+  if (!isJsonObject(value)) return "toolcrib";
+  const name = basename(file);
+  if (OWN_FILE.test(name)) return "toolcrib";
+  if (Array.isArray(value["servers"])) return "list";
+  if (Array.isArray(value["mcpServers"])) return "acp";
+  if (isJsonObject(value["mcpServers"])) {
+    return isClientFile(name) || !OWN_KEYS.some((key) => Object.hasOwn(value, key)) ? "claude" : "toolcrib";
+  }
+  if (isJsonObject(value["servers"])) return "vscode";
+  if (isOpenclaw(value, name)) return "openclaw";
+  if (isJsonObject(value["mcp"]) && isJsonObject(value["mcp"]["servers"])) return "vscode";
+  return "toolcrib";
+}
+
+export function isClientFile(name: string): boolean {
+  return CLIENT_FILES.has(name);
+}
+
+/** Both programs have `mcp.servers`; VS Code's settings have dotted keys and `inputs`, OpenClaw's file has neither. */
+function isOpenclaw(value: JsonObject, name: string): boolean {
+  const mcp = isJsonObject(value["mcp"]) ? value["mcp"] : {};
+  if (/^(?:openclaw|clawdbot|moltbot)\.json5?$/.test(name) || isJsonObject(value["agents"])) return true;
+  if (!isJsonObject(mcp["servers"]) || "inputs" in mcp || name === "settings.json") return false;
+  return !Object.keys(value).some((key) => key.includes("."));
+}
+
+interface DialectOptions {
+  readonly file: string;
+  /** The document that the value came from, for lines in messages. */
+  readonly document?: ConfigDocument;
+  /** Where relative paths start; the file's folder if absent. */
+  readonly baseDir?: string;
+  /** For `${userHome}`. */
+  readonly userHome?: string;
+}
+
+/** Reads a config of any known dialect into ServerSpecs. Never throws: what cannot be read is among the problems. */
+export function readDialect(value: unknown, options: DialectOptions): DialectRead {
+  const dialect = detectDialect(value, options.file);
+  const document = options.document ?? ConfigDocument.ofValue(options.file, value);
+  const { baseDir } = options;
+  const reader = new EntryReader(document, dialect, {
+    baseDir,
+    userHome: options.userHome ?? homedir(),
+  });
+  if (Array.isArray(value)) return readAcp(value, [], reader);
+  if (!isJsonObject(value)) {
+    reader.refuse([], "wrong_value", `found ${describeFound(value, "kind")}; allowed is an object`);
+    return reader.finish([]);
+  }
+  switch (dialect) {
+    case "claude":
+      return readClaude(value, reader);
+    case "vscode":
+      return readVscode(value, reader);
+    case "list":
+      return readList(value, reader);
+    case "openclaw":
+      return readOpenclaw(value, reader);
+    case "acp":
+      return readAcp(Array.isArray(value["mcpServers"]) ? value["mcpServers"] : [], ["mcpServers"], reader);
+    case "toolcrib":
+      return readToolcrib(value, reader);
+  }
+}
+
+/** JSONC, or JSON5 where the file is of a program that writes it: only then is a lenient grammar no trap. */
+export function parseConfigText(file: string, text: string): ConfigDocument {
+  const document = ConfigDocument.parse(file, text);
+  if (document.errors.length === 0) return document;
+  const lenient = ConfigDocument.parseJson5(file, text);
+  return lenient !== undefined && detectDialect(lenient.value, file) === "openclaw" ? lenient : document;
+}
+
+/** Servers of another Toolcrib config, read as an import: its other keys are not taken over. */
+
+function readToolcrib(value: JsonObject, reader: EntryReader): DialectRead {
+  const map = value["mcpServers"] ?? {};
+  if (!isJsonObject(map)) {
+    reader.refuse(
+      ["mcpServers"],
+      "wrong_value",
+      `found ${describeFound(map, "kind")}; allowed is an object of servers by id`,
+    );
+    return reader.finish([]);
+  }
+  const others = Object.keys(value).filter((key) => key !== "mcpServers" && key !== "$schema");
+  if (others.length > 0) {
+    reader.warn([], "not_read", `only the servers of an imported config are used; not read: ${others.join(", ")}`);
+  }
+  const servers: ServerSpec[] = [];
+  for (const [id, raw] of Object.entries(map)) {
+    const spec = reader.readOwn(
+      reader.validId(id, ["mcpServers", id], new Set(Object.keys(map))),
+      ["mcpServers", id],
+      raw,
+    );
+    if (spec !== undefined) servers.push(spec);
+  }
+  return reader.finish(servers);
+}
+
+/** `{"mcpServers": {…}}`: Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Gemini CLI and many more. */
+
+/** Folders in which a program keeps its file inside of a workspace. */
+const SETTINGS_FOLDERS = new Set([
+  ".cursor",
+  ".vscode",
+  ".windsurf",
+  ".gemini",
+  ".kiro",
+  ".roo",
+  ".kilocode",
+  ".amazonq",
+]);
+
+/** Cline and Roo Code allow an hour at most, so that a larger number cannot be their seconds. */
+const MAX_CLINE_TIMEOUT_SECONDS = 3600;
+
+function readClaude(value: JsonObject, reader: EntryReader): DialectRead {
+  const map = value["mcpServers"];
+  if (!isJsonObject(map)) {
+    reader.refuse(
+      ["mcpServers"],
+      "wrong_value",
+      `found ${describeFound(map, "kind")}; allowed is an object of servers by id`,
+    );
+    return reader.finish([]);
+  }
+  const variables = { workspaceFolder: workspaceOf(reader.baseDir), userHome: reader.userHome };
+  const prepare = (raw: unknown, at: ConfigPath): unknown =>
+    adaptClaudeEntry(expandVariables(raw, variables), at, reader);
+  return reader.finish(reader.readMap(["mcpServers"], map, prepare));
+}
+
+/** The folder that a settings folder belongs to. */
+export function workspaceOf(folder: string): string {
+  return SETTINGS_FOLDERS.has(basename(folder)) ? dirname(folder) : folder;
+}
+
+function adaptClaudeEntry(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
+  if (!isJsonObject(raw)) return raw;
+  const entry: JsonObject = { ...raw };
+  adaptTimeout(entry, at, reader);
+  // Gemini CLI's switch for its own confirmations.
+  if (typeof entry["trust"] === "boolean") delete entry["trust"];
+  for (const key of ["env", "headers"])
+    if (isJsonObject(entry[key])) entry[key] = adaptDollars(entry[key], [...at, key], reader);
+  return entry;
+}
+
+/** `timeout` is the time of a call in Cline (seconds) and Gemini CLI (milliseconds), not that of connecting. */
+function adaptTimeout(entry: JsonObject, at: ConfigPath, reader: EntryReader): void {
+  const timeout = entry["timeout"];
+  if (typeof timeout !== "number") return;
+  const file = basename(reader.document.file);
+  const cline =
+    ["autoApprove", "alwaysAllow"].some((key) => key in entry) ||
+    entry["type"] === "streamableHttp" ||
+    file === "cline_mcp_settings.json" ||
+    file === "mcp_settings.json";
+  const gemini =
+    ["httpUrl", "includeTools", "excludeTools"].some((key) => key in entry) || typeof entry["trust"] === "boolean";
+  if (cline && timeout <= MAX_CLINE_TIMEOUT_SECONDS) {
+    entry["toolTimeout"] ??= timeout * 1000;
+    reader.warn([...at, "timeout"], "adapted", `timeout is read as ${timeout} seconds for a call, as Cline does`);
+  } else if (gemini) entry["toolTimeout"] ??= timeout;
+  else return;
+  delete entry["timeout"];
+}
+
+/** Gemini CLI also expands a value that is `$NAME` as a whole. */
+function adaptDollars(record: JsonObject, at: ConfigPath, reader: EntryReader): JsonObject {
+  const adapted: JsonObject = {};
+  for (const [key, value] of Object.entries(record)) {
+    const [, name] = (typeof value === "string" && /^\$([A-Z][A-Z0-9_]*)$/.exec(value)) || [];
+    adapted[key] = name === undefined ? value : `\${${name}}`;
+    if (name !== undefined) reader.warn([...at, key], "adapted", `$${name} is read as \${${name}}`);
+  }
+  return adapted;
+}
+
+/** VS Code: `servers` and `inputs` of an mcp.json, or the same under `mcp` in a settings.json. */
+
+function readVscode(value: JsonObject, reader: EntryReader): DialectRead {
+  const inSettings = isJsonObject(value["mcp"]) ? value["mcp"] : undefined;
+  const root = inSettings ?? value;
+  const path: ConfigPath = inSettings === undefined ? [] : ["mcp"];
+  const servers = isJsonObject(root["servers"]) ? root["servers"] : {};
+  const inputs = new VscodeInputs(root["inputs"], [...path, "inputs"], reader);
+  const variables = {
+    workspaceFolder: workspaceOf(reader.baseDir),
+    userHome: reader.userHome,
+    input: (id: string) => inputs.reference(id),
+  };
+  const prepare = (raw: unknown, at: ConfigPath): unknown => adapt(expandVariables(raw, variables), at, reader);
+  return reader.finish(reader.readMap([...path, "servers"], servers, prepare));
+}
+
+function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
+  if (!isJsonObject(raw)) return raw;
+  const { envFile, sandbox, sandboxEnabled, ...entry } = raw;
+  if (envFile !== undefined) {
+    reader.warn([...at, "envFile"], "not_read", "envFile is not read", "name the variables in env, with references");
+  }
+  if (sandboxEnabled === true) {
+    const { sandbox: cage, narrower } = translateVscodeSandbox(sandbox);
+    entry["sandbox"] = cage;
+    const message = `the sandbox becomes bubblewrap here: ${narrower.join("; ")}`;
+    reader.warn([...at, "sandboxEnabled"], "adapted", message);
+  }
+  // VS Code tries Streamable HTTP and then SSE for it, which is what no transport means here.
+  if (entry["type"] === "http") delete entry["type"];
+  if (typeof entry["command"] === "string" && entry["cwd"] === undefined) entry["cwd"] = workspaceOf(reader.baseDir);
+  return entry;
+}
+
+/**
+ * OpenClaw's openclaw.json: `mcp.servers`, over them `agents.defaults.mcp.servers`, and per agent
+ * `agents.list[].mcp.servers`, whose entries change single keys of the shared entry of the same id.
+ */
+
+function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
+  const agents = objectAt(value, "agents");
+  const defaults: ConfigPath = ["agents", "defaults", "mcp", "servers"];
+  const prepare = (raw: unknown, at: ConfigPath): unknown => adaptOfOpenclaw(raw, at, reader);
+
+  const shared = serversAt(value);
+  const ofDefaults = serversAt(objectAt(agents, "defaults"));
+  const top = reader.readMap(["mcp", "servers"], withoutIds(shared, ofDefaults), prepare);
+  const servers = [...top, ...reader.readMap(defaults, overlay(shared, ofDefaults), prepare)];
+
+  const all = { ...shared, ...overlay(shared, ofDefaults) };
+  const roleServers: Record<string, ServerSpec[]> = {};
+  const list: unknown[] = Array.isArray(agents["list"]) ? agents["list"] : [];
+  for (const [index, agent] of list.entries()) {
+    if (!isJsonObject(agent) || typeof agent["id"] !== "string") continue;
+    const own = serversAt(agent);
+    if (Object.keys(own).length === 0) continue;
+    const at = ["agents", "list", index, "mcp", "servers"];
+    roleServers[agent["id"]] = reader.readMap(at, overlay(all, own), prepare);
+  }
+  return reader.finish(servers, roleServers);
+}
+
+function objectAt(value: JsonObject, key: string): JsonObject {
+  return isJsonObject(value[key]) ? value[key] : {};
+}
+
+function serversAt(value: JsonObject): JsonObject {
+  return objectAt(objectAt(value, "mcp"), "servers");
+}
+
+function withoutIds(map: JsonObject, others: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(map).filter(([id]) => !Object.hasOwn(others, id)));
+}
+
+/** Each entry of `over` on top of the entry of the same id below it; env and headers are joined. */
+function overlay(below: JsonObject, over: JsonObject): JsonObject {
+  const merged: JsonObject = {};
+  for (const [id, entry] of Object.entries(over)) {
+    const base = Object.hasOwn(below, id) ? below[id] : undefined;
+    merged[id] = isJsonObject(base) && isJsonObject(entry) ? mergeEntry(base, entry) : entry;
+  }
+  return merged;
+}
+
+function mergeEntry(base: JsonObject, entry: JsonObject): JsonObject {
+  const merged: JsonObject = { ...base, ...entry };
+  // A change of transport must not leave the other one's address behind.
+  if (entry["url"] !== undefined && entry["command"] === undefined) delete merged["command"];
+  if (entry["command"] !== undefined && entry["url"] === undefined) delete merged["url"];
+  for (const key of ["env", "headers"]) {
+    if (isJsonObject(base[key]) && isJsonObject(entry[key])) merged[key] = { ...base[key], ...entry[key] };
+  }
+  return merged;
+}
+
+function adaptOfOpenclaw(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
+  if (!isJsonObject(raw)) return raw;
+  const { sslVerify, clientCert, clientKey, toolFilter, ...entry } = raw;
+  if (sslVerify === false)
+    reader.warn([...at, "sslVerify"], "not_read", "certificates are always checked; sslVerify is not read");
+  if (clientCert !== undefined || clientKey !== undefined) {
+    reader.refuse([...at, "clientCert"], "not_supported", "client certificates are not supported");
+    return undefined;
+  }
+  if (isJsonObject(toolFilter)) {
+    entry["includeTools"] ??= toolFilter["include"] ?? toolFilter["allow"];
+    entry["excludeTools"] ??= toolFilter["exclude"] ?? toolFilter["deny"];
+  }
+  // Settings of a login that `auth` asks for, and of another program's adapter.
+  delete entry["oauth"];
+  delete entry["codex"];
+  if (typeof entry["auth"] === "string") entry["auth"] = { type: entry["auth"] };
+  for (const key of ["env", "headers"]) if (isJsonObject(entry[key])) entry[key] = withoutRefs(entry[key]);
+  return entry;
+}
+
+/** OpenClaw writes a reference as `{"source": "env", "id": "NAME"}`. Other sources stay, and are refused as no text. */
+function withoutRefs(record: JsonObject): JsonObject {
+  const entries = Object.entries(record).map(([key, value]): [string, unknown] => {
+    const ref =
+      isJsonObject(value) && value["source"] === "env" && typeof value["id"] === "string" ? value["id"] : undefined;
+    return [key, ref === undefined ? value : `secret://env/${ref}`];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The list form of an mcp-servers.json: `{"servers": [{"id", "name", "transport", …}]}`. */
+
+function readList(value: JsonObject, reader: EntryReader): DialectRead {
+  const list: unknown[] = Array.isArray(value["servers"]) ? value["servers"] : [];
+  return reader.finish(readServerList(list, ["servers"], reader));
+}
+
+/** Also ACP's array, which differs in having names and no ids. */
+function readServerList(list: readonly unknown[], path: readonly string[], reader: EntryReader): ServerSpec[] {
+  const servers: ServerSpec[] = [];
+  const taken = new Set<string>();
+  for (const [index, raw] of list.entries()) {
+    const at = [...path, index];
+    const label = isJsonObject(raw) ? (raw["id"] ?? raw["name"]) : undefined;
+    if (!isJsonObject(raw) || typeof label !== "string" || label === "") {
+      reader.refuse(at, "wrong_server", "found an entry without id and name; allowed is an object with an id");
+      continue;
+    }
+    const id = reader.validId(label, at, taken);
+    taken.add(id);
+    const spec = reader.readForeign(id, at, flatten(raw));
+    if (spec === undefined) continue;
+    if (spec.roles?.length === 0) reader.warn(at, "no_roles", "an empty list of roles lets no role use the server");
+    servers.push(spec);
+  }
+  return reader.withoutTwins(servers, path);
+}
+
+/** `transport` may be an object that holds what else stands beside it. */
+function flatten(raw: JsonObject): JsonObject {
+  const { transport, ...rest } = raw;
+  return isJsonObject(transport) ? { ...transport, ...rest } : raw;
+}
+
+/** ACP's `mcpServers` array: stdio entries without `type`, env and headers as lists of name and value. */
+
+function readAcp(list: readonly unknown[], path: readonly string[], reader: EntryReader): DialectRead {
+  return reader.finish(readServerList(list, path, reader));
+}

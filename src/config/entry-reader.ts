@@ -1,0 +1,318 @@
+/** What the dialects share: foreign names of keys, foreign forms of values, and the way from an entry to a ServerSpec. */
+import { dirname, posix } from "node:path";
+import type { ClientId } from "../clients/agent-client.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
+import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import { serverProblems, serverWarnings } from "./config-rules.ts";
+import { entryNode } from "./config-schema.ts";
+import { validateConfig } from "./validate-config.ts";
+
+/** Forms that a file's content tells apart. */
+export type FileDialect = "toolcrib" | "claude" | "vscode" | "list" | "openclaw" | "acp";
+
+/** Or the client whose file it is, where that is known beforehand. */
+type DialectName = FileDialect | ClientId;
+
+export interface DialectRead {
+  readonly dialect: DialectName;
+  readonly servers: ServerSpec[];
+  /** Servers that only one agent of the file's program has, by its id. */
+  readonly roleServers: Record<string, ServerSpec[]>;
+  readonly warnings: Diagnostic[];
+  /** Entries that could not be read, and are not among the servers. */
+  readonly problems: Diagnostic[];
+  /** Ids of entries that start Toolcrib itself, and are not among the servers. */
+  readonly own: readonly string[];
+}
+
+/** Reads the entries of one file and collects what there is to say about them. */
+export class EntryReader {
+  readonly document: ConfigDocument;
+  readonly baseDir: string;
+  readonly userHome: string;
+  readonly warnings: Diagnostic[] = [];
+  readonly problems: Diagnostic[] = [];
+  readonly #dialect: DialectName;
+  readonly #own: string[] = [];
+
+  constructor(document: ConfigDocument, dialect: DialectName, options: { baseDir?: string; userHome: string }) {
+    this.document = document;
+    this.#dialect = dialect;
+    this.baseDir = options.baseDir ?? dirname(document.file);
+    this.userHome = options.userHome;
+  }
+
+  warn(path: ConfigPath, code: string, message: string, hint?: string): void {
+    this.warnings.push(this.document.report(path, { severity: "warning", code, message, hint }));
+  }
+
+  refuse(path: ConfigPath, code: string, message: string, hint?: string): void {
+    this.problems.push(this.document.report(path, { severity: "error", code, message, hint }));
+  }
+
+  /** An entry in this program's foreign words; undefined, with a problem noted, if it makes no server. */
+  readForeign(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
+    if (!isJsonObject(raw)) {
+      this.refuse(path, "wrong_server", "found no object; allowed is an object that describes a server");
+      return undefined;
+    }
+    if (isToolcribEntry(id, raw)) {
+      this.#own.push(id);
+      this.warn(path, "own_entry", "this entry starts Toolcrib itself; it is left out");
+      return undefined;
+    }
+    const draft = renameKeys(raw, (key, message) => this.warn([...path, ...key], "adapted", message));
+    return this.readOwn(id, path, draft);
+  }
+
+  /** An entry in Toolcrib's own words. */
+  readOwn(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
+    const { output, problems, warnings } = validateConfig(this.document, path, raw, ServerEntrySchema, entryNode());
+    this.warnings.push(...warnings);
+    this.problems.push(...problems);
+    if (output === undefined) return undefined;
+    const wrong = serverProblems(this.document, path, output);
+    this.problems.push(...wrong);
+    if (wrong.length > 0) return undefined;
+    this.warnings.push(...serverWarnings(this.document, path, output));
+    return { ...output, id, origin: { file: this.document.file, dialect: this.#dialect }, baseDir: this.baseDir };
+  }
+
+  /** An id that Toolcrib takes; a changed one is told of. `taken` keeps two changed ids from becoming one. */
+  validId(wanted: string, path: ConfigPath, taken: ReadonlySet<string>): string {
+    if (ServerIdSchema.safeParse(wanted).success) return wanted;
+    const plain =
+      wanted
+        .replace(/[^A-Za-z0-9._@ -]+/g, "-")
+        .replace(/^[^A-Za-z0-9]+/, "")
+        .slice(0, 60) || "server";
+    let id = plain;
+    for (let count = 2; taken.has(id) || !ServerIdSchema.safeParse(id).success; count++) id = `${plain}-${count}`;
+    this.warn(
+      path,
+      "renamed",
+      `the name ${JSON.stringify(wanted.slice(0, 80))} is no valid id; it is called ${JSON.stringify(id)} here`,
+    );
+    return id;
+  }
+
+  /** The entries of an object by id, in the file's order. `prepare` gives undefined for an entry that it refused. */
+  readMap(
+    path: ConfigPath,
+    map: JsonObject,
+    prepare: (raw: unknown, at: ConfigPath) => unknown = (raw) => raw,
+  ): ServerSpec[] {
+    const taken = new Set(Object.keys(map));
+    const servers: ServerSpec[] = [];
+    for (const [key, raw] of Object.entries(map)) {
+      const at = [...path, key];
+      const prepared = prepare(raw, at);
+      if (prepared === undefined) continue;
+      const id = this.validId(key, at, taken);
+      taken.add(id);
+      const spec = this.readForeign(id, at, prepared);
+      if (spec !== undefined) servers.push(spec);
+    }
+    return servers;
+  }
+
+  /** Of entries with one id the last counts, as with keys of an object. */
+  withoutTwins(servers: readonly ServerSpec[], path: ConfigPath): ServerSpec[] {
+    const byId = new Map<string, ServerSpec>();
+    for (const spec of servers) {
+      if (byId.delete(spec.id))
+        this.warn(path, "duplicate_id", `the id ${JSON.stringify(spec.id)} occurs twice; the last one counts`);
+      byId.set(spec.id, spec);
+    }
+    return [...byId.values()];
+  }
+
+  finish(servers: ServerSpec[], roleServers: Record<string, ServerSpec[]> = {}): DialectRead {
+    const { warnings, problems } = this;
+    return { dialect: this.#dialect, servers, roleServers, warnings, problems, own: this.#own };
+  }
+}
+
+/** Other programs' names for the keys of a server entry, and other forms of their values. */
+
+/** Tells of something that was changed on the way; the path is inside the entry. */
+type Note = (path: (string | number)[], message: string) => void;
+
+type Rename = (draft: JsonObject, value: unknown, note: Note) => void;
+
+/** Keys with no meaning here: display, approval habits of the client, editor features. */
+const IGNORED_KEYS = new Set([
+  "alwaysAllow",
+  "approvalMode",
+  "autoApprove",
+  "autoStart",
+  "category",
+  "comment",
+  "_comment",
+  "description",
+  "dev",
+  "displayName",
+  "extensionName",
+  "gallery",
+  "icon",
+  "iconUrl",
+  "icons",
+  "id",
+  "note",
+  "source",
+  "supportsParallelToolCalls",
+  "title",
+  "version",
+]);
+
+const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse" | "">> = {
+  stdio: "stdio",
+  local: "stdio",
+  http: "http",
+  "streamable-http": "http",
+  streamablehttp: "http",
+  streamable_http: "http",
+  sse: "sse",
+  // Says only that there is a url.
+  remote: "",
+};
+const KEY_ALIASES: Readonly<Record<string, Rename>> = {
+  type: setTransport,
+  transportType: setTransport,
+  transport: setTransport,
+  serverUrl: (draft, value) => setDefault(draft, "url", value),
+  httpUrl(draft, value) {
+    setDefault(draft, "url", value);
+    setDefault(draft, "transport", "http");
+  },
+  workingDir: (draft, value) => setDefault(draft, "cwd", value),
+  workingDirectory: (draft, value) => setDefault(draft, "cwd", value),
+  environment: (draft, value, note) => setDefault(draft, "env", textRecord(value, "environment", note)),
+  env: (draft, value, note) => void (draft["env"] = textRecord(value, "env", note)),
+  headers: (draft, value, note) => void (draft["headers"] = textRecord(value, "headers", note)),
+  http_headers: (draft, value, note) => setDefault(draft, "headers", textRecord(value, "http_headers", note)),
+  args: (draft, value, note) => void (draft["args"] = textList(value, "args", note)),
+  connectionTimeoutMs: (draft, value) => setDefault(draft, "timeout", value),
+  connectTimeoutMs: (draft, value) => setDefault(draft, "timeout", value),
+  requestTimeoutMs: (draft, value) => setDefault(draft, "toolTimeout", value),
+  toolTimeoutMs: (draft, value) => setDefault(draft, "toolTimeout", value),
+  allowedAgentRoles: setRoles,
+  allowedRoles: setRoles,
+  restartOnCrash(draft, value) {
+    if (value === false) draft["restart"] = false;
+  },
+  maxRestarts: (draft, value) => setRestart(draft, "max", value),
+  restartDelayMs: (draft, value) => setRestart(draft, "initialDelay", value),
+  disabled: (draft, value) => setDefault(draft, "enabled", typeof value === "boolean" ? !value : value),
+  disabledTools: (draft, value) => addRules(draft, "deny", value),
+  excludeTools: (draft, value) => addRules(draft, "deny", value),
+  includeTools: (draft, value) => addRules(draft, "allow", value),
+  enabledTools: (draft, value) => addRules(draft, "allow", value),
+};
+
+/** Keys of the entry that say something to another program and nothing here. */
+export function findIgnoredKeys(raw: JsonObject): string[] {
+  const isTrust = (key: string): boolean => key === "trust" && typeof raw[key] === "boolean";
+  return Object.keys(raw).filter((key) => (IGNORED_KEYS.has(key) && key !== "id") || isTrust(key));
+}
+
+/** The entry with Toolcrib's own names. Keys it does not know stay, so that they are told of as unknown. */
+export function renameKeys(raw: JsonObject, note: Note): JsonObject {
+  const draft: JsonObject = {};
+  // Own names first: where a file has both, the foreign one does not override.
+  const entries = Object.entries(raw).filter(([key, value]) => value !== null && !IGNORED_KEYS.has(key));
+  for (const [key, value] of entries) if (!Object.hasOwn(KEY_ALIASES, key)) draft[key] = value;
+  for (const [key, value] of entries) if (Object.hasOwn(KEY_ALIASES, key)) KEY_ALIASES[key]?.(draft, value, note);
+  splitCommand(draft);
+  return draft;
+}
+
+function setDefault(draft: JsonObject, key: string, value: unknown): void {
+  if (draft[key] === undefined) draft[key] = value;
+}
+
+function setTransport(draft: JsonObject, value: unknown): void {
+  const transport = typeof value === "string" ? TRANSPORTS[value.toLowerCase()] : undefined;
+  if (transport === "") return;
+  // An unknown word stays, for the message that says what is allowed.
+  setDefault(draft, "transport", transport ?? value);
+}
+
+function setRoles(draft: JsonObject, value: unknown): void {
+  if (Array.isArray(value) && value.includes("*")) return;
+  setDefault(draft, "roles", value);
+}
+
+function setRestart(draft: JsonObject, key: string, value: unknown): void {
+  if (draft["restart"] === false) return;
+  draft["restart"] = { [key]: value, ...(isJsonObject(draft["restart"]) ? draft["restart"] : {}) };
+}
+
+function addRules(draft: JsonObject, list: "allow" | "deny", value: unknown): void {
+  // An empty list of the other program means "no rule"; an empty allow list here would forbid everything.
+  if (!Array.isArray(value) || value.length === 0) return;
+  const tools = isJsonObject(draft["tools"]) ? draft["tools"] : {};
+  const before: unknown[] = Array.isArray(tools[list]) ? tools[list] : [];
+  draft["tools"] = { ...tools, [list]: [...before, ...value] };
+}
+
+/** `command: ["npx", "-y", "x"]` in one list. */
+function splitCommand(draft: JsonObject): void {
+  const command = draft["command"];
+  if (!Array.isArray(command) || command.length === 0) return;
+  const [program, ...args]: unknown[] = command;
+  draft["command"] = program;
+  draft["args"] = [...args, ...(Array.isArray(draft["args"]) ? draft["args"] : [])];
+}
+
+/** `{"K": "v"}`, `[{"name": "K", "value": "v"}]` or `["K=v"]`; numbers and booleans become text. */
+function textRecord(value: unknown, key: string, note: Note): unknown {
+  if (isJsonObject(value)) {
+    const entries = Object.entries(value).filter(([, one]) => one !== null);
+    return Object.fromEntries(entries.map(([name, one]) => [name, asText(one, [key, name], note)]));
+  }
+  if (!Array.isArray(value)) return value;
+  const record: JsonObject = {};
+  for (const [index, item] of value.entries()) {
+    if (isJsonObject(item) && typeof item["name"] === "string") {
+      record[item["name"]] = asText(item["value"] ?? "", [key, index], note);
+      continue;
+    }
+    const [, name, text] = (typeof item === "string" && /^([\w-]+)\s*[=:]\s*(.*)$/s.exec(item)) || [];
+    if (name === undefined) return value;
+    record[name] = text;
+  }
+  return record;
+}
+
+function textList(value: unknown, key: string, note: Note): unknown {
+  return Array.isArray(value) ? value.map((item, index) => asText(item, [key, index], note)) : value;
+}
+
+function asText(value: unknown, path: (string | number)[], note: Note): unknown {
+  if (typeof value !== "number" && typeof value !== "boolean") return value;
+  note(path, `a ${typeof value} stands where a text is expected; it is used as text`);
+  return String(value);
+}
+
+/** Recognises entries that start Toolcrib itself: a hub that imported one would start itself without end. */
+
+const OWN_PROGRAM = /^toolcrib(?:\.(?:js|cmd|ps1|exe)|@[\w.^~-]+)?$/i;
+/** What may stand before the program that is really meant. */
+const LAUNCHER = /^(?:-.*|\/c|env|cmd|node|npx|npm|exec|x|pnpm|yarn|dlx|bun|bunx)(?:\.exe|\.cmd)?$/i;
+
+/** The entry is in the words of `AgentClient.read`. */
+export function isToolcribEntry(id: string, entry: JsonObject): boolean {
+  const [program, ...rest] = wordsOf(entry)
+    .filter((word) => !LAUNCHER.test(word))
+    .map((word) => posix.basename(word.replaceAll("\\", "/")))
+    .filter((word) => !LAUNCHER.test(word));
+  if (program !== undefined) return OWN_PROGRAM.test(program) && rest.includes("mcp");
+  return id === "toolcrib" && ["url", "serverUrl", "httpUrl"].some((key) => typeof entry[key] === "string");
+}
+
+function wordsOf({ command, args }: JsonObject): string[] {
+  const parts: unknown[] = [...(Array.isArray(command) ? command : [command]), ...(Array.isArray(args) ? args : [])];
+  return parts.filter((part) => typeof part === "string");
+}

@@ -1,0 +1,65 @@
+/** Which cage a server is in: its own, or the default that holds for servers like it. */
+import { isAbsolute, join, resolve } from "node:path";
+import type { Config } from "../model/config.ts";
+import { type SandboxEntry, sandboxKindOf, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
+import { workspaceOf } from "./dialects.ts";
+
+export interface SandboxDefaults {
+  readonly config: Pick<Config, "sandbox" | "skills">;
+  /** The folder that relative paths of the config start from. */
+  readonly baseDir: string;
+}
+
+interface Sandboxed {
+  readonly url?: string | undefined;
+  readonly sandbox?: SandboxEntry | undefined;
+  readonly skill?: string | undefined;
+  readonly origin: SpecOrigin;
+}
+
+/** A remote server runs elsewhere: no default holds for it. */
+export function withSandbox<Spec extends Sandboxed>(
+  spec: Spec,
+  defaults: SandboxDefaults,
+): Spec & Pick<ServerSpec, "sandbox" | "sandboxFrom"> {
+  if (spec.sandbox !== undefined || spec.url !== undefined) return spec;
+  const { sandbox, skills } = defaults.config;
+  const isOfSkill = spec.origin.dialect === "skill" || spec.skill !== undefined;
+  if (isOfSkill && skills.sandbox !== undefined) {
+    return { ...spec, sandbox: withAbsolutePaths(skills.sandbox, defaults.baseDir), sandboxFrom: "skills" };
+  }
+  if (sandbox === undefined) return spec;
+  return { ...spec, sandbox: withAbsolutePaths(sandbox, defaults.baseDir), sandboxFrom: "hub" };
+}
+
+/** A server that a skill brought into the config runs from the skill's copy in Toolcrib's home, if from any folder. */
+export function withSkillFolder(spec: ServerSpec, home: string): ServerSpec {
+  return spec.skill === undefined ? spec : { ...spec, ownFolder: join(home, "skills", "homes", spec.skill) };
+}
+
+/**
+ * An entry of a file that belongs to another program or a project: where this config has a cage for all, that file has
+ * no say in it, neither by `sandbox` nor by a `cwd` outside of its own folder. Where it has none, any cage is a gain.
+ */
+export function withImportedSandbox(
+  spec: ServerSpec,
+  { config }: Pick<SandboxDefaults, "config">,
+): { readonly spec: ServerSpec; readonly ignored: boolean } {
+  const { skill: _skill, ...foreign } = spec;
+  if (config.sandbox === undefined || sandboxKindOf(config.sandbox) === "none")
+    return { spec: foreign, ignored: false };
+  const { sandbox, ...rest } = foreign;
+  return { spec: { ...rest, ownFolder: workspaceOf(spec.baseDir) }, ignored: sandbox !== undefined };
+}
+
+/** The server's own entry may start from another folder than the config that the default stands in. */
+function withAbsolutePaths(entry: SandboxEntry, baseDir: string): SandboxEntry {
+  if (typeof entry === "string") return entry;
+  const { read, write, ...rest } = entry;
+  const from = (path: string): string => (isAbsolute(path) || /^[~$]/.test(path) ? path : resolve(baseDir, path));
+  return {
+    ...rest,
+    ...(read === undefined ? {} : { read: read.map(from) }),
+    ...(write === undefined ? {} : { write: write.map(from) }),
+  };
+}

@@ -1,0 +1,97 @@
+/** Reads one server's entry that stands in no file, in the words of any dialect. */
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ServerEntrySchema, ServerIdSchema, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
+import { ConfigDocument, type Diagnostic, formatPath, invalidConfigError } from "./config-document.ts";
+import { readDialect } from "./dialects.ts";
+import { findIgnoredKeys } from "./entry-reader.ts";
+
+export interface EntryContext {
+  readonly origin: SpecOrigin;
+  /** Where relative paths start. */
+  readonly baseDir: string;
+  readonly userHome: string;
+}
+
+export interface ReadEntry {
+  readonly spec: ServerSpec;
+  /** In Toolcrib's own words, without defaults. */
+  readonly entry: JsonObject;
+  readonly warnings: readonly Diagnostic[];
+}
+
+/** Rejects with `invalid_config` that lists every problem; no message holds a value that may be a secret. */
+export function readServerEntry(id: string, raw: unknown, { origin, baseDir, userHome }: EntryContext): ReadEntry {
+  const document = ConfigDocument.ofValue(`server ${JSON.stringify(id)}`, raw);
+  const refuse = (message: string, hint?: string): never => {
+    throw invalidConfigError([document.report([], { severity: "error", code: "wrong_server", message, hint })]);
+  };
+  const checked = ServerIdSchema.safeParse(id);
+  if (!checked.success)
+    refuse(`this id is not allowed; allowed is ${checked.error.issues[0]?.message ?? "another one"}`);
+  if (!isJsonObject(raw)) refuse("found no object; allowed is an object that describes a server");
+  const { servers, problems, warnings, own } = readDialect(
+    { mcpServers: { [id]: raw } },
+    { file: document.file, document, baseDir, userHome },
+  );
+  if (own.length > 0) refuse("this entry starts Toolcrib itself");
+  if (problems.length > 0) throw invalidConfigError(problems.map((each) => withInnerPath(each, id)));
+  const [spec] = servers;
+  if (spec === undefined) return refuse("found nothing that describes a server");
+  const placed: ServerSpec = { ...spec, origin, baseDir };
+  return { spec: placed, entry: toServerEntry(placed), warnings: warnings.map((each) => withInnerPath(each, id)) };
+}
+
+/**
+ * An entry that somebody sends: an unknown key is a problem there, because nobody would see the warning. What only another
+ * program has a use for is left out, which the warnings say.
+ */
+export function readSubmittedEntry(id: string, raw: JsonObject, place: EntryContext): ReadEntry {
+  const read = readServerEntry(id, raw, place);
+  const unknown = read.warnings.filter(({ code }) => code === "unknown_key");
+  if (unknown.length > 0) throw invalidConfigError(unknown.map((each) => ({ ...each, ...UNKNOWN_KEY })));
+  const file = `server ${JSON.stringify(id)}`;
+  const leftOut = findIgnoredKeys(raw).map((path): Diagnostic => ({ ...IGNORED_KEY, file, line: 0, column: 0, path }));
+  return { ...read, warnings: [...read.warnings, ...leftOut] };
+}
+
+const UNKNOWN_KEY = { severity: "error", message: "this key is unknown" } as const;
+const IGNORED_KEY = {
+  severity: "warning",
+  code: "left_out",
+  message: "this key means nothing here and is left out",
+} as const;
+
+/** The path without what was put around the entry. */
+function withInnerPath(diagnostic: Diagnostic, id: string): Diagnostic {
+  const around = formatPath(["mcpServers", id]);
+  if (!diagnostic.path.startsWith(around)) return diagnostic;
+  return { ...diagnostic, path: diagnostic.path.slice(around.length).replace(/^\./, "") };
+}
+
+/** From a ServerSpec back to an entry as short as a person would write it. */
+
+/** Without what is the default anyway. */
+export function toServerEntry(spec: ServerSpec): JsonObject {
+  const { id: _id, origin: _origin, baseDir: _baseDir, ownFolder: _own, replaces: _replaces, ...rest } = spec;
+  const { sandboxFrom, sandbox, fromProject: _fromProject, ...entry } = rest;
+  const own = sandbox === undefined || sandboxFrom !== undefined ? {} : { sandbox };
+  return withoutDefaults({ ...entry, ...own }, defaultsOfEntry());
+}
+
+let defaults: JsonObject | undefined;
+
+function defaultsOfEntry(): JsonObject {
+  return (defaults ??= ServerEntrySchema.parse({}));
+}
+
+/** A copy without what `usual` says anyway. */
+export function withoutDefaults(value: JsonObject, usual: JsonObject): JsonObject {
+  const short: JsonObject = {};
+  for (const [key, each] of Object.entries(value)) {
+    const other = usual[key];
+    if (each === undefined || isDeepStrictEqual(each, other)) continue;
+    short[key] = isJsonObject(each) && isJsonObject(other) ? withoutDefaults(each, other) : each;
+  }
+  return short;
+}

@@ -1,0 +1,154 @@
+/** Sessions, approvals, audit entries and the overview as the HTTP contract shows them. */
+import { z } from "zod";
+import { ServerInfoSchema } from "./server-schemas.ts";
+
+const Origin = z.object({ source: z.string(), name: z.string() });
+const RuleSchema = z.looseObject({}).describe("Level, list, pattern and place of the rule.");
+
+export const SessionInfoSchema = z
+  .object({
+    id: z.string(),
+    door: z.string(),
+    role: z.string().nullable(),
+    user: z.string().nullable(),
+    owner: z.boolean(),
+    openedAt: z.string(),
+    closedAt: z.string().nullable(),
+    lastCallAt: z.string().nullable(),
+    calls: z.int().min(0),
+    running: z.int().min(0).describe("Calls under way."),
+    toolCount: z.int().min(0).nullable().describe("Tools that it sees; null while another hub or node has it."),
+    taint: z.object({ callId: z.string(), name: z.string(), at: z.string() }).nullable(),
+  })
+  .meta({ id: "Session" });
+
+export const SessionNoticeSchema = z
+  .object({
+    level: z.enum(["info", "warning"]),
+    message: z.string(),
+    hint: z.string().optional(),
+    server: z.string().optional().describe("As the client named it."),
+  })
+  .meta({ id: "SessionNotice" });
+
+export const SessionDetailSchema = SessionInfoSchema.extend({
+  tools: z.array(z.string()).describe("Public names of the tools that it sees."),
+  activeSkills: z.array(z.string()),
+  servers: z.array(ServerInfoSchema).optional().describe("Those that it brought along; absent once it is closed."),
+  notices: z.array(SessionNoticeSchema).optional().describe("What was said of them."),
+}).meta({ id: "SessionDetail" });
+
+export const ANSWERS = ["once", "session", "always", "no"] as const;
+
+export const ApprovalSchema = z
+  .object({
+    id: z.string(),
+    status: z.enum(["pending", "answered", "expired"]),
+    held: z.boolean(),
+    callId: z.string(),
+    session: z.object({
+      id: z.string(),
+      door: z.string(),
+      role: z.string().optional(),
+      user: z.string().optional(),
+    }),
+    kind: z.string(),
+    name: z.string(),
+    origin: Origin,
+    arguments: z
+      .record(z.string(), z.unknown())
+      .describe("Masked; shortened in lists. Values are kept while it waits, and later only with `audit.arguments`."),
+    shortened: z.boolean().optional(),
+    rule: RuleSchema,
+    rules: z.array(RuleSchema),
+    reason: z.string(),
+    askedAt: z.string(),
+    expiresAt: z.string(),
+    answer: z
+      .enum([...ANSWERS, "timeout", "withdrawn"])
+      .nullable()
+      .describe("`withdrawn`: whoever asked gave up or went away first; nobody decided."),
+    answeredAt: z.string().nullable(),
+    answeredBy: z.string().nullable().describe("The user behind the answer, where that is known."),
+  })
+  .meta({ id: "Approval" });
+
+export const AuditEntrySchema = z
+  .looseObject({
+    type: z.enum(["start", "call", "decision", "event"]),
+    time: z.string(),
+    chain: z.string(),
+    seq: z.int(),
+    hash: z.string(),
+    callId: z.string().optional(),
+    session: z.string().nullable().optional(),
+    role: z.string().nullable().optional(),
+    user: z.string().nullable().optional(),
+    door: z.string().optional(),
+    kind: z.string().optional(),
+    name: z.string().optional(),
+    origin: Origin.nullable().optional(),
+    decision: z.string().optional(),
+    outcome: z.string().optional(),
+    durationMs: z.number().optional(),
+    resultBytes: z.number().optional(),
+    event: z.string().optional(),
+  })
+  .describe("One record of the audit log.")
+  .meta({ id: "AuditRecord" });
+
+export const AuditVerdictSchema = z
+  .object({
+    ok: z.boolean(),
+    records: z.int(),
+    chains: z.int(),
+    problems: z.array(z.string()),
+  })
+  .meta({ id: "AuditVerdict" });
+
+const Point = z.object({
+  at: z.string().describe("Beginning of the minute."),
+  calls: z.int(),
+  failed: z.int(),
+  p50: z.number().nullable().describe("Milliseconds."),
+  p95: z.number().nullable(),
+});
+
+const Incident = z.object({
+  at: z.string(),
+  callId: z.string(),
+  name: z.string(),
+  server: z.string().nullable(),
+  outcome: z.string(),
+  findings: z.array(z.string()),
+});
+
+export const OverviewSchema = z
+  .object({
+    version: z.string(),
+    node: z
+      .string()
+      .optional()
+      .describe(
+        "In a cluster: who answered. Sessions, minutes, denials, findings and warnings are those of this node.",
+      ),
+    startedAt: z.string(),
+    store: z.enum(["sqlite", "postgres", "none"]),
+    servers: z.record(z.string(), z.int()).describe("How many are in each state."),
+    tools: z.int(),
+    skills: z.int(),
+    sessions: z.int(),
+    pendingApprovals: z.int(),
+    minutes: z.array(Point).describe("The last 30 minutes, the newest last."),
+    denials: z.array(Incident).describe("The last calls that were denied or blocked, the newest first."),
+    findings: z.array(Incident).describe("The last calls in whose result the guard found something, the newest first."),
+    warnings: z.array(z.object({ server: z.string().optional(), message: z.string() })),
+  })
+  .meta({ id: "Overview" });
+
+export type SessionInfo = z.output<typeof SessionInfoSchema>;
+export type SessionDetail = z.output<typeof SessionDetailSchema>;
+export type Approval = z.output<typeof ApprovalSchema>;
+export type AuditEntry = z.output<typeof AuditEntrySchema>;
+export type AuditVerdict = z.output<typeof AuditVerdictSchema>;
+export type Overview = z.output<typeof OverviewSchema>;

@@ -1,0 +1,472 @@
+import type { Approval, SessionInfo } from "./activity-schemas.ts";
+import type { ToolInfo } from "./catalog-schemas.ts";
+import type { InputOf, OperationName, OutputOf } from "./operations.ts";
+import type { ServerDetail } from "./server-schemas.ts";
+import type { SkillInfo } from "./skill-schemas.ts";
+
+const FILE = "/home/ada/toolcrib.json";
+
+const SETTINGS_EXAMPLES: Examples<"me" | "explainPolicy" | "getConfig" | "clientSnippets"> = {
+  me: {
+    input: {},
+    output: {
+      user: "ops",
+      role: null,
+      owner: true,
+      scopes: ["read", "call", "approve", "admin"],
+      version: "0.1.0",
+      url: "http://127.0.0.1:4700",
+    },
+  },
+  explainPolicy: {
+    input: { name: "files__write_file", role: "reviewer" },
+    output: {
+      name: "files__write_file",
+      verdict: "deny",
+      visible: false,
+      rule: { level: "role", list: "deny", pattern: "*__write_*", where: `${FILE} (role reviewer)` },
+      reasons: [`It may not be used: deny "*__write_*" of the role, in ${FILE} (role reviewer).`],
+    },
+  },
+  getConfig: {
+    input: {},
+    output: {
+      file: FILE,
+      files: [FILE],
+      values: [
+        { key: "limits.callsPerMinute", value: 100, origin: "default" },
+        { key: "guard.wrap", value: "all", origin: "file", where: `${FILE}:12` },
+        { key: "limits.servers", value: 20, origin: "environment", where: "TOOLCRIB_LIMITS_SERVERS" },
+        { key: "http.port", value: 4701, origin: "command line", where: "--port" },
+      ],
+      warnings: [],
+      tokens: [{ user: "ops", role: null, scopes: ["admin"] }],
+      roles: ["reviewer"],
+    },
+  },
+  clientSnippets: {
+    input: {},
+    output: {
+      clients: [
+        {
+          id: "cursor",
+          title: "Cursor",
+          file: "/home/ada/.cursor/mcp.json",
+          snippet: '{\n  "mcpServers": {\n    "toolcrib": {\n      "url": "http://127.0.0.1:4700/mcp"\n    }\n  }\n}\n',
+          command: "toolcrib connect cursor --url http://127.0.0.1:4700/mcp",
+        },
+      ],
+    },
+  },
+};
+
+const CONFIG = {
+  command: "npx",
+  args: ["-y", "@modelcontextprotocol/server-filesystem", "."],
+  env: { NOTES_TOKEN: "secret://env/NOTES_TOKEN" },
+};
+
+const FILES: OutputOf<"connectServer">["server"] = {
+  id: "files",
+  name: "files",
+  transport: "stdio",
+  state: "ready",
+  status: "connected",
+  capabilities: { tools: {} },
+  toolCount: 14,
+  serverVersion: "0.2.0",
+  lastError: null,
+  connectedAt: "2026-11-16T08:00:01.412Z",
+  origin: { file: "store", dialect: "toolcrib" },
+  tags: [],
+  era: "legacy",
+  protocolVersion: "2025-11-25",
+  warnings: [],
+};
+
+const DETAIL: ServerDetail = {
+  ...FILES,
+  from: "store",
+  editable: true,
+  enabled: true,
+  autoConnect: true,
+  config: CONFIG,
+  etag: '"3-9f86d081884c7d65"',
+  stderr: ["Secure MCP Filesystem Server running on stdio"],
+  history: [
+    { at: "2026-11-16T08:00:00.120Z", state: "connecting" },
+    { at: "2026-11-16T08:00:01.412Z", state: "ready" },
+  ],
+  resourceCount: 0,
+  promptCount: 0,
+};
+
+const STOPPED: OutputOf<"disconnectServer">["server"] = {
+  ...FILES,
+  state: "closed",
+  status: "disconnected",
+  toolCount: 0,
+  connectedAt: null,
+};
+
+const SERVER_EXAMPLES: Examples<
+  | "listServers"
+  | "getServer"
+  | "addServer"
+  | "updateServer"
+  | "removeServer"
+  | "connectServer"
+  | "disconnectServer"
+  | "parseServers"
+  | "testServer"
+> = {
+  listServers: { input: { limit: 50, state: "ready" }, output: { servers: [FILES], total: 1 } },
+  getServer: { input: { serverId: "files" }, output: { server: DETAIL } },
+  addServer: { input: { serverId: "files", config: CONFIG }, output: { server: DETAIL } },
+  updateServer: {
+    input: { serverId: "files", updates: { autoConnect: false, toolTimeout: null }, ifMatch: '"3-9f86d081884c7d65"' },
+    output: { server: { ...DETAIL, autoConnect: false, etag: '"4-0b822cd15d6c15b0"' } },
+  },
+  removeServer: { input: { serverId: "files", ifMatch: '"4-0b822cd15d6c15b0"' }, output: { serverId: "files" } },
+  connectServer: { input: { serverId: "files" }, output: { server: FILES } },
+  disconnectServer: { input: { serverId: "files" }, output: { server: STOPPED } },
+  parseServers: {
+    input: { text: "npx -y @modelcontextprotocol/server-memory" },
+    output: {
+      servers: [
+        {
+          serverId: "server-memory",
+          config: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] },
+          warnings: [],
+        },
+      ],
+    },
+  },
+  testServer: {
+    input: { serverId: "files", config: CONFIG },
+    output: {
+      ok: true,
+      tools: ["read_text_file", "write_file"],
+      serverVersion: "0.2.0",
+      error: null,
+      stderr: ["Secure MCP Filesystem Server running on stdio"],
+    },
+  },
+};
+
+const FINGERPRINT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+const READ: ToolInfo = {
+  name: "files__read_text_file",
+  server: "files",
+  tool: "read_text_file",
+  title: "Read Text File",
+  description: "Read the complete contents of a file as text.",
+  inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+  annotations: { readOnlyHint: true },
+  fingerprint: FINGERPRINT,
+  pin: "same",
+};
+
+const CATALOG_EXAMPLES: Examples<
+  "listTools" | "callTool" | "listResources" | "readResource" | "listPrompts" | "listPins" | "changePins"
+> = {
+  listTools: { input: { serverId: "files", q: "read", limit: 20 }, output: { tools: [READ], total: 1 } },
+  callTool: {
+    input: { toolName: "files__read_text_file", args: { path: "notes.txt" }, timeoutMs: 10_000 },
+    output: { content: [{ type: "text", text: "Buy milk." }] },
+  },
+  listResources: {
+    input: { serverId: "everything" },
+    output: {
+      resources: [
+        {
+          uri: "demo://resource/static/document/features.md",
+          server: "everything",
+          name: "features.md",
+          mimeType: "text/markdown",
+          template: false,
+        },
+        { uri: "demo://resource/dynamic/text/{resourceId}", server: "everything", name: "Text", template: true },
+      ],
+      total: 2,
+    },
+  },
+  readResource: {
+    input: { uri: "demo://resource/static/document/features.md" },
+    output: {
+      contents: [{ uri: "demo://resource/static/document/features.md", mimeType: "text/markdown", text: "# Features" }],
+    },
+  },
+  listPrompts: {
+    input: {},
+    output: {
+      prompts: [
+        {
+          name: "everything__args-prompt",
+          server: "everything",
+          prompt: "args-prompt",
+          description: "A prompt with two arguments.",
+          arguments: [{ name: "city", required: true }],
+        },
+      ],
+      total: 1,
+    },
+  },
+  listPins: {
+    input: { state: "changed" },
+    output: {
+      pins: [
+        {
+          server: "files",
+          kind: "tool",
+          tool: "read_text_file",
+          state: "changed",
+          fingerprint: FINGERPRINT,
+          pinnedAt: "2026-11-01T10:00:00.000Z",
+          diff: ["~ description", '- "Read a file."', '+ "Read the complete contents of a file as text."'],
+        },
+      ],
+      total: 1,
+    },
+  },
+  changePins: {
+    input: { action: "approve", serverId: "files", tool: "read_text_file" },
+    output: { changed: [{ server: "files", kind: "tool", tool: "read_text_file" }] },
+  },
+};
+
+const NOTHING = { bins: [], anyBins: [], env: [], config: [], os: [] };
+const FOLDER = "/home/ada/.openclaw/workspace/skills";
+const IMPORTED = {
+  skillId: "weather",
+  name: "weather",
+  path: `${FOLDER}/weather`,
+  warnings: [],
+  dependenciesMet: false,
+};
+
+const WEATHER: SkillInfo = {
+  id: "weather",
+  name: "weather",
+  description: "Tells the weather of a place.",
+  source: `${FOLDER}/weather`,
+  kind: "imported",
+  dialect: "openclaw",
+  version: "1.2.0",
+  removable: true,
+  importedAt: "2026-11-16T08:10:00.000Z",
+  requires: { ...NOTHING, bins: ["curl"], env: ["WEATHER_KEY"] },
+  missing: { ...NOTHING, env: ["WEATHER_KEY"] },
+  dependenciesMet: false,
+  servers: [],
+  warnings: [],
+  findings: [],
+};
+
+const INSTRUCTIONS = "# Weather\n\nAsk wttr.in for the place and say what it answers.";
+
+const SKILL_EXAMPLES: Examples<
+  "listSkills" | "getSkill" | "getInstructions" | "skillPlaces" | "scanSkills" | "importSkills" | "removeSkill"
+> = {
+  listSkills: { input: { kind: "imported" }, output: { skills: [WEATHER], total: 1 } },
+  getSkill: {
+    input: { skillId: "weather" },
+    output: {
+      skill: {
+        ...WEATHER,
+        uri: "skill://weather/SKILL.md",
+        files: [{ path: "SKILL.md", size: 412 }],
+        tools: ["skill__weather"],
+        injectedFor: [],
+        promptEntry: "<skill><name>weather</name><description>Tells the weather of a place.</description></skill>",
+      },
+    },
+  },
+  getInstructions: {
+    input: { skillId: "weather" },
+    output: { skillId: "weather", name: "weather", instructions: INSTRUCTIONS },
+  },
+  skillPlaces: { input: {}, output: { places: [{ path: FOLDER, label: "OpenClaw workspace", exists: true }] } },
+  scanSkills: {
+    input: { path: "~/.openclaw/workspace/skills" },
+    output: {
+      skills: [
+        {
+          name: "weather",
+          description: WEATHER.description,
+          path: `${FOLDER}/weather`,
+          dialect: "openclaw",
+          status: "new",
+          requires: WEATHER.requires,
+          missing: WEATHER.missing,
+          dependenciesMet: false,
+          otherOs: false,
+          warnings: [],
+          findings: [],
+        },
+      ],
+      failed: [],
+      totalScanned: 1,
+    },
+  },
+  importSkills: {
+    input: { path: "~/.openclaw/workspace/skills", only: [`${FOLDER}/weather`], dryRun: false },
+    output: { imported: [IMPORTED], unchanged: [], failed: [], totalScanned: 1 },
+  },
+  removeSkill: { input: { skillId: "weather" }, output: { skillId: "weather", name: "weather" } },
+};
+
+const SESSION: SessionInfo = {
+  id: "5f0c2e9e-3a60-4a1b-9a53-0a6f3f1f2b11",
+  door: "mcp",
+  role: "reviewer",
+  user: "ada",
+  owner: false,
+  openedAt: "2026-11-16T08:00:00.000Z",
+  closedAt: null,
+  lastCallAt: "2026-11-16T08:20:00.000Z",
+  calls: 12,
+  running: 0,
+  toolCount: 9,
+  taint: null,
+};
+
+const RULE = { level: "hub", list: "ask", pattern: "*__write_*", where: "/home/ada/toolcrib.json" };
+
+const APPROVAL: Approval = {
+  id: "0d9f1c52-93cb-4f0e-8f58-1f3f9f0a8a77",
+  status: "pending",
+  held: false,
+  callId: "c_01",
+  session: { id: SESSION.id, door: "mcp", role: "reviewer", user: "ada" },
+  kind: "tool",
+  name: "files__write_file",
+  origin: { source: "files", name: "write_file" },
+  arguments: { path: "notes.txt", content: "Buy milk." },
+  rule: RULE,
+  rules: [RULE],
+  reason: 'files__write_file needs a yes, because of ask "*__write_*".',
+  askedAt: "2026-11-16T08:20:00.000Z",
+  expiresAt: "2026-11-16T08:25:00.000Z",
+  answer: null,
+  answeredAt: null,
+  answeredBy: null,
+};
+
+const ACTIVITY_EXAMPLES: Examples<
+  | "overview"
+  | "listSessions"
+  | "openSession"
+  | "getSession"
+  | "closeSession"
+  | "listApprovals"
+  | "getApproval"
+  | "answerApproval"
+  | "listAudit"
+  | "verifyAudit"
+> = {
+  overview: {
+    input: {},
+    output: {
+      version: "0.1.0",
+      startedAt: "2026-11-16T08:00:00.000Z",
+      store: "sqlite",
+      servers: { ready: 3, failed: 1 },
+      tools: 42,
+      skills: 5,
+      sessions: 2,
+      pendingApprovals: 1,
+      minutes: [{ at: "2026-11-16T08:20:00.000Z", calls: 4, failed: 1, p50: 31, p95: 120 }],
+      denials: [
+        {
+          at: "2026-11-16T08:19:00.000Z",
+          callId: "c_00",
+          name: "files__write_file",
+          server: "files",
+          outcome: "denied",
+          findings: [],
+        },
+      ],
+      findings: [],
+      warnings: [],
+    },
+  },
+  listSessions: { input: { door: "mcp" }, output: { sessions: [SESSION], total: 1 } },
+  openSession: {
+    input: { servers: { wiki: { url: "https://wiki.example.com/mcp" } }, waitMs: 2000 },
+    output: {
+      id: SESSION.id,
+      sessionId: SESSION.id,
+      servers: [
+        {
+          ...FILES,
+          id: "wiki@5f0c2e9e",
+          name: "wiki",
+          transport: "http",
+          state: "failed",
+          status: "error",
+          toolCount: 0,
+          serverVersion: null,
+          connectedAt: null,
+          lastError: "wiki.example.com answered with status 401",
+          origin: { file: "session", dialect: "toolcrib" },
+        },
+      ],
+      notices: [
+        { level: "warning", message: "wiki failed: wiki.example.com answered with status 401.", server: "wiki" },
+      ],
+    },
+  },
+  getSession: {
+    input: { sessionId: SESSION.id },
+    output: { session: { ...SESSION, tools: ["files__read_text_file"], activeSkills: [], servers: [], notices: [] } },
+  },
+  closeSession: { input: { sessionId: SESSION.id }, output: { sessionId: SESSION.id } },
+  listApprovals: { input: {}, output: { approvals: [APPROVAL], total: 1 } },
+  getApproval: { input: { approvalId: APPROVAL.id }, output: { approval: APPROVAL } },
+  answerApproval: {
+    input: { approvalId: APPROVAL.id, answer: "once" },
+    output: { id: APPROVAL.id, answer: "once" },
+  },
+  listAudit: {
+    input: { since: "1h", server: "files", outcome: "failed" },
+    output: {
+      entries: [
+        {
+          type: "call",
+          time: "2026-11-16T08:19:00.000Z",
+          chain: "20261116T080000-4242",
+          seq: 17,
+          hash: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+          callId: "c_00",
+          session: SESSION.id,
+          role: "reviewer",
+          user: "ada",
+          door: "mcp",
+          kind: "tool",
+          name: "files__write_file",
+          origin: { source: "files", name: "write_file" },
+          decision: "deny",
+          outcome: "denied",
+          durationMs: 0.4,
+          resultBytes: 0,
+        },
+      ],
+    },
+  },
+  verifyAudit: { input: {}, output: { ok: true, records: 1200, chains: 3, problems: [] } },
+};
+
+/** One use of each operation, as the OpenAPI document and the docs show it. */
+type Examples<Names extends OperationName = OperationName> = {
+  readonly [Name in Names]: { readonly input: InputOf<Name>; readonly output: OutputOf<Name> };
+};
+
+export const EXAMPLES: Examples = {
+  ...SETTINGS_EXAMPLES,
+  ...SERVER_EXAMPLES,
+  ...CATALOG_EXAMPLES,
+  ...SKILL_EXAMPLES,
+  ...ACTIVITY_EXAMPLES,
+};

@@ -1,0 +1,385 @@
+/** Tools of a process behind a WebSocket, for one session: how it says what they are, gets their calls and answers them. */
+import { z } from "zod";
+import type { ErrorObject } from "../model/errors.ts";
+import { ApprovalSchema, SessionNoticeSchema } from "./activity-schemas.ts";
+import { ToolInfoSchema } from "./catalog-schemas.ts";
+import type { InputOf, Operation, OperationName, OutputOf } from "./operations.ts";
+import { ServerInfoSchema } from "./server-schemas.ts";
+import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill-schemas.ts";
+
+const CallId = z.string().min(1).max(200);
+const Schema = z.record(z.string(), z.unknown());
+/** A longer call is one that nobody waits for. */
+const MAX_TIMEOUT_MS = 3_600_000;
+/** The config's `limits.sessionTools` is what counts; this is about the size of a frame. */
+const MAX_EXTRA_TOOLS = 1000;
+
+const ExtraToolSchema = z
+  .object({
+    name: z.string(),
+    title: z.string().optional().describe("Name for people."),
+    description: z.string(),
+    schema: Schema.optional().describe("JSON Schema of the arguments; any object if absent."),
+    inputSchema: Schema.optional().describe("The same as `schema`, as MCP names it."),
+    parameters: Schema.optional().describe("The same as `schema`, as agents name it."),
+    annotations: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe("Hints as MCP has them, such as `readOnlyHint`."),
+    timeoutMs: z
+      .int()
+      .min(1)
+      .max(MAX_TIMEOUT_MS)
+      .default(60_000)
+      .describe("Milliseconds that a call may take; each progress report restarts it, up to ten times this in all."),
+  })
+  .meta({ id: "ExtraTool" });
+
+/** Commands of one connection. They are no operations: what they set ends with it, and its calls go nowhere else. */
+export const EXTRA_TOOL_COMMANDS = {
+  "sessions.setExtraTools": {
+    scope: "call",
+    summary: "Gives a session tools that this connection answers for, in place of those it gave before.",
+    input: z.strictObject({
+      session: z
+        .string()
+        .max(512)
+        .optional()
+        .describe("The connection's own if absent. One of the same caller, or with `admin` any that is open."),
+      sessionId: z.string().max(512).optional().describe("The same as `session`."),
+      tools: z.array(ExtraToolSchema).max(MAX_EXTRA_TOOLS).describe("An empty list takes them away."),
+    }),
+    output: z.object({
+      session: z.string(),
+      tools: z.array(z.string()).describe("Their names."),
+      notices: z
+        .array(SessionNoticeSchema)
+        .describe("Such as which were left out, because their names were taken or the session has too many."),
+    }),
+  },
+  "extraTool.result": {
+    scope: "call",
+    summary: "Answers a call.",
+    input: z.strictObject({
+      callId: CallId,
+      result: z
+        .unknown()
+        .optional()
+        .describe("A result as MCP has it (`content`, `structuredContent`, `isError`), a text, or any value."),
+    }),
+    output: z.object({ callId: z.string() }),
+  },
+  "extraTool.progress": {
+    scope: "call",
+    summary: "Says how far a call is, and restarts its timeout.",
+    input: z.strictObject({
+      callId: CallId,
+      progress: z.number(),
+      total: z.number().optional(),
+      message: z.string().max(10_000).optional(),
+    }),
+    output: z.object({ callId: z.string() }),
+  },
+} as const satisfies Readonly<Record<string, Operation>>;
+
+const ExtraToolCallSchema = z.object({
+  callId: z.string().describe("The same as in the audit log."),
+  name: z.string(),
+  args: z.record(z.string(), z.unknown()).describe("They fit the tool's schema."),
+  session: z.string(),
+});
+
+const ExtraToolCancelSchema = z.object({
+  callId: z.string(),
+  reason: z.enum(["cancelled", "timeout"]),
+});
+
+export type ExtraToolCommand = keyof typeof EXTRA_TOOL_COMMANDS;
+export type ExtraToolDefinition = z.input<typeof ExtraToolSchema>;
+
+/**
+ * The WebSocket: commands are operations under the names that programs of this field use, events are what happens in the hub.
+ * SSE carries the same events.
+ */
+
+export const SOCKET_PATH = "/ws";
+
+export interface SocketCommand {
+  readonly operation: OperationName;
+  /** Fields of the command that are inputs of another name. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Inputs that hold where the command says nothing else. */
+  readonly preset?: Readonly<Record<string, string | number>>;
+  /** The list event that goes to the asker as well. */
+  readonly event?: string;
+}
+
+/** Every operation is also a command under its own name, such as `overview` or `listAudit`. */
+export const COMMANDS = {
+  "mcp.addServer": { operation: "addServer" },
+  "mcp.removeServer": { operation: "removeServer" },
+  "mcp.updateServer": { operation: "updateServer" },
+  "mcp.connect": { operation: "connectServer" },
+  "mcp.disconnect": { operation: "disconnectServer" },
+  "mcp.listServers": { operation: "listServers", event: "mcp.servers.list", preset: { limit: 1000 } },
+  "mcp.listTools": { operation: "listTools", event: "mcp.tools.list", preset: { limit: 1000 } },
+  "mcp.callTool": { operation: "callTool" },
+  "skills.scan": { operation: "scanSkills" },
+  "skills.import": { operation: "importSkills" },
+  "skills.importDirectory": { operation: "importSkills", fields: { dirPath: "path" } },
+  "skills.list": { operation: "listSkills", event: "skills.import.list", preset: { limit: 1000 } },
+  "skills.remove": { operation: "removeSkill" },
+  "skills.getInstructions": { operation: "getInstructions" },
+  "openclaw.importSkill": { operation: "importSkills" },
+  "openclaw.importDirectory": { operation: "importSkills", fields: { dirPath: "path" } },
+  "openclaw.listImported": {
+    operation: "listSkills",
+    event: "openclaw.import.list",
+    preset: { limit: 1000, kind: "imported" },
+  },
+  "openclaw.removeImport": { operation: "removeSkill" },
+  "openclaw.getInstructions": { operation: "getInstructions" },
+  "approvals.answer": { operation: "answerApproval" },
+  "sessions.open": { operation: "openSession" },
+  "sessions.close": { operation: "closeSession" },
+} as const satisfies Readonly<Record<string, SocketCommand>>;
+
+const CallStarted = z.object({
+  callId: z.string(),
+  time: z.string(),
+  session: z.string(),
+  door: z.string(),
+  role: z.string().nullable(),
+  user: z.string().nullable(),
+  kind: z.string(),
+  name: z.string(),
+  serverId: z.string().nullable(),
+});
+
+const SkillImported = ImportedSkillSchema.omit({ path: true });
+const BatchImported = z.object({
+  imported: z.array(ImportedSkillSchema),
+  failed: z.array(SkillFailureSchema),
+  totalScanned: z.int(),
+});
+/** A list event is one page, like the reply that it comes with. */
+const Page = { total: z.int().optional(), nextCursor: z.string().optional() };
+const ListedSkill = SkillInfoSchema.extend({ skillId: z.string().describe("The same as `id`.") }).meta({
+  id: "ListedSkill",
+});
+const ImportList = z.object({ imports: z.array(ListedSkill), ...Page });
+const ImportRemoved = z.object({ skillId: z.string(), name: z.string() });
+
+/**
+ * Who gets an event: `read` events only about what the receiver may see, `admin` ones go to operators alone, `approve` ones
+ * also to those who may answer.
+ */
+interface EventKind<Fields extends z.ZodType = z.ZodType> {
+  readonly scope: EventScope;
+  readonly summary: string;
+  readonly fields: Fields;
+}
+
+type EventScope = "read" | "approve" | "admin";
+
+function event<Fields extends z.ZodType>(scope: EventScope, summary: string, fields: Fields): EventKind<Fields> {
+  return { scope, summary, fields };
+}
+
+export const EVENTS = {
+  "mcp.server.added": event("read", "A server was added.", z.object({ server: ServerInfoSchema })),
+  "mcp.server.removed": event("read", "A server was removed.", z.object({ serverId: z.string() })),
+  "mcp.server.changed": event(
+    "read",
+    "A server's entry or state is other than before.",
+    z.object({ serverId: z.string(), server: ServerInfoSchema }),
+  ),
+  "mcp.server.connected": event(
+    "read",
+    "A server is connected.",
+    z.object({ serverId: z.string(), server: ServerInfoSchema }),
+  ),
+  "mcp.server.disconnected": event(
+    "read",
+    "A server is no longer connected.",
+    z.object({ serverId: z.string(), reason: z.string().nullable() }),
+  ),
+  "mcp.server.error": event(
+    "read",
+    "A server could not be connected, or was given up.",
+    z.object({ serverId: z.string(), error: z.string(), hint: z.string().optional() }),
+  ),
+  "mcp.tools.discovered": event(
+    "read",
+    "The tools of a server are known, or changed. They come without schemas.",
+    z.object({
+      serverId: z.string(),
+      tools: z.array(ToolInfoSchema),
+      truncated: z.boolean().optional().describe("There are more: `listTools` has them all."),
+    }),
+  ),
+  "mcp.catalog.changed": event(
+    "read",
+    "Tools, resources or prompts are other than before, or other ones may be seen.",
+    z.object({ kinds: z.array(z.string()).describe("Empty if rules or pins changed and not the catalog.") }),
+  ),
+  "mcp.servers.list": event(
+    "read",
+    "The servers, to whoever asked.",
+    z.object({ servers: z.array(ServerInfoSchema), ...Page }),
+  ),
+  "mcp.tools.list": event(
+    "read",
+    "The tools, to whoever asked.",
+    z.object({ tools: z.array(ToolInfoSchema), ...Page }),
+  ),
+  "openclaw.skill.imported": event("read", "A skill was imported.", SkillImported),
+  "openclaw.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
+  "openclaw.import.list": event("read", "The skills, to whoever asked.", ImportList),
+  "openclaw.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
+  "skills.skill.imported": event("read", "A skill was imported.", SkillImported),
+  "skills.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
+  "skills.import.list": event("read", "The skills, to whoever asked.", ImportList),
+  "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
+  "skills.changed": event("read", "What skills are offered is other than before.", z.object({})),
+  "approval.requested": event("approve", "A call waits for approval.", z.object({ approval: ApprovalSchema })),
+  "approval.answered": event(
+    "approve",
+    "A waiting call was answered, its time ran out, or whoever asked went away.",
+    z.object({ id: z.string(), callId: z.string(), answer: z.string() }),
+  ),
+  "call.started": event("admin", "A call began.", CallStarted),
+  "call.finished": event(
+    "admin",
+    "A call ended.",
+    CallStarted.extend({
+      decision: z.string(),
+      outcome: z.string(),
+      durationMs: z.number(),
+      resultBytes: z.number(),
+      findings: z.array(z.string()),
+    }),
+  ),
+  "session.opened": event("admin", "A client came in.", z.object({ id: z.string(), door: z.string() })),
+  "session.closed": event("admin", "A client left.", z.object({ id: z.string(), door: z.string() })),
+  "session.notice": event(
+    "read",
+    "Something about a session that this connection opened, such as a server that failed.",
+    z.object({ session: z.string(), notice: SessionNoticeSchema }),
+  ),
+  "session.server": event(
+    "read",
+    "A server changed its state that a session brought along which this connection opened.",
+    z.object({ session: z.string(), server: ServerInfoSchema }),
+  ),
+  "extraTool.call": event(
+    "read",
+    "A tool that this connection gave a session is called: answer with `extraTool.result`.",
+    ExtraToolCallSchema,
+  ),
+  "extraTool.cancel": event("read", "Nobody waits for that call any more.", ExtraToolCancelSchema),
+  "pins.changed": event("admin", "Pins or definitions are other than before.", z.object({})),
+  "config.reloaded": event("admin", "The config was taken up anew.", z.object({})),
+  warning: event(
+    "admin",
+    "Something odd that harmed nothing.",
+    z.object({ server: z.string().optional(), message: z.string() }),
+  ),
+  "events.lost": event(
+    "read",
+    "Events between the asked-for number and this one are no longer known: read the lists anew.",
+    z.object({ from: z.int(), to: z.int() }),
+  ),
+} as const satisfies Readonly<Record<string, EventKind>>;
+
+export type CommandName = keyof typeof COMMANDS;
+export type EventName = keyof typeof EVENTS;
+export type FieldsOf<Name extends EventName> = z.output<(typeof EVENTS)[Name]["fields"]>;
+/** Events that belong to no asker have a number; what is for one connection alone has none. */
+export type HubEvent<Name extends EventName = EventName> = {
+  [Each in Name]: { readonly seq?: number; readonly type: Each } & FieldsOf<Each>;
+}[Name];
+
+/**
+ * The first frame of every connection. Numbers belong to an epoch: another epoch means another run of the hub, whose numbers
+ * began anew. They only grow, and have gaps where an event is not for this client.
+ */
+export interface Hello {
+  readonly type: "hello";
+  readonly epoch: string;
+  /** Of the last event before this connection. */
+  readonly seq: number;
+  readonly version: string;
+}
+
+/** `{id, ok}` and either the operation's output or an error. An `id` of the output gives way to that of the command. */
+export type Reply<Name extends OperationName = OperationName> =
+  | ({ readonly id: string | number; readonly ok: true } & Without<OutputOf<Name>, "id" | "ok">)
+  | { readonly id: string | number | null; readonly ok: false; readonly error: ErrorObject };
+
+/** Sent while a command runs, before its reply. */
+export interface ProgressFrame {
+  readonly id: string | number;
+  readonly progress: { readonly progress: number; readonly total?: number; readonly message?: string };
+}
+
+const CommandId = z.union([z.string().min(1).max(200), z.number()]);
+
+/** Frames of the client that are no operations. */
+export const CONTROLS = {
+  /**
+   * Events after this number (of this epoch, if one is named) once more or for the first time, then live ones. Without a
+   * number nothing is repeated.
+   */
+  subscribe: z.strictObject({
+    id: CommandId.optional(),
+    type: z.literal("subscribe"),
+    after: z.int().min(0).optional(),
+    epoch: z.string().max(100).optional(),
+    events: z
+      .array(z.string().max(100))
+      .max(100)
+      .optional()
+      .describe("Only these, `mcp.*` for a group; all if absent."),
+  }),
+  /** Gives up a command that runs. What changes the hub is finished once it has begun. */
+  cancel: z.strictObject({ id: CommandId.optional(), type: z.literal("cancel"), command: CommandId }),
+  ping: z.strictObject({ id: CommandId.optional(), type: z.literal("ping") }),
+} as const;
+
+type OperationOf<Name extends CommandName | OperationName> = Name extends CommandName
+  ? (typeof COMMANDS)[Name]["operation"]
+  : Extract<Name, OperationName>;
+
+/** New name of a field to the input that it stands for; never if the command has none. */
+type Renames<Name> = Name extends CommandName
+  ? (typeof COMMANDS)[Name] extends { readonly fields: infer Fields }
+    ? Fields
+    : never
+  : never;
+
+type Renamed<Input, Fields> = {
+  [Key in keyof Fields as Fields[Key] extends keyof Input ? Key : never]: Fields[Key] extends keyof Input
+    ? Input[Fields[Key]]
+    : never;
+} & Without<Input, Fields[keyof Fields]>;
+
+/** Unlike `Omit` it keeps the known keys of an object that may have others. */
+type Without<Type, Keys> = { [Key in keyof Type as Key extends Keys ? never : Key]: Type[Key] };
+
+/** Whatever may stand as the type of a command. */
+export type AnyCommand = CommandName | OperationName | ExtraToolCommand;
+
+/** The fields of a command, under the names that it has for them. */
+export type CommandInput<Name extends AnyCommand> = Name extends ExtraToolCommand
+  ? z.input<(typeof EXTRA_TOOL_COMMANDS)[Name]["input"]>
+  : Name extends CommandName | OperationName
+    ? [Renames<Name>] extends [never]
+      ? InputOf<OperationOf<Name>>
+      : Renamed<InputOf<OperationOf<Name>>, Renames<Name>>
+    : never;
+export type CommandOutput<Name extends AnyCommand> = Name extends ExtraToolCommand
+  ? z.output<(typeof EXTRA_TOOL_COMMANDS)[Name]["output"]>
+  : Name extends CommandName | OperationName
+    ? Without<OutputOf<OperationOf<Name>>, "id" | "ok">
+    : never;

@@ -1,0 +1,181 @@
+/** One client on two streams: the SDK frames messages and matches answers, `AcpDoor` does the rest. */
+import type { Readable, Writable } from "node:stream";
+import { agent, type AgentApp, type AgentContext, methods, ndJsonStream } from "@agentclientprotocol/sdk/unstable";
+import { ToolcribError } from "../../model/errors.ts";
+import { AcpDoor, parseExistingSessionParams, parseSessionParams } from "./acp-door.ts";
+import type { AcpDoorOptions } from "./acp-options.ts";
+import { McpOverAcp } from "./mcp-over-acp.ts";
+import { requestError } from "./request-error.ts";
+
+/** A prompt can hold several images. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+export async function connectAcp(options: AcpDoorOptions): Promise<void> {
+  const { input, output, signal, log, maxMessageBytes = MAX_MESSAGE_BYTES } = options;
+  const mcp = new McpOverAcp();
+  const door = new AcpDoor(options, mcp);
+  let refused: ToolcribError | undefined;
+  const readable = webInput(input, maxMessageBytes, () => {
+    refused = messageTooLong(maxMessageBytes);
+    log(refused.message);
+    const { code, message, data } = requestError(refused);
+    output.write(`${JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message, data } })}\n`);
+    return refused;
+  });
+  // One more than we take: it is up to us to say why it ends.
+  const stream = ndJsonStream(webOutput(output), readable, { maxMessageBytes: maxMessageBytes + 1 });
+  const connection = agentApp(door, mcp).connect(stream);
+  door.connected(connection.client);
+  const end = (): void => connection.close();
+  signal?.addEventListener("abort", end, { once: true });
+  if (signal?.aborted === true) end();
+  output.once("close", end);
+  await connection.closed;
+  signal?.removeEventListener("abort", end);
+  output.off("close", end);
+  await door.close();
+  if (refused !== undefined) throw refused;
+}
+
+/** Node's own adapters destroy the streams behind them; these belong to whoever gave them. */
+function webInput(input: Readable, longestLine: number, onTooLong: () => Error): ReadableStream<Uint8Array> {
+  let stop = (): void => {};
+  /** Bytes of the line that has not ended. */
+  let length = 0;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const onData = (given: Buffer | string): void => {
+        const chunk = Buffer.from(given);
+        if (isTooLong(chunk)) {
+          stop();
+          controller.error(onTooLong());
+        } else {
+          controller.enqueue(chunk);
+        }
+      };
+      const onEnd = (): void => {
+        stop();
+        controller.close();
+      };
+      stop = () => {
+        input.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onEnd);
+        input.pause();
+      };
+      input.on("data", onData).once("end", onEnd).once("close", onEnd).once("error", onEnd);
+    },
+    cancel: () => stop(),
+  });
+
+  function isTooLong(chunk: Buffer): boolean {
+    let from = 0;
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, from)) {
+      if (length + at - from > longestLine) return true;
+      length = 0;
+      from = at + 1;
+    }
+    length += chunk.length - from;
+    return length > longestLine;
+  }
+}
+
+function messageTooLong(bytes: number): ToolcribError {
+  return new ToolcribError("too_large", `The client sent a message of more than ${bytes} bytes.`, {
+    hint: "Leave out large images or files, or name them by path.",
+  });
+}
+
+function webOutput(output: Writable): WritableStream<Uint8Array> {
+  // A client that is gone shows in the write that fails.
+  output.on("error", () => {});
+  return new WritableStream<Uint8Array>({
+    write: (chunk) =>
+      new Promise((resolve, reject) => output.write(chunk, (error) => (error ? reject(error) : resolve()))),
+  });
+}
+
+/** Which method goes where. */
+
+export function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
+  const { session } = methods.agent;
+  return (
+    agent({ name: "toolcrib" })
+      .onRequest(
+        methods.agent.initialize,
+        withRequestErrors(({ params }) => door.initialize(params)),
+      )
+      .onRequest(
+        methods.agent.authenticate,
+        withRequestErrors(({ params }) => door.authenticate(params)),
+      )
+      .onRequest(
+        session.new,
+        paramsWith(parseSessionParams),
+        withRequestErrors(({ params, signal }) => door.newSession(params, signal)),
+      )
+      .onRequest(
+        session.load,
+        paramsWith(parseExistingSessionParams),
+        withRequestErrors(({ params, signal }) => door.loadSession(params, signal)),
+      )
+      .onRequest(
+        session.resume,
+        paramsWith(parseExistingSessionParams),
+        withRequestErrors(({ params, signal }) => door.resumeSession(params, signal)),
+      )
+      .onRequest(
+        session.list,
+        withRequestErrors(({ params }) => door.listSessions(params)),
+      )
+      .onRequest(
+        session.close,
+        withRequestErrors(({ params }) => door.closeSession(params)),
+      )
+      .onRequest(
+        session.delete,
+        withRequestErrors(({ params }) => door.deleteSession(params)),
+      )
+      .onRequest(
+        session.setMode,
+        withRequestErrors(({ params }) => door.setMode(params)),
+      )
+      .onRequest(
+        session.setConfigOption,
+        withRequestErrors(({ params }) => door.setConfigOption(params)),
+      )
+      .onRequest(
+        session.prompt,
+        withRequestErrors(({ params, signal }) => door.prompt(params, signal)),
+      )
+      // After `prompt`, so that a cancel that follows it at once finds it under way.
+      .onNotification(session.cancel, ({ params }) => door.cancel(params))
+      .onNotification(methods.agent.mcp.message, mcp.caller.handleNotification)
+  );
+}
+
+interface AgentAppRequest<Params> {
+  readonly params: Params;
+  readonly signal: AbortSignal;
+  readonly client: AgentContext;
+}
+
+function withRequestErrors<Params, Answer>(
+  answer: (request: AgentAppRequest<Params>) => Promise<Answer> | Answer,
+): (request: AgentAppRequest<Params>) => Promise<Answer> {
+  return async (request) => {
+    try {
+      return await answer(request);
+    } catch (error) {
+      throw requestError(error);
+    }
+  };
+}
+
+function paramsWith<Params>(parse: (params: unknown) => Params): (params: unknown) => Params {
+  return (params) => {
+    try {
+      return parse(params);
+    } catch (error) {
+      throw requestError(error);
+    }
+  };
+}

@@ -1,0 +1,119 @@
+import type { CheckedInput } from "../../../contract/operations.ts";
+import { type Caller, SCOPES } from "../../../model/caller.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import type { Session } from "../../../sessions/session.ts";
+import { namedSession } from "./caller-sessions.ts";
+import {
+  type HandlerParts,
+  type Handlers,
+  missingScope,
+  type OperationContext,
+  type OperatorHub,
+} from "./operation-handler.ts";
+
+export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSession" | "closeSession"> = {
+  listSessions: (input, _context, { hub }) => hub.activity.sessions(input),
+
+  async openSession({ servers, waitMs, ...input }, context, parts) {
+    const session = parts.opened.open(context.caller, context.session, sessionOptions(input, context.caller));
+    const giveUp = (): void => session.close();
+    context.signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      if (servers !== undefined) await session.own.mount(servers, waitMs === undefined ? {} : { waitMs });
+      if (context.signal.aborted) throw new ToolcribError("cancelled", "Nobody waits for the session any more.");
+    } catch (error) {
+      session.close();
+      throw error;
+    } finally {
+      context.signal.removeEventListener("abort", giveUp);
+    }
+    forwardSessionEvents(session, context, parts);
+    const { id, own } = session;
+    return { id, sessionId: id, servers: own.servers(), notices: own.notices() };
+  },
+
+  async getSession({ sessionId }, { caller }, { hub }) {
+    assertCanAccess(hub, caller, sessionId);
+    const session = await hub.activity.session(sessionId);
+    if (session === undefined) throw new ToolcribError("not_found", `No session has the id ${sessionId}.`);
+    const own = hub.sessions().find(({ id }) => id === sessionId)?.own;
+    return { session: { ...session, ...(own && { servers: own.servers(), notices: own.notices() }) } };
+  },
+
+  async closeSession({ sessionId }, { caller }, { hub }) {
+    assertCanAccess(hub, caller, sessionId);
+    await hub.activity.closeSession(sessionId);
+    return { sessionId };
+  },
+};
+
+/** Whether another's session is there is for operators to know. */
+function assertCanAccess(hub: OperatorHub, caller: Caller, id: string): void {
+  if (!caller.scopes.has("admin") && namedSession(hub, caller, id) === undefined) throw missingScope("admin");
+}
+
+type RequestedOptions = Pick<CheckedInput<"openSession">, "role" | "workspaceDir">;
+
+function sessionOptions(
+  { role, workspaceDir }: RequestedOptions,
+  caller: Caller,
+): { role?: string; workspaceDir?: string } {
+  const isOperator = caller.scopes.has("admin");
+  if (role !== undefined && role !== caller.role && (caller.role !== undefined || !isOperator)) {
+    throw new ToolcribError("denied", "The role is not this caller's own.", {
+      hint: "Leave `role` out: the session has the role that the token has.",
+    });
+  }
+  // Servers take a root for a folder that they may work in.
+  if (workspaceDir !== undefined && !isOperator) throw missingScope("admin");
+  return { role, workspaceDir };
+}
+
+/** What happens after the answer is told to a door that can. */
+function forwardSessionEvents(session: Session, { tell }: OperationContext, { redactor }: HandlerParts): void {
+  if (tell === undefined) return;
+  const { id, own } = session;
+  own.on("notice", (notice) => tell("session.notice", redactor.maskAll({ session: id, notice })));
+  own.on("server", (server) => tell("session.server", redactor.maskAll({ session: id, server })));
+}
+
+export const approvalHandlers: Handlers<"listApprovals" | "getApproval" | "answerApproval"> = {
+  listApprovals: (input, _context, { hub }) => hub.activity.approvals(input),
+
+  async getApproval({ approvalId }, _context, { hub }) {
+    const approval = await hub.activity.approval(approvalId);
+    if (approval !== undefined) return { approval };
+    throw new ToolcribError("not_found", `No call was asked about under the id ${approvalId}.`);
+  },
+
+  answerApproval({ approvalId, answer }, { caller, session }, { hub }) {
+    const isOperator = caller.scopes.has("admin");
+    // It changes the rules, for everybody.
+    if (answer === "always" && !isOperator) throw missingScope("admin");
+    return hub.activity.answer(
+      approvalId,
+      answer,
+      caller.user ?? null,
+      session.door,
+      // An operator may do everything else as well: a person who tries a tool on the page answers there too.
+      isOperator ? undefined : caller.key,
+    );
+  },
+};
+
+export const auditHandlers: Handlers<"listAudit" | "verifyAudit"> = {
+  listAudit: (input, _context, { hub }) => hub.audit.query(input),
+  verifyAudit: (_input, _context, { hub }) => hub.audit.verify(),
+};
+
+export const overviewHandlers: Handlers<"me" | "overview"> = {
+  me: (_input, { caller, baseUrl }, { version }) => ({
+    user: caller.user ?? null,
+    role: caller.role ?? null,
+    owner: caller.owner,
+    scopes: SCOPES.filter((scope) => caller.scopes.has(scope)),
+    version,
+    url: baseUrl,
+  }),
+  overview: (_input, _context, { hub }) => hub.activity.overview(),
+};

@@ -1,0 +1,285 @@
+/** A tool call as an operation. It goes through the hub's call path like any other. */
+import { nearMatches } from "../../../base/near-matches.ts";
+import type { Quarantined } from "../../../catalog/quarantine.ts";
+import { ToolIndex } from "../../../catalog/search/tool-index.ts";
+import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catalog-schemas.ts";
+import type { CheckedInput } from "../../../contract/operations.ts";
+import type { View } from "../../../hub/view/view.ts";
+import type {
+  PromptCapability,
+  ResourceCapability,
+  TemplateCapability,
+  ToolCapability,
+} from "../../../model/capability.ts";
+import { type Outcome, ToolcribError } from "../../../model/errors.ts";
+import { isJsonObject } from "../../../model/json.ts";
+import type { CallToolResult, ReadResourceResult } from "../../../model/protocol.ts";
+import type { Session } from "../../../sessions/session.ts";
+import {
+  type DeepReadonly,
+  type Handler,
+  type Handlers,
+  type OperationContext,
+  type OperatorHub,
+  pageOf,
+} from "./operation-handler.ts";
+import { visibleServer } from "./visibility.ts";
+
+const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress }, { hub }) => {
+  const { toolName, serverId, args, timeoutMs } = input;
+  const name = serverId === undefined ? toolName : await publicName(hub, session, serverId, toolName);
+  if (timeoutMs === undefined)
+    return resultOrThrow(await hub.call(session, { name, arguments: args, signal, onProgress }));
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => tooLate.abort(callTimeout(name, timeoutMs)), timeoutMs);
+  try {
+    const either = AbortSignal.any([signal, tooLate.signal]);
+    return resultOrThrow(await hub.call(session, { name, arguments: args, signal: either, onProgress }));
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+function callTimeout(name: string, timeoutMs: number): ToolcribError {
+  return new ToolcribError("timeout", `${name} gave no result within ${timeoutMs} ms.`, {
+    hint: "A larger timeoutMs gives it more time.",
+  });
+}
+
+/** A tool's own error is a result. Everything else that is not ok is thrown, with the id under which the audit has it. */
+function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outcome: Outcome<Result>): Result {
+  if (outcome.ok) return outcome.result;
+  const { code, message, hint, details } = outcome.error;
+  if (code === "tool_error" && outcome.result !== undefined) return { ...outcome.result, isError: true };
+  throw new ToolcribError(code, message, { hint, details: { ...details, callId: outcome.callId } });
+}
+
+/** Looked up in what the caller sees, by the server's own name of the tool or by the public one. */
+async function publicName(hub: OperatorHub, session: Session, serverId: string, toolName: string): Promise<string> {
+  const ofServer = (): { name: string; own: string }[] =>
+    hub
+      .view(session)
+      .tools.flatMap(({ name, origin }) => (origin.source === serverId ? { name, own: origin.name } : []));
+  const find = (): string | undefined => {
+    const tools = ofServer();
+    return (tools.find(({ own }) => own === toolName) ?? tools.find(({ name }) => name === toolName))?.name;
+  };
+  const known = find();
+  if (known !== undefined) return known;
+  if (ofServer().length === 0) await connectIdleServer(hub, session, serverId);
+  const woken = find();
+  if (woken !== undefined) return woken;
+  const near = nearMatches(
+    toolName,
+    ofServer().map(({ own }) => own),
+  );
+  throw new ToolcribError("not_found", `The server "${serverId}" has no tool "${toolName}".`, {
+    ...(near.length === 0 ? {} : { hint: `Did you mean ${near.join(", ")}?`, details: { nearMatches: near } }),
+  });
+}
+
+/** A server that waits to be asked for connects with the first call. */
+async function connectIdleServer(hub: OperatorHub, session: Session, serverId: string): Promise<void> {
+  let info = visibleServer(hub, session, serverId);
+  if (session.own.servers().some(({ id }) => id === serverId)) {
+    await session.own.settled();
+    info = visibleServer(hub, session, serverId);
+  } else if (info.state === "idle" || info.state === "connecting") info = await hub.connect(serverId);
+  if (info.status === "connected") return;
+  throw new ToolcribError(
+    "server_unavailable",
+    `The server "${serverId}" is not connected: ${info.lastError ?? `it is ${info.state}`}`,
+    { hint: info.hint, details: { server: serverId } },
+  );
+}
+
+/** Search in the tools that a session sees: by the hub's ranking, then whatever else has the text in it. */
+
+/** A view is the same object until the catalog changes. */
+const indexes = new WeakMap<View, ToolIndex>();
+
+function findTools(view: View, query: string): ToolCapability[] {
+  let index = indexes.get(view);
+  if (index === undefined) indexes.set(view, (index = new ToolIndex(view.tools)));
+  const byName = new Map(view.tools.map((tool) => [tool.name, tool]));
+  const ranked = index.search(query, view.tools.length).flatMap(({ name }) => byName.get(name) ?? []);
+  const found = new Set(ranked);
+  // People type the beginning of a word and expect to see it found.
+  const part = query.trim().toLowerCase();
+  for (const tool of view.tools) if (containsText(tool, part)) found.add(tool);
+  return [...found];
+}
+
+function containsText({ name, definition: { title, description } }: ToolCapability, part: string): boolean {
+  return [name, title, description].some((text) => typeof text === "string" && text.toLowerCase().includes(part));
+}
+
+export const toolHandlers: Handlers<"listTools" | "callTool"> = {
+  listTools(input, context, { hub }) {
+    const { entries, total, next } = pageOf(matchingTools(hub, input, context), input, toolKey);
+    const tools = entries.map((tool) =>
+      isCapability(tool) ? toolInfo(tool, hub.pins, input.fields) : quarantinedTool(tool),
+    );
+    return { tools, total, ...next };
+  },
+  callTool,
+};
+
+function matchingTools(
+  hub: OperatorHub,
+  { serverId, name, q, pin }: CheckedInput<"listTools">,
+  { session, caller }: OperationContext,
+): (ToolCapability | Quarantined)[] {
+  const view = hub.view(session);
+  const { pins } = hub;
+  let tools: readonly ToolCapability[] = q === undefined || q.trim() === "" ? view.tools : findTools(view, q);
+  if (serverId !== undefined) {
+    tools = tools.filter(({ origin }) => origin.source === serverId);
+    // In-process tools and skills are sources as well, and no servers.
+    if (tools.length === 0 && !view.tools.some(({ origin }) => origin.source === serverId)) {
+      visibleServer(hub, session, serverId);
+    }
+  }
+  if (name !== undefined) tools = tools.filter((tool) => tool.name === name);
+  if (pin !== undefined) tools = tools.filter(({ origin }) => pins.stateOf(origin.source, origin.name) === pin);
+  const seesAll = caller.scopes.has("admin") && session.role === undefined;
+  const isPlain = q === undefined && name === undefined && pin === undefined;
+  if (!seesAll || !isPlain) return [...tools];
+  const bad = hub.quarantined().filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
+  return [...tools, ...bad];
+}
+
+function isCapability(tool: ToolCapability | Quarantined): tool is ToolCapability {
+  return "definition" in tool;
+}
+
+function toolKey(tool: ToolCapability | Quarantined): string {
+  return isCapability(tool) ? tool.name : JSON.stringify([tool.source, tool.name]);
+}
+
+interface PinStates {
+  stateOf(source: string, tool: string): ToolInfo["pin"];
+}
+
+/** What a server wrote as null is as good as absent. */
+function toolInfo(
+  { name, origin, definition, fingerprint }: ToolCapability,
+  pins: PinStates,
+  fields: "all" | "summary",
+): DeepReadonly<ToolInfo> {
+  const { title, description, inputSchema, outputSchema, annotations } = definition;
+  return {
+    name,
+    server: origin.source,
+    tool: origin.name,
+    ...(typeof title === "string" ? { title } : {}),
+    ...(typeof description === "string" ? { description } : {}),
+    ...(fields === "all" ? { inputSchema } : {}),
+    ...(fields === "all" && isJsonObject(outputSchema) ? { outputSchema } : {}),
+    ...(isJsonObject(annotations) ? { annotations } : {}),
+    fingerprint,
+    pin: pins.stateOf(origin.source, origin.name),
+  };
+}
+
+/** It has no public name, because nobody can call it. */
+function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<ToolInfo> {
+  return { name, server: source, tool: name, fingerprint: "", pin: "unknown", quarantined: reason };
+}
+
+/** Resources and prompts. */
+
+export const catalogHandlers: Handlers<"listResources" | "readResource" | "listPrompts"> = {
+  listResources(input, { session }, { hub }) {
+    const { resources, templates } = hub.view(session);
+    const matching = [...resources, ...templates].filter((capability) => matchesFilter(capability, input));
+    const { entries, total, next } = pageOf(matching, input, ({ kind, name }) => `${kind} ${name}`);
+    return { resources: entries.map(resourceInfo), total, ...next };
+  },
+
+  async readResource({ uri }, { session, signal, onProgress }, { hub }) {
+    return resultOrThrow(await hub.read(session, { uri, signal, onProgress }));
+  },
+
+  listPrompts(input, { session }, { hub }) {
+    const matching = hub.view(session).prompts.filter((capability) => matchesFilter(capability, input));
+    const { entries, total, next } = pageOf(matching, input, ({ name }) => name);
+    return { prompts: entries.map(promptInfo), total, ...next };
+  },
+};
+
+interface CatalogFilter {
+  readonly serverId?: string | undefined;
+  readonly q?: string | undefined;
+}
+
+function matchesFilter(
+  { name, origin, definition }: ResourceCapability | TemplateCapability | PromptCapability,
+  { serverId, q }: CatalogFilter,
+): boolean {
+  if (serverId !== undefined && origin.source !== serverId) return false;
+  if (q === undefined) return true;
+  const part = q.toLowerCase();
+  const texts: unknown[] = [name, definition.name, definition.title, definition.description];
+  return texts.some((text) => typeof text === "string" && text.toLowerCase().includes(part));
+}
+
+function resourceInfo({
+  kind,
+  name,
+  origin,
+  definition,
+}: ResourceCapability | TemplateCapability): DeepReadonly<ResourceInfo> {
+  const { mimeType } = definition;
+  return {
+    uri: name,
+    server: origin.source,
+    name: typeof definition.name === "string" ? definition.name : name,
+    ...titleAndDescription(definition),
+    ...(typeof mimeType === "string" ? { mimeType } : {}),
+    template: kind === "template",
+  };
+}
+
+function promptInfo({ name, origin, definition }: PromptCapability): DeepReadonly<PromptInfo> {
+  const given: unknown = definition.arguments;
+  return {
+    name,
+    server: origin.source,
+    prompt: origin.name,
+    ...titleAndDescription(definition),
+    arguments: Array.isArray(given) ? given.filter(isJsonObject) : [],
+  };
+}
+
+/** What a server wrote as null is as good as absent. */
+function titleAndDescription({ title, description }: { readonly title?: unknown; readonly description?: unknown }): {
+  title?: string;
+  description?: string;
+} {
+  return {
+    ...(typeof title === "string" ? { title } : {}),
+    ...(typeof description === "string" ? { description } : {}),
+  };
+}
+
+export const pinHandlers: Handlers<"listPins" | "changePins"> = {
+  async listPins(input, _context, { hub }) {
+    const { serverId, kind, state } = input;
+    const matching = (await hub.pins.list()).filter(
+      (pin) =>
+        (serverId === undefined || pin.server === serverId) &&
+        (kind === undefined || pin.kind === kind) &&
+        (state === undefined || pin.state === state),
+    );
+    const { entries, total, next } = pageOf(matching, input, (pin) => JSON.stringify([pin.server, pin.kind, pin.tool]));
+    return { pins: entries, total, ...next };
+  },
+
+  async changePins({ action, serverId, tool, kind = "tool" }, { caller, session }, { hub: { pins } }) {
+    const by = { door: session.door, user: caller.user ?? null, session: session.id };
+    const thing = tool === undefined ? undefined : { kind, name: tool };
+    const change = action === "approve" ? pins.approve(serverId, thing, by) : pins.reset(serverId, thing, by);
+    return { changed: await change };
+  },
+};

@@ -1,0 +1,274 @@
+/** What a handler of an operation gets and gives. */
+import type { z } from "zod";
+import type { Clock } from "../../../base/clock.ts";
+import type { Approval, AuditVerdict, Overview, SessionDetail } from "../../../contract/activity-schemas.ts";
+import type { PinInfo } from "../../../contract/catalog-schemas.ts";
+import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
+import type { ServerDetail } from "../../../contract/server-schemas.ts";
+import type { SkillDetail, SkillInfo, SkillPlace } from "../../../contract/skill-schemas.ts";
+import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
+import type { Hub } from "../../../hub/hub.ts";
+import type { ChangedBy } from "../../../hub/pins/hub-pins.ts";
+import type { PinChoice } from "../../../hub/pins/pins.ts";
+import type { Caller, Scope } from "../../../model/caller.ts";
+import type { AskAnswer } from "../../../model/decision.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import type { JsonObject } from "../../../model/json.ts";
+import type { Progress } from "../../../model/protocol.ts";
+import type { ServerInfo } from "../../../model/server-state.ts";
+import type { Session } from "../../../sessions/session.ts";
+import type { EventRecord } from "../../../telemetry/audit/record.ts";
+import type { OpenedSessions, SessionExtras } from "./caller-sessions.ts";
+
+/** Takes secrets out of every string of a value. */
+export interface Masker {
+  maskAll<Value>(value: Value): Value;
+}
+
+export interface ApiParts extends SessionExtras {
+  readonly hub: OperatorHub;
+  readonly redactor: Masker;
+  readonly version: string;
+  /** Config keys that the command line sets, by the option that does: `{"http.port": "--port"}`, with their values. */
+  readonly commandLine?: Readonly<Record<string, { readonly option: string; readonly value: unknown }>>;
+  /** For `TOOLCRIB_LIMITS_*` and the folders of agent clients; `process.env` if absent. */
+  readonly env?: NodeJS.ProcessEnv;
+  readonly clock?: Clock;
+}
+
+export interface HandlerParts extends ApiParts {
+  readonly opened: OpenedSessions;
+}
+
+export interface OperationContext {
+  readonly caller: Caller;
+  /** The caller's own: what it sees is what the caller sees. */
+  readonly session: Session;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  /** Tells the asker alone that something happened, of a door that can. */
+  readonly tell?: <Name extends EventName>(type: Name, fields: DeepReadonly<FieldsOf<Name>>) => void;
+  /** Address of the hub as the caller reaches it, without a slash at the end. */
+  readonly baseUrl: string;
+}
+
+export type Handler<Name extends OperationName> = (
+  input: CheckedInput<Name>,
+  context: OperationContext,
+  parts: HandlerParts,
+) => Promise<DeepReadonly<OutputOf<Name>>> | DeepReadonly<OutputOf<Name>>;
+
+export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
+
+/** The parts of the hub that the operations need. */
+
+type Soon<Value> = DeepReadonly<Value> | Promise<DeepReadonly<Value>>;
+
+interface ServerChange {
+  /** Only if the entry still has this etag. */
+  readonly ifMatch?: string;
+}
+
+interface OperatorServers {
+  addServer(id: string, config: JsonObject): Promise<ServerInfo>;
+  updateServer(id: string, updates: JsonObject, options?: ServerChange): Promise<ServerInfo>;
+  removeServer(id: string, options?: ServerChange): Promise<void>;
+  server(id: string): Promise<DeepReadonly<ServerDetail> | undefined>;
+  testServer(
+    id: string | undefined,
+    config: JsonObject,
+    signal?: AbortSignal,
+  ): Promise<DeepReadonly<OutputOf<"testServer">>>;
+}
+
+interface OperatorSkills {
+  get(id: string, options: { readonly session: Session }): { readonly id: string; readonly name: string } | undefined;
+  instructions(id: string, options: { readonly session: Session }): Promise<string>;
+  infos(session: Session): Soon<SkillInfo[]>;
+  describe(id: string, session: Session): Promise<DeepReadonly<SkillDetail> | undefined>;
+  places(): Promise<DeepReadonly<SkillPlace[]>>;
+  scan(path: string): Promise<DeepReadonly<OutputOf<"scanSkills">>>;
+  import(options: CheckedInput<"importSkills">): Promise<DeepReadonly<OutputOf<"importSkills">>>;
+  remove(id: string): Promise<DeepReadonly<OutputOf<"removeSkill">>>;
+}
+
+type ChangedPins = OutputOf<"changePins">["changed"];
+
+interface OperatorPins {
+  list(): Soon<PinInfo[]>;
+  stateOf(source: string, tool: string): PinInfo["state"];
+  approve(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<DeepReadonly<ChangedPins>>;
+  reset(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<DeepReadonly<ChangedPins>>;
+}
+
+export interface OperatorAudit {
+  /** Writes a record of something that was done. */
+  note(record: Omit<EventRecord, "time">): void;
+  query(input: CheckedInput<"listAudit">): Promise<DeepReadonly<OutputOf<"listAudit">>>;
+  verify(): Promise<DeepReadonly<AuditVerdict>>;
+  exportLines(input: CheckedInput<"listAudit">): AsyncIterable<string>;
+}
+
+interface OperatorActivity {
+  sessions(input: CheckedInput<"listSessions">): Soon<OutputOf<"listSessions">>;
+  session(id: string): DeepReadonly<SessionDetail> | undefined | Promise<DeepReadonly<SessionDetail> | undefined>;
+  approvals(input: CheckedInput<"listApprovals">): Soon<OutputOf<"listApprovals">>;
+  approval(id: string): DeepReadonly<Approval> | undefined | Promise<DeepReadonly<Approval> | undefined>;
+  closeSession(id: string): Promise<void>;
+  answer(
+    id: string,
+    answer: AskAnswer,
+    by: string | null,
+    door: string,
+    caller?: string,
+  ): Promise<OutputOf<"answerApproval">>;
+  overview(): Soon<Overview>;
+}
+
+type ExistingParts = Pick<
+  Hub,
+  | "call"
+  | "config"
+  | "connect"
+  | "disconnect"
+  | "explain"
+  | "missing"
+  | "openSession"
+  | "quarantined"
+  | "read"
+  | "servers"
+  | "session"
+  | "sessions"
+  | "view"
+>;
+
+export interface OperatorHub extends ExistingParts, OperatorServers {
+  readonly skills: OperatorSkills;
+  readonly pins: OperatorPins;
+  readonly audit: OperatorAudit;
+  readonly activity: OperatorActivity;
+}
+
+/** A value of the contract as a part of the hub may hold it: nobody changes what is only shown. */
+export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : Value extends object
+    ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
+    : Value;
+
+/** Checks what a caller sent, and says which field is wrong in words. */
+
+const MAX_SHOWN_ISSUES = 5;
+
+interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
+export function checkInput<Name extends OperationName>(name: Name, input: unknown): CheckedInput<Name> {
+  // The schema of that name was what checked it.
+  return checkFields(OPERATIONS[name].input, input) as CheckedInput<Name>;
+}
+
+export function checkFields<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const checked = schema.safeParse(input);
+  if (checked.success) return checked.data;
+  throw invalidInput(checked.error.issues.map(issueOf));
+}
+
+export function invalidInput(issues: readonly Issue[]): ToolcribError {
+  const shown = issues
+    .slice(0, MAX_SHOWN_ISSUES)
+    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const more = issues.length > MAX_SHOWN_ISSUES ? `; and ${issues.length - MAX_SHOWN_ISSUES} more` : "";
+  return new ToolcribError("invalid_arguments", `${shown.join("; ")}${more}.`, { details: { issues } });
+}
+
+function issueOf(issue: z.core.$ZodIssue): Issue {
+  return { path: issue.path.join("."), message: messageOf(issue) };
+}
+
+/** Zod's own words begin with "Invalid input: "; a field that is missing is one of another type to it. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known here`;
+    case "invalid_type":
+      return issue.message.endsWith("received undefined") ? "is missing" : `must be ${withArticle(issue.expected)}`;
+    case "invalid_value":
+      return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+    default:
+      return issue.message.replace(/^Invalid input: /, "");
+  }
+}
+
+function withArticle(type: string): string {
+  if (type === "record") return "an object";
+  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+export function missingScope(scope: Scope): ToolcribError {
+  return new ToolcribError("denied", `This needs the scope "${scope}".`, {
+    hint: "http.auth says which scopes a token has.",
+  });
+}
+
+/** Pages of a list that is in memory. The cursor names the last entry seen, so that changes before it shift nothing. */
+
+interface PageInput {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+interface Paged<Entry> {
+  readonly entries: readonly Entry[];
+  readonly total: number;
+  /** Spread into the answer: absent on the last page. */
+  readonly next: { readonly nextCursor?: string };
+}
+
+export function pageOf<Entry>(
+  all: readonly Entry[],
+  { limit, cursor }: PageInput,
+  keyOf: (entry: Entry) => string,
+): Paged<Entry> {
+  const start = cursor === undefined ? 0 : pageStart(all, readCursor(cursor), keyOf);
+  const entries = all.slice(start, start + limit);
+  const end = start + entries.length;
+  const last = entries.at(-1);
+  const isLast = end >= all.length || last === undefined;
+  return { entries, total: all.length, next: isLast ? {} : { nextCursor: writeCursor(end, keyOf(last)) } };
+}
+
+interface Position {
+  readonly index: number;
+  readonly key: string;
+}
+
+/** Where the entry is no more, its place in the list is the best guess. */
+function pageStart<Entry>(all: readonly Entry[], { index, key }: Position, keyOf: (entry: Entry) => string): number {
+  const expected = all[index - 1];
+  if (expected !== undefined && keyOf(expected) === key) return index;
+  const found = all.findIndex((entry) => keyOf(entry) === key);
+  return found === -1 ? Math.max(0, index - 1) : found + 1;
+}
+
+function writeCursor(index: number, key: string): string {
+  return Buffer.from(JSON.stringify([index, key])).toString("base64url");
+}
+
+function readCursor(cursor: string): Position {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+    if (Array.isArray(value)) {
+      const [index, key]: unknown[] = value;
+      if (typeof index === "number" && Number.isSafeInteger(index) && index > 0 && typeof key === "string") {
+        return { index, key };
+      }
+    }
+  } catch {
+    // Said below.
+  }
+  throw invalidInput([{ path: "cursor", message: "is not one that this list gave" }]);
+}

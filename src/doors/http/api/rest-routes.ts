@@ -1,0 +1,220 @@
+/** REST: each request is one operation, decoded from HTTP and encoded back. */
+import { hash } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { API_PATH, type RestRoute } from "../../../contract/rest.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import { matchesEtag } from "../../../hub/servers/server-entry.ts";
+import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
+import { sendError, sendJsonText } from "../http-responses.ts";
+import { notFoundAt, refuseMethod } from "../status-routes.ts";
+import { EXPORT_PATH, exportAudit } from "./audit-export.ts";
+import type { CallerSessions } from "./caller-sessions.ts";
+import type { ApiParts } from "./operation-handler.ts";
+import { hasNonJsonBody, matchRoute, readInput } from "./rest-input.ts";
+import { Operations } from "./run-operation.ts";
+import { withClusterIds, toLocalSession } from "./session-ids.ts";
+
+export interface RestParts extends ApiParts {
+  readonly operations: Operations;
+  readonly sessions: CallerSessions;
+  /** In a cluster: ids that say which node has what they stand for. */
+  readonly ids?: RoutableIds | undefined;
+}
+
+export function apiRoutes(parts: RestParts): HttpRoute[] {
+  return [
+    // Each operation says what it needs.
+    { path: API_PATH, access: "any", handle: (exchange) => respond(exchange, parts) },
+    ...docsRoutes(parts.version),
+  ];
+}
+
+async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> {
+  const { request, response, caller } = exchange;
+  const path = exchange.path.slice(API_PATH.length);
+  if (path === EXPORT_PATH) return exportAudit(exchange, parts.hub.audit);
+  const match = matchRoute(request.method ?? "", path);
+  if (match === undefined)
+    throw notFoundAt(exchange.path, `${DOCUMENT_PATH} says what there is, ${DOCS_PATH} shows it.`);
+  if ("allowed" in match) {
+    refuseMethod(exchange, match.allowed);
+    return;
+  }
+  const { route, params } = match;
+  const scope = Operations.scopeOf(route.operation);
+  if (!caller.scopes.has(scope)) {
+    exchange.refuseScope(scope);
+    return;
+  }
+  if (hasNonJsonBody(request)) {
+    sendError(response, new ToolcribError("invalid_arguments", "The body must be application/json."), { status: 415 });
+    return;
+  }
+  const given = await readInput(exchange, route, params);
+  const input = parts.ids === undefined ? given : await toLocalSession(parts.ids, exchange, route.operation, given);
+  if (input === undefined) return;
+  const { serverId } = params;
+  if (serverId !== undefined && (route.method === "PATCH" || route.method === "DELETE")) {
+    const ifMatch = request.headers["if-match"];
+    await changeServer(exchange, parts, route, ifMatch === undefined ? input : { ...input, ifMatch });
+  } else {
+    const output = await runOperation(exchange, parts, route, input);
+    respondOutput(exchange, route, withClusterIds(parts.ids, route.operation, given, output));
+  }
+}
+
+/** An entry that is another one by now has a status of its own. */
+async function changeServer(
+  exchange: HttpExchange,
+  parts: RestParts,
+  route: RestRoute,
+  input: JsonObject,
+): Promise<void> {
+  const { ifMatch, serverId } = input;
+  try {
+    respondOutput(exchange, route, await runOperation(exchange, parts, route, input));
+  } catch (thrown) {
+    const error = asToolcribError(thrown);
+    if (error.code !== "conflict" || typeof ifMatch !== "string" || typeof serverId !== "string") throw thrown;
+    const now = await parts.hub.server(serverId);
+    if (now === undefined || !now.editable || matchesEtag(ifMatch, now.etag)) throw thrown;
+    sendError(exchange.response, error, { status: 412, headers: { etag: now.etag } });
+  }
+}
+
+function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute, input: JsonObject): Promise<unknown> {
+  const { request, response, caller } = exchange;
+  const { operations, sessions, hub } = parts;
+  const base = hub.config.config.http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
+  return operations.run(route.operation, input, {
+    caller,
+    session: sessions.of(caller),
+    signal: abortOnClose(response),
+    baseUrl: base,
+  });
+}
+
+/** Aborts when the client has gone before its answer. */
+function abortOnClose(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  if (response.destroyed) gone.abort();
+  else response.once("close", () => (response.writableFinished ? undefined : gone.abort()));
+  return gone.signal;
+}
+
+function respondOutput({ request, response }: HttpExchange, route: RestRoute, output: unknown): void {
+  const text = JSON.stringify(output);
+  const server = serverIn(output);
+  const headers: Record<string, string> = {};
+  if (server?.etag !== undefined) headers["etag"] = server.etag;
+  else if (route.method === "GET") {
+    const tag = bodyEtag(text);
+    if (matchesIfNoneMatch(request, tag)) {
+      response.writeHead(304, { etag: tag, "cache-control": "no-store" }).end();
+      return;
+    }
+    headers["etag"] = tag;
+  }
+  const made = route.status === 201 ? (server?.id ?? sessionIn(output)) : undefined;
+  if (made !== undefined) headers["location"] = `${API_PATH}${route.path}/${encodeURIComponent(made)}`;
+  sendJsonText(response, route.status ?? 200, text, headers);
+}
+
+function sessionIn(output: unknown): string | undefined {
+  const id = isJsonObject(output) ? output["sessionId"] : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** The one server that an answer is about; its etag is that of the entry, not of what else is said of it. */
+function serverIn(output: unknown): { readonly id: string; readonly etag: string | undefined } | undefined {
+  const server = isJsonObject(output) ? output["server"] : undefined;
+  if (!isJsonObject(server) || typeof server["id"] !== "string") return undefined;
+  const { id, etag } = server;
+  return { id, etag: typeof etag === "string" ? etag : undefined };
+}
+
+/** What the API is, for programs and for people. It holds nothing of this hub, so that nobody needs a token for it. */
+
+const DOCUMENT_PATH = `${API_PATH}/openapi.json`;
+const DOCS_PATH = "/api/docs";
+
+interface Texts {
+  readonly document: string;
+  readonly page: string;
+  readonly policy: string;
+}
+
+function docsRoutes(version: string): HttpRoute[] {
+  let made: Promise<Texts> | undefined;
+  const texts = (): Promise<Texts> => (made ??= createTexts(version));
+  return [
+    docsRoute(DOCUMENT_PATH, async ({ request, response }) => {
+      const { document } = await texts();
+      const etag = bodyEtag(document);
+      if (matchesIfNoneMatch(request, etag)) response.writeHead(304, { etag }).end();
+      else sendJsonText(response, 200, document, { etag });
+    }),
+    docsRoute(DOCS_PATH, async ({ response }) => {
+      const { page, policy } = await texts();
+      response.writeHead(200, {
+        "content-type": "text/html; charset=utf-8",
+        "content-length": Buffer.byteLength(page),
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-cache",
+      });
+      response.end(page);
+    }),
+  ];
+}
+
+/** Made when somebody first asks for it. */
+async function createTexts(version: string): Promise<Texts> {
+  const [{ openApiDocument }, { docsPage, DOCS_POLICY }] = await Promise.all([
+    import("./openapi-document.ts"),
+    import("./docs-page.ts"),
+  ]);
+  const document = openApiDocument(version);
+  return { document: JSON.stringify(document), page: docsPage(document), policy: DOCS_POLICY };
+}
+
+function docsRoute(path: string, show: (exchange: HttpExchange) => Promise<void>): HttpRoute {
+  return {
+    path,
+    access: "public",
+    async handle(exchange) {
+      const { method } = exchange.request;
+      if (exchange.path !== path) throw notFoundAt(exchange.path);
+      if (method === "GET" || method === "HEAD") await show(exchange);
+      else refuseMethod(exchange, ["GET", "HEAD"]);
+    },
+  };
+}
+
+/** Entity tags of whole answers, so that nobody is sent what they have. */
+
+function bodyEtag(body: string): string {
+  return `"${hash("sha1", body, "base64url")}"`;
+}
+
+/** Whether the caller has this answer already. */
+function matchesIfNoneMatch({ headers }: IncomingMessage, tag: string): boolean {
+  const given = headers["if-none-match"];
+  if (given === undefined) return false;
+  return given.trim() === "*" || tagsIn(given).includes(bareTag(tag));
+}
+
+/** Also without quotes, as people write them by hand. */
+function tagsIn(header: string): string[] {
+  return header
+    .split(",")
+    .map((tag) => bareTag(tag.trim()))
+    .filter((tag) => tag !== "");
+}
+
+function bareTag(tag: string): string {
+  return tag.replace(/^W\//, "").replace(/^"(.*)"$/, "$1");
+}

@@ -1,0 +1,172 @@
+/** Every operation of the contract: who may run it is checked, then what was sent; what comes out is masked. */
+import { systemClock } from "../../../base/clock.ts";
+import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
+import type { Caller, Scope } from "../../../model/caller.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { isJsonObject } from "../../../model/json.ts";
+import type { EventRecord } from "../../../telemetry/audit/record.ts";
+import { approvalHandlers, auditHandlers, overviewHandlers, sessionHandlers } from "./activity-handlers.ts";
+import { namedSession, OpenedSessions } from "./caller-sessions.ts";
+import { catalogHandlers, pinHandlers, toolHandlers } from "./catalog-handlers.ts";
+import {
+  type ApiParts,
+  checkInput,
+  type DeepReadonly,
+  type HandlerParts,
+  type Handlers,
+  missingScope,
+  type OperationContext,
+} from "./operation-handler.ts";
+import { serverHandlers } from "./server-handlers.ts";
+import { clientHandlers, configHandlers, policyHandlers } from "./settings-handlers.ts";
+import { skillHandlers } from "./skill-handlers.ts";
+
+const HANDLERS: Handlers = {
+  ...overviewHandlers,
+  ...serverHandlers,
+  ...toolHandlers,
+  ...catalogHandlers,
+  ...skillHandlers,
+  ...sessionHandlers,
+  ...approvalHandlers,
+  ...pinHandlers,
+  ...policyHandlers,
+  ...configHandlers,
+  ...clientHandlers,
+  ...auditHandlers,
+};
+
+/** What came from a tool went through the guard, and its data must not be changed once more. */
+const UNMASKED_OPERATIONS: ReadonlySet<OperationName> = new Set(["callTool", "readResource"]);
+
+/** Those whose input `session` is the one that they run in. */
+const SESSION_OPERATIONS: ReadonlySet<OperationName> = new Set<OperationName>([
+  "listServers",
+  "listTools",
+  "callTool",
+  "listResources",
+  "readResource",
+  "listPrompts",
+  "explainPolicy",
+]);
+
+export class Operations {
+  readonly #parts: HandlerParts;
+
+  constructor(parts: ApiParts) {
+    this.#parts = { ...parts, opened: new OpenedSessions(parts.hub, parts.clock ?? systemClock, parts) };
+  }
+
+  /** Ends the sessions that callers opened. */
+  close(): void {
+    this.#parts.opened.close();
+  }
+
+  static has(name: string): name is OperationName {
+    return Object.hasOwn(OPERATIONS, name);
+  }
+
+  static scopeOf(name: OperationName): Scope {
+    return OPERATIONS[name].scope;
+  }
+
+  /** Rejects with ToolcribError only. */
+  async run(name: OperationName, input: unknown, context: OperationContext): Promise<unknown> {
+    const scope = Operations.scopeOf(name);
+    if (!context.caller.scopes.has(scope)) throw missingScope(scope);
+    const output = await this.#handle(name, input, context);
+    return UNMASKED_OPERATIONS.has(name) ? output : this.#masked(output);
+  }
+
+  async #handle<Name extends OperationName>(name: Name, input: unknown, context: OperationContext): Promise<unknown> {
+    const checked = checkInput(name, input);
+    const output = await HANDLERS[name](checked, this.#within(name, checked, context), this.#parts);
+    const record = auditRecord(name, checked, output, context);
+    if (record !== undefined) this.#parts.hub.audit.note(record);
+    return output;
+  }
+
+  #within(name: OperationName, input: object, context: OperationContext): OperationContext {
+    if (!SESSION_OPERATIONS.has(name) || !("session" in input) || typeof input.session !== "string") return context;
+    const { hub, opened } = this.#parts;
+    const session = namedSession(hub, context.caller, input.session);
+    if (session === undefined) {
+      throw new ToolcribError("not_found", `No session ${input.session} of this caller is open.`, {
+        hint: "POST /api/v1/sessions opens one. It ends half an hour after its last use, or with its WebSocket.",
+      });
+    }
+    opened.used(session);
+    return { ...context, session };
+  }
+
+  /** A cursor is made of nothing secret, and half a cursor is none. */
+  #masked(output: unknown): unknown {
+    const masked = this.#parts.redactor.maskAll(output);
+    if (!isJsonObject(output) || !isJsonObject(masked) || output["nextCursor"] === undefined) return masked;
+    return { ...masked, nextCursor: output["nextCursor"] };
+  }
+}
+
+/** What an operator changed goes into the audit log, with who did it: the call records alone do not show it. */
+
+type Change = Pick<EventRecord, "event" | "origin" | "name" | "details">;
+
+type AuditedChanges = {
+  readonly [Name in OperationName]?: (
+    input: CheckedInput<Name>,
+    output: DeepReadonly<OutputOf<Name>>,
+  ) => Change | undefined;
+};
+
+/** More would make a record of its own size; the count says how many there were. */
+const MAX_NAMED_SKILLS = 50;
+
+const serverChange = (event: string, id: string | undefined, details?: EventRecord["details"]): Change => ({
+  event,
+  origin: { source: id ?? "", name: id ?? "" },
+  details,
+});
+
+/** Pins and answers to approvals write records of their own. Values of entries are not recorded, only their keys. */
+const AUDITED_CHANGES: AuditedChanges = {
+  addServer: ({ serverId, config }) =>
+    serverChange("server.added", serverId ?? config.id, { keys: Object.keys(config).filter((key) => key !== "id") }),
+  updateServer: ({ serverId, updates }) => serverChange("server.changed", serverId, { keys: Object.keys(updates) }),
+  removeServer: ({ serverId }) => serverChange("server.removed", serverId),
+  connectServer: ({ serverId }) => serverChange("server.connect", serverId),
+  disconnectServer: ({ serverId }) => serverChange("server.disconnect", serverId),
+  testServer: ({ serverId, config }) =>
+    serverChange("server.tested", serverId ?? config.id, { keys: Object.keys(config) }),
+  importSkills({ path, force, dryRun }, { imported, unchanged, failed }) {
+    if (dryRun) return undefined;
+    const skills = imported.slice(0, MAX_NAMED_SKILLS).map(({ skillId }) => skillId);
+    const counts = { imported: imported.length, unchanged: unchanged.length, failed: failed.length };
+    return { event: "skill.imported", name: path, details: { force, skills, ...counts } };
+  },
+  removeSkill: ({ skillId }) => ({ event: "skill.removed", name: skillId }),
+  openSession: (_input, { sessionId, servers }) => ({
+    event: "session.begun",
+    name: sessionId,
+    details: { servers: servers.map(({ name }) => name) },
+  }),
+  closeSession: ({ sessionId }) => ({ event: "session.ended", name: sessionId }),
+};
+
+/** Without the colon: `token:` and what follows would be masked for a secret, which it is not. */
+export function auditKey({ key }: Caller): string {
+  return key.replace(":", " ");
+}
+
+/** The record of an operation that succeeded; undefined for those that change nothing. */
+function auditRecord<Name extends OperationName>(
+  name: Name,
+  input: CheckedInput<Name>,
+  output: DeepReadonly<OutputOf<Name>>,
+  { caller, session }: OperationContext,
+): Omit<EventRecord, "time"> | undefined {
+  const change = AUDITED_CHANGES[name]?.(input, output);
+  if (change === undefined) return undefined;
+  // Not everybody has a name, but every token and every login by a link a key of its own.
+  const details = { ...change.details, by: auditKey(caller) };
+  return { ...change, details, door: session.door, session: session.id, user: caller.user ?? null };
+}

@@ -1,0 +1,89 @@
+/** Ids of sessions that callers of REST opened, in a cluster: each is at one node. */
+import type { OperationName } from "../../../contract/operations.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import type { HttpExchange } from "../http-exchange.ts";
+import type { Operations } from "./run-operation.ts";
+
+interface SessionReference {
+  readonly id: string;
+  readonly key: "session" | "sessionId";
+}
+
+/** The input with the name that the session has here; undefined if another node has answered. */
+export async function toLocalSession(
+  ids: RoutableIds | undefined,
+  exchange: HttpExchange,
+  operation: OperationName,
+  input: JsonObject,
+): Promise<JsonObject | undefined> {
+  const named = sessionReference(operation, input);
+  if (ids === undefined || named === undefined) return input;
+  const place = await ids.find("rest", named.id);
+  // What nobody knows is looked for as it is; ids that listings show are those of the hub.
+  if (place === undefined) return input;
+  if ("here" in place) return { ...input, [named.key]: place.here };
+  switch (await exchange.handOn?.(place.node)) {
+    case "answered":
+      return undefined;
+    case "away":
+      throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached now.", {
+        hint: "Try again soon.",
+      });
+    default:
+      return input;
+  }
+}
+
+/** What an operation answers, with ids that every node understands. */
+export function withClusterIds(
+  ids: RoutableIds | undefined,
+  operation: OperationName,
+  given: JsonObject,
+  output: unknown,
+): unknown {
+  if (ids === undefined || !isJsonObject(output)) return output;
+  if (operation === "closeSession") return { ...output, sessionId: given["sessionId"] };
+  if (operation !== "openSession" || typeof output["sessionId"] !== "string") return output;
+  const id = ids.issue("rest", output["sessionId"]);
+  return { ...output, id, sessionId: id };
+}
+
+/** Where an operation's input names a session. */
+function sessionReference(operation: OperationName, { session, sessionId }: JsonObject): SessionReference | undefined {
+  if (operation === "getSession" || operation === "closeSession") {
+    return typeof sessionId === "string" ? { id: sessionId, key: "sessionId" } : undefined;
+  }
+  return typeof session === "string" ? { id: session, key: "session" } : undefined;
+}
+
+/** Ids of sessions that REST gave out in a cluster, for sockets: a socket reaches the sessions of its own node. */
+
+type SessionIdLookup = Pick<RoutableIds, "findAtOnce">;
+
+/** What the session is called here. An id that REST did not give out stays as it is. */
+export function localSessionId(ids: SessionIdLookup | undefined, id: string): string {
+  const place = ids?.findAtOnce("rest", id);
+  if (place === undefined) return id;
+  if ("here" in place) return place.here;
+  throw new ToolcribError("not_found", "This session is at another node, and a socket reaches those of its own node.", {
+    hint: "Use it by REST, which works at every node, or open a session by this connection.",
+  });
+}
+
+export function withLocalSessionIds(
+  ids: SessionIdLookup | undefined,
+  operations: Pick<Operations, "run">,
+): Pick<Operations, "run"> {
+  if (ids === undefined) return operations;
+  return {
+    async run(operation, input, context) {
+      const named = isJsonObject(input) ? sessionReference(operation, input) : undefined;
+      if (named === undefined || !isJsonObject(input)) return operations.run(operation, input, context);
+      const local = { ...input, [named.key]: localSessionId(ids, named.id) };
+      const output = await operations.run(operation, local, context);
+      return operation === "closeSession" && isJsonObject(output) ? { ...output, sessionId: named.id } : output;
+    },
+  };
+}

@@ -1,0 +1,270 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
+import type { z } from "zod";
+import type { AgentClient, ClientEnvironment, WrittenServer } from "../../../clients/agent-client.ts";
+import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
+import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
+import { userHome } from "../../../config/find-config.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import { limitsFromEnv, limitVariable } from "../../../config/read-config.ts";
+import type { ClientSnippet, ConfigValueSchema, ConfigView } from "../../../contract/settings-schemas.ts";
+import type { TextEditor } from "../../../files/edit/text-editor.ts";
+import type { Caller } from "../../../model/caller.ts";
+import type { Decision, Rule } from "../../../model/decision.ts";
+import { isJsonObject } from "../../../model/json.ts";
+import type { Explanation } from "../../../policy/decide.ts";
+import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
+import { MASK } from "../../../secrets/mask.ts";
+import { Session } from "../../../sessions/session.ts";
+import {
+  type ApiParts,
+  type DeepReadonly,
+  type Handlers,
+  missingScope,
+  type OperatorHub,
+} from "./operation-handler.ts";
+
+/** Servers are shown one by one, with what is known of each; tokens never. */
+const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];
+export const configHandlers: Handlers<"getConfig"> = {
+  async getConfig(_input, _context, parts) {
+    const { hub } = parts;
+    const { config } = hub;
+    const [values, servers] = await Promise.all([configValues(config, parts), serverValues(hub)]);
+    const tokens = config.config.http.auth?.tokens ?? [];
+    return {
+      file: config.file,
+      // The others are watched for, and not there yet.
+      files: config.files.filter((file) => existsSync(file)),
+      values: [...servers, ...values],
+      warnings: config.warnings.map(renderDiagnostic),
+      tokens: tokens.map(({ user = null, role = null, scopes }) => ({ user, role, scopes })),
+      roles: rolesOf(config),
+    };
+  },
+};
+
+type Value = DeepReadonly<ConfigView["values"][number]>;
+
+async function serverValues(hub: OperatorHub): Promise<Value[]> {
+  const document = await readDocument(hub.config);
+  const values = hub.servers().map(async ({ id }): Promise<Value[]> => {
+    const detail = await hub.server(id);
+    if (detail === undefined) return [];
+    const { config: value, from, origin } = detail;
+    const key = `mcpServers.${id}`;
+    switch (from) {
+      case "store":
+        return [{ key, value, origin: "store" }];
+      case "code":
+        return [{ key, value, origin: "code" }];
+      // It belongs to a skill, and stands in no config.
+      case "skill":
+        return [];
+      case "file":
+      case "import":
+        return [{ key, value, origin: "file", where: serverOrigin(document, origin.file, id) }];
+    }
+  });
+  return (await Promise.all(values)).flat();
+}
+
+/** A server of a role is `id@role`, and stands with the role. */
+function serverOrigin(document: ConfigDocument | undefined, file: string, id: string): string {
+  if (document?.file !== file) return file;
+  const [, own, role] = /^(.*)@([^@]*)$/.exec(id) ?? [];
+  const ofRole = own === undefined || role === undefined ? undefined : ["roles", role, "mcpServers", own];
+  const paths = [["mcpServers", id], ...(ofRole === undefined ? [] : [ofRole])];
+  const places = paths.map((path) => placeInFile(document, path));
+  return places.at(-1) ?? file;
+}
+
+/** Those of the config, and those that only servers name. */
+function rolesOf({ config, servers }: LoadedConfig): string[] {
+  return [...new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)])];
+}
+
+/** Every value of the config under its dotted key, with where it came from. */
+
+type ConfigValue = z.output<typeof ConfigValueSchema>;
+type ValueOrigin = Pick<ConfigValue, "origin" | "where">;
+
+interface Leaf {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+async function configValues(
+  config: LoadedConfig,
+  { commandLine = {}, env = process.env }: Pick<ApiParts, "commandLine" | "env">,
+): Promise<ConfigValue[]> {
+  const document = await readDocument(config);
+  const fromEnv = limitsFromEnv(env).limits;
+  return leavesOf(config.config, []).map(({ path, value }) => {
+    const key = formatPath(path);
+    const given = commandLine[key];
+    if (given !== undefined) return { key, value: given.value, origin: "command line", where: given.option };
+    const [first, limit = ""] = path;
+    if (first === "limits" && Object.hasOwn(fromEnv, limit)) {
+      return { key, value, origin: "environment", where: limitVariable(limit) };
+    }
+    return { key, value: maskValue(path, value), ...valueOrigin(config, document, path) };
+  });
+}
+
+/** The line on which something of the file stands; the file alone if nothing says. */
+function placeInFile(document: ConfigDocument, path: readonly string[]): string {
+  const { line } = document.report(path, { severity: "warning", code: "place", message: "", atKey: true });
+  return line === 0 ? document.file : `${document.file}:${line}`;
+}
+
+/** As it is now; the hub takes changes up soon after. Undefined where there is no file, or none that can be read. */
+async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
+  if (file === null) return undefined;
+  try {
+    const document = parseConfigText(file, await readFile(file, "utf8"));
+    return document.errors.length === 0 ? document : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function valueOrigin(
+  { inCode }: LoadedConfig,
+  document: ConfigDocument | undefined,
+  path: readonly string[],
+): ValueOrigin {
+  if (inCode) return { origin: "code" };
+  if (document === undefined || detectDialect(document.value, document.file) !== "toolcrib")
+    return { origin: "default" };
+  return hasPath(document.value, path) ? { origin: "file", where: placeInFile(document, path) } : { origin: "default" };
+}
+
+function hasPath(value: unknown, [key, ...rest]: readonly string[]): boolean {
+  if (key === undefined) return true;
+  return isJsonObject(value) && Object.hasOwn(value, key) && hasPath(value[key], rest);
+}
+
+/** Lists are values of their own: their entries belong together. */
+function leavesOf(value: unknown, path: readonly string[]): Leaf[] {
+  if (value === undefined || HIDDEN_KEYS.some((pattern) => pattern.test(path.join(".")))) return [];
+  if (!isJsonObject(value) || (Object.keys(value).length === 0 && path.length > 0)) return [{ path, value }];
+  return Object.entries(value).flatMap(([key, member]) => leavesOf(member, [...path, key]));
+}
+
+function maskValue(path: readonly string[], value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  if (isCredentialName(path.at(-1) ?? "") && isPlainText(value)) return MASK;
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^:/?#@]*:)([^/?#]*)(?=@)/i, (whole, start: string, password: string) =>
+    isPlainText(password) ? start + MASK : whole,
+  );
+}
+
+const VERDICT_TEXT: Readonly<Record<Decision["verdict"], string>> = {
+  allow: "It may be used.",
+  deny: "It may not be used.",
+  ask: "Somebody has to say yes first.",
+};
+export const policyHandlers: Handlers<"explainPolicy"> = {
+  explainPolicy({ name, role }, { caller, session }, { hub }) {
+    const who = role === undefined || role === session.role ? session : asRole(role, caller);
+    const visible = canSee(hub, who, name);
+    const knowsAll = caller.scopes.has("admin") || session.owner;
+    const explanation = visible || knowsAll ? hub.explain(who, name) : undefined;
+    if (explanation === undefined) throw hub.missing(who, name);
+    const { verdict, rule } = explanation.decision;
+    if (knowsAll) return { name, verdict, visible, rule: rule && { ...rule }, reasons: reasonsOf(explanation) };
+    // Which rule it is, and where it stands, is for the user who runs the hub.
+    return { name, verdict, visible, rule: null, reasons: [VERDICT_TEXT[verdict]] };
+  },
+};
+
+/** Only to be asked about: nothing is opened. */
+function asRole(role: string, { scopes, owner }: Caller): Session {
+  if (!scopes.has("admin")) throw missingScope("admin");
+  return new Session({ door: "rest", role, owner });
+}
+
+function canSee(hub: OperatorHub, session: Session, name: string): boolean {
+  const { tools, prompts, resources, templates } = hub.view(session);
+  return [tools, prompts, resources, templates].some((list) => list.some((capability) => capability.name === name));
+}
+
+function reasonsOf({ decision, steps }: Explanation): string[] {
+  const others = steps.flatMap(({ verdict, rule }) =>
+    rule === null || isDeepStrictEqual(rule, decision.rule) ? [] : [`Also ${verdict}: ${ruleText(rule)}.`],
+  );
+  return [decidingReason(decision), ...others];
+}
+
+function decidingReason({ verdict, rule }: Decision): string {
+  if (rule === null) return "No rule speaks of it, and what no rule speaks of is allowed.";
+  return `${VERDICT_TEXT[verdict].slice(0, -1)}: ${ruleText(rule)}.`;
+}
+
+function ruleText({ level, list, pattern, where }: Rule): string {
+  return `${list} ${JSON.stringify(pattern)} of the ${level}, in ${where}`;
+}
+
+const CLIENT_ENTRY_ID = "toolcrib";
+const TOKEN_PLACEHOLDER = "Bearer <token>";
+
+export const clientHandlers: Handlers<"clientSnippets"> = {
+  async clientSnippets(_input, { session, baseUrl }, { hub, env = process.env }) {
+    // Editors of every format: nobody else here needs them.
+    const [{ CLIENTS }, { editorFor }, { gatewayCommand }] = await Promise.all([
+      import("../../../clients/clients.ts"),
+      import("../../../files/edit/editors.ts"),
+      import("../../../hub/clients/gateway-command.ts"),
+    ]);
+    const { config, file: configFile } = hub.config;
+    const url = `${baseUrl}/mcp`;
+    const headers = config.http.auth === undefined ? {} : { headers: { Authorization: TOKEN_PLACEHOLDER } };
+    const place: ClientEnvironment = {
+      platform: process.platform,
+      home: userHome(env),
+      env,
+      projectDir: process.cwd(),
+    };
+    const clients = CLIENTS.flatMap((client): ClientSnippet[] => {
+      const remote: WrittenServer = { url, transport: "http", ...headers };
+      const entry = client.write(CLIENT_ENTRY_ID, remote);
+      if (entry !== undefined) {
+        const command = `toolcrib connect ${client.id} --url ${url}`;
+        return [snippetOf(client, entry, { place, command, editorFor, isHere: session.owner })];
+      }
+      // Started on the hub's machine, by the user who runs the hub: of no use to anybody else.
+      const local = session.owner ? client.write(CLIENT_ENTRY_ID, gatewayCommand({ configFile, env })) : undefined;
+      if (local === undefined) return [];
+      const command = `toolcrib connect ${client.id}`;
+      return [snippetOf(client, local, { place, command, editorFor, isHere: true })];
+    });
+    return { clients };
+  },
+};
+
+interface SnippetOptions {
+  readonly place: ClientEnvironment;
+  readonly command: string;
+  readonly editorFor: (format: TextEditor["format"]) => TextEditor;
+  /** Whether the caller works on the hub's machine. */
+  readonly isHere: boolean;
+}
+
+/** A whole file with this server alone. */
+function snippetOf(
+  client: AgentClient,
+  entry: object,
+  { place, command, editorFor, isHere }: SnippetOptions,
+): ClientSnippet {
+  const file = client.files(place).find(({ scope }) => scope === "user") ?? { scope: "user", path: "" };
+  const { text } = editorFor(client.format).set(client.newFile ?? "", client.pathOf(CLIENT_ENTRY_ID, file), entry);
+  return {
+    id: client.id,
+    title: client.name,
+    file: isHere && file.path !== "" ? file.path : null,
+    snippet: text,
+    command,
+  };
+}

@@ -1,0 +1,286 @@
+/** Requests about something that another node has: its answer is the answer, byte by byte and as it comes. */
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { Clock } from "../../../base/clock.ts";
+import type { Cluster } from "../../../cluster/cluster.ts";
+import { type Caller, type Scope, SCOPES } from "../../../model/caller.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+
+/**
+ * `gone`: that node is no more, and what it had has ended. `away`: it may live, and cannot be reached now. Nothing was
+ * answered then.
+ */
+export type ForwardResult = "answered" | "gone" | "away";
+
+/** What is needed of an exchange. */
+interface ForwardableExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+  readBody(): Promise<Buffer>;
+  refuseScope(scope: Scope): void;
+}
+
+interface PendingForward {
+  readonly relay: ForwardedResponse;
+  readonly done: Promise<unknown>;
+}
+
+export class RequestForwarder {
+  readonly #cluster: Cluster;
+  readonly #underWay = new Set<PendingForward>();
+  #closed = false;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  get size(): number {
+    return this.#underWay.size;
+  }
+
+  async handOn(exchange: ForwardableExchange, node: string): Promise<ForwardResult> {
+    const body = await exchange.readBody();
+    if (this.#closed) return "away";
+    const relay = new ForwardedResponse(exchange);
+    const done = this.#run(relay, exchange, node, body);
+    const underWay = { relay, done };
+    this.#underWay.add(underWay);
+    try {
+      return await done;
+    } finally {
+      this.#underWay.delete(underWay);
+    }
+  }
+
+  /** What is owed to a request has so long; streams that a client opened only to listen end then. */
+  async close(graceMs: number, clock: Clock): Promise<void> {
+    let cancel: () => void = () => {};
+    const late = new Promise<boolean>((resolve) => (cancel = clock.after(graceMs, () => resolve(true))));
+    // Connections that are open already bring more requests meanwhile.
+    for (let owed = this.#owed(); owed.length > 0; owed = this.#owed()) {
+      if (await Promise.race([Promise.allSettled(owed).then(() => false), late])) break;
+    }
+    cancel();
+    this.#closed = true;
+    const left = this.#owed();
+    for (const { relay } of this.#underWay) relay.leave();
+    await Promise.allSettled(left);
+    // Whoever handed them on answers them before connections are closed.
+    if (left.length > 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #owed(): Promise<unknown>[] {
+    return [...this.#underWay].filter(({ relay }) => !relay.onlyListens).map(({ done }) => done);
+  }
+
+  async #run(
+    relay: ForwardedResponse,
+    { request, caller }: ForwardableExchange,
+    node: string,
+    body: Buffer,
+  ): Promise<ForwardResult> {
+    const head = encodeHead({
+      method: request.method ?? "GET",
+      url: request.url ?? "/",
+      headers: forwardedHeaders(request.headers),
+      caller,
+    });
+    try {
+      await this.#cluster.call(forwardAddress(node), {
+        head,
+        ...(body.length === 0 ? {} : { body }),
+        signal: relay.ended,
+        onEvent: (event, bytes) => relay.take(event, bytes),
+        // The only question is whether the client has read what came so far.
+        onQuestion: async () => {
+          await relay.drained();
+          return {};
+        },
+      });
+      relay.finish();
+      return "answered";
+    } catch (error) {
+      if (relay.isClientGone || relay.cut()) return "answered";
+      if (relay.ended.aborted) return "away";
+      if (!(error instanceof ToolcribError)) throw error;
+      const isGone = this.#cluster.isUp && !this.#cluster.nodes().some(({ id }) => id === node);
+      return isGone ? "gone" : "away";
+    }
+  }
+}
+
+/** The client's side of one request that another node answers. */
+class ForwardedResponse {
+  readonly #response: ServerResponse;
+  readonly #refuseScope: (scope: Scope) => void;
+  readonly #ended = new AbortController();
+  readonly #isGet: boolean;
+  #isStream = false;
+  #isClientGone = false;
+  #wake: () => void = () => {};
+  #refused = false;
+
+  constructor({ request, response, refuseScope }: ForwardableExchange) {
+    this.#isGet = request.method === "GET";
+    this.#response = response;
+    this.#refuseScope = refuseScope;
+    const onClose = (): void => {
+      if (!response.writableFinished) {
+        this.#isClientGone = true;
+        this.#ended.abort();
+      }
+      this.#wake();
+    };
+    if (response.closed || response.destroyed) process.nextTick(onClose);
+    else response.once("close", onClose);
+    response.on("drain", () => this.#wake());
+  }
+
+  /** A stream by GET ends only with its session. */
+  get onlyListens(): boolean {
+    return this.#isGet && this.#isStream;
+  }
+
+  /** It has closed its connection. */
+  get isClientGone(): boolean {
+    return this.#isClientGone;
+  }
+
+  /** Nobody here waits for the answer any more. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  take(event: JsonObject, bytes: Uint8Array | undefined): void {
+    const response = this.#response;
+    if (this.#refused || response.destroyed || response.writableEnded) return;
+    const { status, headers, refusedScope } = event;
+    const scope = SCOPES.find((each) => each === refusedScope);
+    if (scope !== undefined) {
+      this.#refused = true;
+      // Who lacks what was found out there; how that is told depends on the credentials, which only this node has seen.
+      this.#refuseScope(scope);
+      return;
+    }
+    if (typeof status === "number") {
+      const told = decodeHeaders(headers);
+      response.writeHead(status, told);
+      // A stream is open before it has anything to say.
+      this.#isStream = String(told["content-type"]).startsWith("text/event-stream");
+      if (this.#isStream) response.flushHeaders();
+    }
+    if (bytes !== undefined && bytes.length > 0) response.write(bytes);
+  }
+
+  finish(): void {
+    if (!this.#refused) this.#response.end();
+  }
+
+  /** Ends what only listens. What is owed an answer gets none: it is cut, or refused by whoever handed it on. */
+  leave(): void {
+    if (this.onlyListens) this.finish();
+    else this.#ended.abort();
+  }
+
+  /** True if an answer had begun: half of one must not look like a whole. */
+  cut(): boolean {
+    if (!this.#response.headersSent) return false;
+    if (!this.#refused) this.#response.destroy();
+    return true;
+  }
+
+  async drained(): Promise<void> {
+    const response = this.#response;
+    while (!response.destroyed && response.writableNeedDrain) {
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+/** What one node tells another about a request that it hands on. */
+
+export interface ForwardedHead {
+  readonly method: string;
+  /** Path and query, as they were sent. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whom the node that took the request has made sure of. Nodes trust each other; credentials are never handed on. */
+  readonly caller: Caller;
+}
+
+/** The address at which a node takes requests of others. */
+export function forwardAddress(node: string): string {
+  return `node.${node}.http`;
+}
+
+/** What routes look at. Neither credentials nor anything of the connection is among them. */
+const FORWARDED_HEADERS = new Set([
+  "accept",
+  "content-type",
+  "host",
+  "if-match",
+  "if-none-match",
+  "last-event-id",
+  "user-agent",
+]);
+
+function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string" && (FORWARDED_HEADERS.has(name) || name.startsWith("mcp-"))) passed[name] = value;
+  }
+  return passed;
+}
+
+/** They are about one connection. */
+const CONNECTION_HEADERS = new Set(["connection", "date", "keep-alive", "transfer-encoding"]);
+
+export function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const answered: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !CONNECTION_HEADERS.has(name)) answered[name] = value;
+  }
+  return answered;
+}
+
+export function encodeHead({ method, url, headers, caller }: ForwardedHead): JsonObject {
+  return { method, url, headers: { ...headers }, caller: { ...caller, scopes: [...caller.scopes] } };
+}
+
+/** Undefined for what no node sends. */
+export function decodeHead(head: JsonObject): ForwardedHead | undefined {
+  const { method, url, headers, caller } = head;
+  if (typeof method !== "string" || typeof url !== "string" || !isJsonObject(headers)) return undefined;
+  const known = decodeCaller(caller);
+  return known && { method, url, headers: stringValues(headers), caller: known };
+}
+
+export function decodeCaller(value: unknown): Caller | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { key, user, role, owner, scopes, expiresAt } = value;
+  if (typeof key !== "string" || typeof owner !== "boolean" || !Array.isArray(scopes)) return undefined;
+  return {
+    key,
+    owner,
+    scopes: new Set(SCOPES.filter((scope) => scopes.includes(scope))),
+    ...(typeof user === "string" ? { user } : {}),
+    ...(typeof role === "string" ? { role } : {}),
+    ...(typeof expiresAt === "number" ? { expiresAt } : {}),
+  };
+}
+
+function decodeHeaders(value: unknown): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {};
+  for (const [name, text] of Object.entries(isJsonObject(value) ? value : {})) {
+    if (typeof text === "string") headers[name] = text;
+    else if (Array.isArray(text)) headers[name] = text.map(String);
+  }
+  return headers;
+}
+
+function stringValues(value: JsonObject): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : [])),
+  );
+}

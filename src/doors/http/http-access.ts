@@ -1,0 +1,155 @@
+/** All that the config says about who may enter, made ready. A changed config makes a new one. */
+import type { Clock } from "../../base/clock.ts";
+import type { Caller } from "../../model/caller.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { AccessTokens, isAudience } from "./access-tokens.ts";
+import { type BearerTokens, loadTokens, LOCAL_SCOPES } from "./bearer-tokens.ts";
+import { hostInUrl, type HostRules, hostRules, isLoopbackHost, isWildcard } from "./hosts.ts";
+
+export interface HttpAccess {
+  readonly http: HttpConfig;
+  readonly hosts: HostRules;
+  readonly authenticator: Authenticator;
+  readonly requestsPerMinute: number;
+}
+
+export interface HttpAccessOptions {
+  readonly adminToken: string;
+  readonly keySecret?: Uint8Array | undefined;
+  readonly clock: Clock;
+  readonly resolve: (text: string) => Promise<string>;
+  readonly conceal: (value: string) => void;
+  readonly warn: (message: string) => void;
+  /** Paths that want credentials. */
+  readonly guardedPaths: readonly string[];
+  /** Known only once the listener is up. */
+  readonly port: () => number;
+}
+
+const REQUESTS_PER_CALL = 60;
+
+/** Of one caller. */
+export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number): number {
+  return limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL;
+}
+
+/** Rejects with `invalid_config` for what would stand open, or could let nobody in. */
+export async function createHttpAccess(
+  http: HttpConfig,
+  callsPerMinute: number,
+  parts: HttpAccessOptions,
+): Promise<HttpAccess> {
+  assertProtected(http);
+  const { adminToken, keySecret, resolve, conceal, warn } = parts;
+  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], adminToken, keySecret, resolve, conceal, warn });
+  return {
+    http,
+    hosts: hostRules(http),
+    authenticator: new Authenticator({
+      tokens,
+      accessTokens: createAccessTokens(http, parts),
+      open: http.auth === undefined,
+    }),
+    requestsPerMinute: requestsPerMinute(http, callsPerMinute),
+  };
+}
+
+function assertProtected({ host, auth }: HttpConfig): void {
+  if (auth === undefined && !isLoopbackHost(host)) {
+    throw new ToolcribError(
+      "invalid_config",
+      `http.host is ${host}, and everybody who reaches it could use every tool.`,
+      {
+        hint: "Set http.auth, or listen at 127.0.0.1.",
+      },
+    );
+  }
+  if (auth !== undefined && auth.tokens === undefined && auth.oauth === undefined) {
+    throw new ToolcribError("invalid_config", "http.auth names neither tokens nor oauth.", {
+      hint: "Add one of them, or take http.auth out to let in everybody on this machine.",
+    });
+  }
+}
+
+function createAccessTokens(
+  http: HttpConfig,
+  { clock, guardedPaths, port }: HttpAccessOptions,
+): AccessTokens | undefined {
+  const settings = http.auth?.oauth;
+  if (settings === undefined) return undefined;
+  const { audience } = settings;
+  if (audience === undefined && http.publicUrl === undefined && isWildcard(http.host)) {
+    throw new ToolcribError("invalid_config", "Nobody can tell which access tokens are meant for this hub.", {
+      hint: "Set http.publicUrl or http.auth.oauth.audience.",
+    });
+  }
+  const isOurs =
+    audience === undefined
+      ? (given: string) => isAudience(given, ownAddresses(http, port()), guardedPaths)
+      : (given: string) => given === audience;
+  return new AccessTokens({ settings, isOurs, clock });
+}
+
+/** Where the hub is, without a slash at the end. */
+function ownAddresses({ publicUrl, host }: HttpConfig, port: number): string[] {
+  if (publicUrl !== undefined) return [publicUrl.replace(/\/$/, "")];
+  const names = isLoopbackHost(host)
+    ? new Set(["localhost", "127.0.0.1", "[::1]", hostInUrl(host)])
+    : [hostInUrl(host)];
+  return [...names].map((name) => `http://${name}:${port}`);
+}
+
+/** Finds out who sent a request. Credentials are looked for in the Authorization header and nowhere else. */
+
+/** Everybody on the machine, where no auth is configured. */
+const LOCAL_CALLER: Caller = { key: "local", owner: true, scopes: LOCAL_SCOPES };
+
+interface AuthenticatorOptions {
+  readonly tokens: BearerTokens;
+  readonly accessTokens: AccessTokens | undefined;
+  /** Whether whoever shows no token is the user who runs the hub. */
+  readonly open: boolean;
+}
+
+class Authenticator {
+  readonly #options: AuthenticatorOptions;
+
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined if there are no credentials. Fails with `unauthorized` and as `AccessTokens.check` does. */
+  identify(header: string | undefined): Caller | undefined | Promise<Caller> {
+    const { tokens, accessTokens, open } = this.#options;
+    const token = header === undefined ? undefined : parseBearer(header);
+    if (token === undefined) return open ? LOCAL_CALLER : undefined;
+    const known = tokens.find(token);
+    if (known !== undefined) return known;
+    if (open) return LOCAL_CALLER;
+    if (accessTokens !== undefined && isJwt(token)) return accessTokens.check(token);
+    throw unknownToken();
+  }
+
+  /** Whether somebody who came in earlier would come in now, as the same. */
+  stillAdmits(caller: Caller, now: number): boolean {
+    const { tokens, accessTokens, open } = this.#options;
+    if (caller.expiresAt !== undefined) return accessTokens !== undefined && now < caller.expiresAt;
+    return caller.key === LOCAL_CALLER.key ? open : tokens.has(caller);
+  }
+}
+
+export function unknownToken(): ToolcribError {
+  return new ToolcribError("unauthorized", "The token is not known here.", {
+    hint: "Send one that stands under http.auth of the hub's config. `toolcrib login` lets its own user in without one.",
+  });
+}
+
+/** Undefined for another scheme. */
+function parseBearer(header: string): string | undefined {
+  return /^bearer +([\x21-\x7e]+)$/i.exec(header)?.[1];
+}
+
+function isJwt(token: string): boolean {
+  return token.split(".").length === 3;
+}

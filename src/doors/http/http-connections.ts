@@ -1,0 +1,199 @@
+/** Requests that want another protocol on their connection. Where nobody speaks it they are answered like any other. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { ErrorCode } from "../../model/errors.ts";
+import { rawErrorResponse } from "./http-responses.ts";
+
+// Not imported as a module: that loads Node's whole fetch as well.
+const { ServerResponse: Response } = process.getBuiltinModule("node:http");
+
+/** The connection of a request that wants to speak another protocol. */
+export interface UpgradedConnection {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+interface UpgradeOptions {
+  /** What connections still wait for. */
+  readonly answers: PendingResponses;
+  /** Whether a route takes over connections at the place that is asked for. */
+  readonly acceptsUpgrade: (request: IncomingMessage) => boolean;
+  /** Checks the request, and answers it or hands the connection on. */
+  readonly take: (request: IncomingMessage, response: ServerResponse, takeover: UpgradedConnection) => void;
+}
+
+export class Upgrades {
+  readonly #parts: UpgradeOptions;
+  readonly #open = new Set<Duplex>();
+
+  constructor(parts: UpgradeOptions) {
+    this.#parts = parts;
+  }
+
+  /** For `createServer`. Nodes before 24.9 do not ask, and give us every request that has an `Upgrade`. */
+  readonly shouldUpgrade = (request: IncomingMessage): boolean => {
+    const { method, headers } = request;
+    const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    const isSocket = headers.upgrade?.toLowerCase() === "websocket";
+    return method === "GET" && isSocket && !hasBody && this.#parts.acceptsUpgrade(request);
+  };
+
+  listen(server: Server): void {
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#take(server, request, socket, head);
+    });
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #take(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const onError = (): void => void socket.destroy();
+    const onClose = (): void => void this.#open.delete(socket);
+    this.#open.add(socket);
+    socket.on("error", onError).once("close", onClose);
+    const go = (): void => {
+      try {
+        if (socket.destroyed) return;
+        if (this.shouldUpgrade(request)) {
+          this.#parts.take(request, this.#refusal(request), { socket, head });
+          return;
+        }
+        socket.off("error", onError).off("close", onClose);
+        this.#open.delete(socket);
+        replayWithoutUpgrade(server, request, request.socket, head);
+      } catch {
+        // Thrown from here it would end the process, for one connection.
+        socket.destroy();
+      }
+    };
+    // An answer to a request before this one may still be on its way.
+    const earlier = this.#parts.answers.of(socket);
+    if (earlier === undefined) go();
+    else earlier.once("close", go);
+  }
+
+  /** Refusals are answered as those of any other request, and end the connection. */
+  #refusal(request: IncomingMessage): ServerResponse {
+    const response: ServerResponse = new Response(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(request.socket);
+    response.once("finish", () => {
+      // Nobody reads it any more, so nobody would notice that the other side has gone.
+      request.socket.resume();
+      request.socket.destroySoon();
+    });
+    return response;
+  }
+}
+
+/** Puts a request back on its connection without its wish, for Node to read it as any other. */
+export function replayWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
+    const kept = name.toLowerCase() === "connection" ? withoutUpgrade(value) : value;
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${kept}`);
+  }
+  // Node adds its own anew.
+  socket.removeAllListeners("timeout");
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+}
+
+/** The second is what HTTP/2 in clear text adds to the first. */
+const UPGRADE_HEADERS = new Set(["upgrade", "http2-settings"]);
+
+function withoutUpgrade(connection: string): string {
+  const names = connection.split(",").map((name) => name.trim());
+  return names.filter((name) => !UPGRADE_HEADERS.has(name.toLowerCase())).join(", ");
+}
+
+/**
+ * The answer that each connection waits for. Kept by connection and looked at when it is asked for: a listener on every
+ * answer would be a noticeable share of what a request costs.
+ */
+
+export class PendingResponses {
+  readonly #bySocket = new Map<Duplex, ServerResponse | undefined>();
+
+  begin(socket: Duplex, response: ServerResponse): void {
+    if (!this.#bySocket.has(socket)) socket.once("close", () => this.#bySocket.delete(socket));
+    this.#bySocket.set(socket, response);
+  }
+
+  /** Undefined once it is complete, or cut. */
+  of(socket: Duplex): ServerResponse | undefined {
+    const response = this.#bySocket.get(socket);
+    return response?.closed === false ? response : undefined;
+  }
+
+  /** Those that are complete are let go of here: this is asked for every few seconds. */
+  underWay(): ServerResponse[] {
+    return [...this.#bySocket].flatMap(([socket, response]) => {
+      if (response?.closed === false) return [response];
+      this.#bySocket.set(socket, undefined);
+      return [];
+    });
+  }
+}
+
+/** Answers on sockets whose request could not be read to its end, and ends those that nobody uses any more. */
+
+interface ParseRefusal {
+  readonly status: number;
+  readonly reason: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+const MALFORMED: ParseRefusal = {
+  status: 400,
+  reason: "Bad Request",
+  code: "invalid_arguments",
+  message: "The request is no valid HTTP.",
+};
+
+const REFUSALS: Readonly<Record<string, ParseRefusal>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    reason: "Request Header Fields Too Large",
+    code: "too_large",
+    message: "The headers of the request are too large (http.limits.headerBytes).",
+  },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
+    status: 413,
+    reason: "Payload Too Large",
+    code: "too_large",
+    message: "The chunk extensions of the request are too large.",
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    reason: "Request Timeout",
+    code: "timeout",
+    message: "The request took too long to arrive (http.limits.requestTimeoutMs).",
+  },
+};
+
+/**
+ * @param answers What each socket waits for; it is what tells an open event stream from a socket that is only
+ * being held.
+ */
+export function refuseBadRequests(server: Server, answers: PendingResponses): void {
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === "ECONNRESET" || !socket.writable || answers.of(socket)?.headersSent === true) {
+      socket.destroy();
+      return;
+    }
+    const { status, reason, code, message } = REFUSALS[error.code ?? ""] ?? MALFORMED;
+    socket.end(rawErrorResponse(status, reason, { code, message }));
+  });
+  // Nothing was read or written for a while. A call that runs and a stream with nothing to say are left alone; a client
+  // that takes nothing of what is written to it is not, nor is a socket without a request.
+  server.on("timeout", (socket: Socket) => {
+    if (answers.of(socket) === undefined || socket.writableLength > 0) socket.destroy();
+  });
+}

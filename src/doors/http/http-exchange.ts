@@ -1,0 +1,247 @@
+/** One request and its answer, as a route gets it: checked, and with its sender known. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Caller, Scope } from "../../model/caller.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { ForwardResult } from "./cluster/forward-request.ts";
+
+export interface HttpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Decoded and checked; without a slash at its end. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+  /** Rejects with ToolcribError: `too_large`, or `cancelled` if the client went away. */
+  readBody(): Promise<Buffer>;
+  /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
+  refuseScope(scope: Scope): void;
+  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has handed it on already. */
+  readonly handOn?: ((node: string) => Promise<ForwardResult>) | undefined;
+}
+
+/** A request to speak another protocol on the same connection, whose sender is known and may. */
+export interface HttpUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came after the request already. */
+  readonly head: Buffer;
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+  /** Address of the hub as this client knows it. */
+  readonly base: string;
+  /** Whether its sender would be let in now. */
+  stillAdmitted(): boolean;
+}
+
+export interface HttpRoute {
+  /** `/mcp` takes `/mcp/…` too; the longest path that fits counts. */
+  readonly path: string;
+  /** `any`: whoever has a scope at all; what is asked for says which one it needs. */
+  readonly access: Scope | "any" | "public";
+  /** What it throws or rejects with is answered as an error, if nothing was answered yet. */
+  handle(exchange: HttpExchange): void | Promise<void>;
+  /** Takes the connection over. Without it such requests are refused. */
+  upgrade?(upgrade: HttpUpgrade): void;
+}
+
+export interface ExchangeParts {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly target: RequestTarget;
+  readonly caller: Caller;
+  readonly bodyBytes: number;
+  readonly refuseScope: (scope: Scope) => void;
+  readonly handOn?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
+}
+
+/** Shared, as nobody changes the query of a request. */
+const NO_QUERY = new URLSearchParams();
+
+export class Exchange implements HttpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly caller: Caller;
+  readonly refuseScope: (scope: Scope) => void;
+  readonly handOn: HttpExchange["handOn"];
+  readonly #search: string;
+  readonly #bodyBytes: number;
+  #query: URLSearchParams | undefined;
+  #body: Promise<Buffer> | undefined;
+
+  constructor({ request, response, target, caller, bodyBytes, refuseScope, handOn }: ExchangeParts) {
+    this.request = request;
+    this.response = response;
+    this.path = target.path;
+    this.caller = caller;
+    this.refuseScope = refuseScope;
+    this.handOn = handOn && ((node) => handOn(this, node));
+    this.#search = target.search;
+    this.#bodyBytes = bodyBytes;
+  }
+
+  /** Made when it is first asked for: most requests have none. */
+  get query(): URLSearchParams {
+    return (this.#query ??= this.#search === "" ? NO_QUERY : new URLSearchParams(this.#search));
+  }
+
+  /** Kept only where it may have to be handed on after it was read. */
+  readBody(): Promise<Buffer> {
+    if (this.handOn === undefined) return readBody(this.request, this.#bodyBytes);
+    return (this.#body ??= readBody(this.request, this.#bodyBytes));
+  }
+}
+
+export class RouteTable {
+  /** Longest first. */
+  readonly #routes: readonly HttpRoute[];
+
+  constructor(routes: readonly HttpRoute[]) {
+    this.#routes = routes.toSorted((a, b) => b.path.length - a.path.length);
+  }
+
+  find(path: string): HttpRoute | undefined {
+    return this.#routes.find((route) => matchesPath(route.path, path));
+  }
+
+  /** Paths that want credentials. */
+  guarded(): string[] {
+    return this.#routes.flatMap(({ path, access }) => (access === "public" ? [] : [path]));
+  }
+}
+
+/** The root stands for itself only. */
+function matchesPath(own: string, path: string): boolean {
+  return path === own || (own !== "/" && path.startsWith(own) && path.charCodeAt(own.length) === 0x2f);
+}
+
+/** Takes a request's target apart, and refuses every spelling that two programs could read in two ways. */
+
+export interface RequestTarget {
+  /** Decoded; without the slash at its end, except for the root. */
+  readonly path: string;
+  /** With its question mark; empty if there is none. */
+  readonly search: string;
+}
+
+/** Nothing to decode and nothing to doubt, once dot segments and empty ones are ruled out. */
+const PLAIN = /^(?:\/[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*)*\/?$/;
+const BELOW_SPACE_OR_DEL = 0x20;
+const DEL = 0x7f;
+
+export function parseTarget(target: string): RequestTarget {
+  const queryAt = target.indexOf("?");
+  const raw = queryAt === -1 ? target : target.slice(0, queryAt);
+  const search = queryAt === -1 ? "" : target.slice(queryAt);
+  // `http://host/…` and `*` too: what counts is the Host header alone.
+  if (!raw.startsWith("/")) throw invalidPath("begin with /");
+  const path = PLAIN.test(raw) ? raw : decodePath(raw);
+  return { path: path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path, search };
+}
+
+function decodePath(raw: string): string {
+  if (/%(?:2f|5c|00)/i.test(raw)) throw invalidPath("hold no encoded slash");
+  let path: string;
+  try {
+    path = decodeURIComponent(raw);
+  } catch {
+    throw invalidPath("be encoded as UTF-8");
+  }
+  // What still looks encoded was encoded twice, so that somebody further on would decode it.
+  if (/%[0-9a-f]{2}/i.test(path)) throw invalidPath("be encoded only once");
+  if (path.includes("\\") || path.includes("#") || hasControl(path))
+    throw invalidPath("hold no \\, # or control character");
+  const segments = path.split("/").slice(1);
+  if (segments.at(-1) === "") segments.pop();
+  // Also with spaces around them, which many cut off.
+  if (segments.some((segment) => ["", ".", ".."].includes(segment.trim()))) {
+    throw invalidPath("hold no empty segment, . or ..");
+  }
+  return path;
+}
+
+function hasControl(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code < BELOW_SPACE_OR_DEL || code === DEL) return true;
+  }
+  return false;
+}
+
+function invalidPath(must: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", `The path of a request must ${must}.`);
+}
+
+/** How much of a body that is too large is read and thrown away, so that its sender gets to read the answer. */
+const MAX_DISCARDED_BYTES = 32 * 1024 * 1024;
+
+/** The whole body, or a rejection with ToolcribError. Must be called before anybody else reads the request. */
+function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const announced = Number(request.headers["content-length"] ?? 0);
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    return Promise.reject(new ToolcribError("invalid_arguments", "A compressed body is not read. Send it as it is."));
+  }
+  if (announced > limit) {
+    discard(request, MAX_DISCARDED_BYTES);
+    return Promise.reject(bodyTooLarge(limit));
+  }
+  return new Promise((resolve, reject) => {
+    // Nothing more is told of such a request, even if it had come whole.
+    if (request.destroyed) {
+      reject(cutOff());
+      return;
+    }
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let isSettled = false;
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size <= limit) {
+        chunks.push(chunk);
+        return;
+      }
+      isSettled = true;
+      request.off("data", onData);
+      discard(request, MAX_DISCARDED_BYTES);
+      reject(bodyTooLarge(limit));
+    };
+    // The listeners go with the request: taking them off again would cost as much as the rest.
+    request.on("data", onData);
+    request.on("end", () => {
+      if (isSettled) return;
+      isSettled = true;
+      const [only] = chunks;
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
+      chunks.length = 0;
+    });
+    request.on("close", () => {
+      if (!isSettled) reject(cutOff());
+    });
+    // "close" follows; without a listener the error would be nobody's.
+    request.on("error", ignore);
+  });
+}
+
+/** Reads on without keeping anything; who still goes on then is cut off. The time is bounded by that for a request. */
+function discard(request: IncomingMessage, most: number): void {
+  let left = most;
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) request.destroy();
+  });
+  request.on("error", ignore);
+}
+
+function ignore(): void {}
+
+function bodyTooLarge(limit: number): ToolcribError {
+  return new ToolcribError("too_large", `The body of the request is larger than ${limit} bytes.`, {
+    hint: "http.limits.bodyBytes sets the limit.",
+  });
+}
+
+function cutOff(): ToolcribError {
+  return new ToolcribError("cancelled", "The connection ended before the whole request had come.");
+}

@@ -1,0 +1,304 @@
+/** Servers come, go and change their state. */
+import type { Clock } from "../../../base/clock.ts";
+import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
+import type { View } from "../../../hub/view/view.ts";
+import type { ToolCapability } from "../../../model/capability.ts";
+import type { AskRequest } from "../../../model/decision.ts";
+import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
+import type { StartRecord } from "../../../telemetry/call-record.ts";
+import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
+import type { Audience, FeedEvents, FeedHub, Fields, Publish } from "./feed-event.ts";
+
+/** Nothing else makes a connected server idle. */
+const DISCONNECT_REASON = "disconnected by request";
+
+export class ServerEvents {
+  readonly #hub: FeedHub;
+  readonly #tell: Publish;
+  /** The servers that were told of: of one that is gone the config says no more. */
+  readonly #known = new Map<string, ServerSnapshot>();
+  onConnected: (id: string) => void = () => {};
+
+  constructor(hub: FeedHub, tell: Publish) {
+    this.#hub = hub;
+    this.#tell = tell;
+    for (const { id } of hub.servers()) this.#known.set(id, serverSnapshot(hub.config, id));
+  }
+
+  listen(): (() => void)[] {
+    return [
+      this.#hub.on("server", (event) => this.#changed(event)),
+      this.#hub.on("reload", (event) => this.#reloaded(event)),
+    ];
+  }
+
+  #reloaded({ report }: FeedEvents["reload"]): void {
+    const infos = new Map(this.#hub.servers().map((info) => [info.id, info]));
+    for (const [id, server] of this.#known) {
+      if (infos.has(id)) continue;
+      this.#known.delete(id);
+      this.#tell("mcp.server.removed", { serverId: id }, { server });
+    }
+    for (const [id, info] of infos) {
+      if (!this.#known.has(id)) this.#added(info);
+      else if (report.changed.includes(id)) {
+        this.#known.set(id, serverSnapshot(this.#hub.config, id));
+        this.#tell("mcp.server.changed", { serverId: id, server: info }, this.#concern(id));
+      }
+    }
+  }
+
+  #added(info: ServerInfo): void {
+    this.#known.set(info.id, serverSnapshot(this.#hub.config, info.id));
+    this.#tell("mcp.server.added", { server: info }, this.#concern(info.id));
+  }
+
+  #changed({ info, previous }: FeedEvents["server"]): void {
+    const { id, state, lastError, hint } = info;
+    if (!this.#known.has(id)) {
+      // A server that is taken out says so itself when it closes; that it is gone is told by the reload.
+      if (state === "closed") return;
+      this.#added(info);
+    }
+    const concern = this.#concern(id);
+    this.#tell("mcp.server.changed", { serverId: id, server: info }, concern);
+    const [was, is] = [isUp(previous), isUp(state)];
+    if (is && !was) {
+      this.#tell("mcp.server.connected", { serverId: id, server: info }, concern);
+      this.onConnected(id);
+    }
+    if (was && !is) {
+      const reason = lastError ?? (state === "idle" ? DISCONNECT_REASON : null);
+      this.#tell("mcp.server.disconnected", { serverId: id, reason }, concern);
+    }
+    if (state === "failed" || (state === "restarting" && !was)) {
+      const error = lastError ?? "It could not be connected.";
+      this.#tell("mcp.server.error", { serverId: id, error, hint }, concern);
+    }
+  }
+
+  #concern(id: string): Audience {
+    return { server: this.#known.get(id) ?? serverSnapshot(this.#hub.config, id) };
+  }
+}
+
+function isUp(state: ServerState["kind"]): boolean {
+  return state === "ready" || state === "degraded";
+}
+
+/** What servers offer, as it becomes known and changes. */
+
+type Tools = Fields<"mcp.tools.discovered">["tools"];
+
+/** An event is no place for a whole catalog. */
+const MAX_TOOLS = 500;
+const MAX_DESCRIPTION_LENGTH = 300;
+/** Ids with a colon belong to no server; what is under them is told of by events of its own. */
+const isServer = (source: string): boolean => !source.includes(":");
+
+export class ToolEvents {
+  readonly #hub: FeedHub;
+  readonly #tell: Publish;
+  /** The tools of each source as they were last told. */
+  #told: ReadonlyMap<string, readonly ToolCapability[]>;
+  readonly #connected = new Set<string>();
+  #soon: NodeJS.Immediate | undefined;
+
+  constructor(hub: FeedHub, tell: Publish) {
+    this.#hub = hub;
+    this.#tell = tell;
+    this.#told = bySource(hub.view(hub.session));
+  }
+
+  listen(): (() => void)[] {
+    return [
+      this.#hub.on("catalog", ({ kinds }) => {
+        this.#tell("mcp.catalog.changed", { kinds: [...kinds] });
+        if (kinds.includes("tool")) this.#lookSoon();
+      }),
+      this.#hub.on("visibility", () => {
+        this.#tell("mcp.catalog.changed", { kinds: [] });
+        this.#lookSoon();
+      }),
+      () => clearImmediate(this.#soon),
+    ];
+  }
+
+  /** Its tools are told even if they are those from before it was away. */
+  connected(id: string): void {
+    this.#connected.add(id);
+    this.#lookSoon();
+  }
+
+  /** Several servers that connect at once make one look at the catalog. */
+  #lookSoon(): void {
+    this.#soon ??= setImmediate(() => {
+      this.#soon = undefined;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const before = this.#told;
+    const now = bySource(this.#hub.view(this.#hub.session));
+    this.#told = now;
+    // That a server is gone is told by an event of its own, to those who saw it: the config no longer says who they are.
+    const there = new Set(this.#hub.servers().map(({ id }) => id));
+    const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
+    for (const source of sources) {
+      const tools = now.get(source) ?? [];
+      if (!isServer(source) || !there.has(source)) continue;
+      if (this.#connected.has(source) || !hasSameTools(before.get(source) ?? [], tools)) this.#tellOf(source, tools);
+    }
+    this.#connected.clear();
+  }
+
+  #tellOf(serverId: string, tools: readonly ToolCapability[]): void {
+    const isCut = tools.length > MAX_TOOLS;
+    this.#tell(
+      "mcp.tools.discovered",
+      {
+        serverId,
+        tools: tools.slice(0, MAX_TOOLS).map((tool) => this.#summary(tool)),
+        ...(isCut ? { truncated: true } : {}),
+      },
+      { server: serverSnapshot(this.#hub.config, serverId) },
+    );
+  }
+
+  #summary({ name, origin, definition, fingerprint }: ToolCapability): Tools[number] {
+    const { title, description } = definition;
+    return {
+      name,
+      server: origin.source,
+      tool: origin.name,
+      ...(title === undefined ? {} : { title: truncate(title) }),
+      ...(description === undefined ? {} : { description: truncate(description) }),
+      fingerprint,
+      pin: this.#hub.pins?.stateOf(origin.source, origin.name) ?? "unknown",
+    };
+  }
+}
+
+function bySource({ tools }: View): Map<string, ToolCapability[]> {
+  return Map.groupBy(tools, ({ origin }) => origin.source);
+}
+
+function hasSameTools(a: readonly ToolCapability[], b: readonly ToolCapability[]): boolean {
+  return a.length === b.length && a.every((tool, index) => tool === b[index] || isEqual(tool, b[index]));
+}
+
+function isEqual(a: ToolCapability, b: ToolCapability | undefined): boolean {
+  return a.name === b?.name && a.fingerprint === b.fingerprint;
+}
+
+function truncate(text: string): string {
+  return text.length <= MAX_DESCRIPTION_LENGTH ? text : `${text.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed()}…`;
+}
+
+/** Calls, questions and sessions. */
+
+/** Of a resource the name is a URI, which can be of any length. */
+const MAX_NAME_LENGTH = 500;
+
+export function publishCalls(hub: FeedHub, tell: Publish): (() => void)[] {
+  return [
+    hub.on("call-start", (record) => tell("call.started", callStart(record), { session: record.session })),
+    hub.on("call", (record) => {
+      const { decision, outcome, durationMs, resultBytes, findings = [] } = record;
+      const codes = findings.map(({ code }) => code);
+      tell(
+        "call.finished",
+        { ...callStart(record), decision, outcome, durationMs, resultBytes, findings: codes },
+        { session: record.session },
+      );
+    }),
+  ];
+}
+
+function callStart({
+  callId,
+  time,
+  session,
+  door,
+  role,
+  user,
+  kind,
+  name,
+  origin,
+}: StartRecord): Fields<"call.started"> {
+  const shown = name.length <= MAX_NAME_LENGTH ? name : `${name.slice(0, MAX_NAME_LENGTH).toWellFormed()}…`;
+  return { callId, time, session, door, role, user: user ?? null, kind, name: shown, serverId: origin?.source ?? null };
+}
+
+export function publishApprovals(
+  hub: FeedHub,
+  tell: Publish,
+  clock: Clock,
+  redactor: { maskAll<Value>(value: Value): Value },
+): (() => void)[] {
+  const approvalOf = (request: AskRequest): Fields<"approval.requested">["approval"] => {
+    const { rule, rules, ...rest } = summarizeApproval(request, (value) => redactor.maskAll(value));
+    return {
+      ...rest,
+      rule: { ...rule },
+      rules: rules.map((each) => ({ ...each })),
+      status: "pending",
+      askedAt: new Date(clock.now()).toISOString(),
+      answer: null,
+      answeredAt: null,
+      answeredBy: null,
+    };
+  };
+  return [
+    hub.on("ask", (request) => tell("approval.requested", { approval: approvalOf(request) })),
+    hub.on("answer", ({ request: { id, callId }, answer }) => tell("approval.answered", { id, callId, answer })),
+  ];
+}
+
+export function publishSessions(hub: FeedHub, tell: Publish): (() => void)[] {
+  return [
+    hub.on("session", ({ session: { id, door }, open }) => {
+      tell(open ? "session.opened" : "session.closed", { id, door });
+    }),
+  ];
+}
+
+/** Skills that were imported or removed, under both families of names. */
+
+export function publishSkills(hub: FeedHub, tell: Publish): (() => void)[] {
+  return [
+    hub.on("skill-import", (event) => publishImport(event, tell)),
+    hub.on("skill-remove", ({ skillId, name }) => {
+      for (const type of ["skills.import.removed", "openclaw.import.removed"] as const) {
+        tell(type, { skillId, name }, { skill: name });
+      }
+    }),
+    hub.on("skills", () => tell("skills.changed", {})),
+  ];
+}
+
+function publishImport({ single, result }: FeedEvents["skill-import"], tell: Publish): void {
+  const { imported, failed, totalScanned } = result;
+  if (!single) {
+    const fields: Fields<"skills.batch.imported"> = { imported, failed, totalScanned };
+    tell("skills.batch.imported", fields);
+    tell("openclaw.batch.imported", fields);
+    return;
+  }
+  for (const { skillId, name, warnings, dependenciesMet } of imported) {
+    const fields: Fields<"skills.skill.imported"> = { skillId, name, warnings, dependenciesMet };
+    tell("skills.skill.imported", fields, { skill: name });
+    tell("openclaw.skill.imported", fields, { skill: name });
+  }
+}
+
+/** Pins, the config, and warnings. */
+
+export function publishSettings(hub: FeedHub, tell: Publish): (() => void)[] {
+  return [
+    hub.on("pins", () => tell("pins.changed", {})),
+    hub.on("reload", () => tell("config.reloaded", {})),
+    hub.on("warning", ({ server, message }) => tell("warning", { server, message })),
+  ];
+}

@@ -1,0 +1,531 @@
+/** The WebSocket door at `/ws`. The listener has made sure of who comes; the `ws` package is loaded with the first one. */
+import type { Duplex } from "node:stream";
+import type { WebSocket, WebSocketServer } from "ws";
+import { type Clock, systemClock } from "../../../base/clock.ts";
+import { CONTROLS, SOCKET_PATH } from "../../../contract/websocket.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import type { Caller } from "../../../model/caller.ts";
+import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
+import type { JsonObject } from "../../../model/json.ts";
+import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
+import type { Session } from "../../../sessions/session.ts";
+import { namedSession, openCallerSession, type SessionExtras } from "../api/caller-sessions.ts";
+import type { Masker } from "../api/operation-handler.ts";
+import type { Operations } from "../api/run-operation.ts";
+import { localSessionId, withLocalSessionIds } from "../api/session-ids.ts";
+import type { HttpRoute, HttpUpgrade } from "../http-exchange.ts";
+import { rawErrorResponse, sendError } from "../http-responses.ts";
+import { RateLimit } from "../rate-limit.ts";
+import { notFoundAt } from "../status-routes.ts";
+import {
+  type EventFeed,
+  type EventFilter,
+  eventFilter,
+  filterOfQuery,
+  parseResumePoint,
+  type Receiver,
+  type ResumePoint,
+} from "./event-feed.ts";
+import { ExtraTools } from "./extra-tool-calls.ts";
+import type { Frame, SessionHub } from "./feed-event.ts";
+import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } from "./socket-commands.ts";
+
+// Not imported as a module: that loads Node's whole fetch as well.
+const { STATUS_CODES } = process.getBuiltinModule("node:http");
+
+/** What a client has to offer if it offers any protocol. A browser's token travels beside it, as `bearer.<token>`. */
+const PROTOCOL = "toolcrib.v1";
+
+const CREDENTIALS_MS = 15_000;
+/** Every second look at the credentials is a heartbeat too. */
+const CHECKS_PER_HEARTBEAT = 2;
+const SHUTDOWN_GRACE_MS = 1000;
+
+export interface SocketLimits {
+  /** Size of a frame. */
+  readonly bodyBytes: number;
+  /** Open sockets. */
+  readonly streams: CallerQuota;
+  /** Frames of one caller. */
+  readonly requestsPerMinute: number;
+}
+
+interface SocketParts extends SessionExtras {
+  readonly hub: SessionHub;
+  readonly feed: EventFeed;
+  readonly operations: Pick<Operations, "run">;
+  /** In a cluster: ids that say which node has what they stand for. */
+  readonly ids?: Pick<RoutableIds, "findAtOnce"> | undefined;
+  readonly redactor: Masker;
+  /** Asked for with every socket that comes, and every few seconds. */
+  readonly limits: () => SocketLimits;
+  readonly warn: (message: string) => void;
+  readonly clock?: Clock;
+}
+
+export interface SocketDoor {
+  readonly route: HttpRoute;
+  readonly size: number;
+  /** @param graceMs What commands under way get. */
+  close(graceMs?: number): Promise<void>;
+}
+
+export function openWebSocketDoor(parts: SocketParts): SocketDoor {
+  return new Sockets(parts);
+}
+
+class Sockets implements SocketDoor {
+  readonly #parts: SocketParts;
+  readonly #clock: Clock;
+  readonly #rate: RateLimit;
+  readonly #open = new Set<LiveSocket>();
+  /** Those whose handshake is in progress count too. */
+  readonly #quota: Quota;
+  #server: { readonly frameBytes: number; readonly made: WebSocketServer } | undefined;
+  #stopWatch: (() => void) | undefined;
+  #looks = 0;
+  #limits: SocketLimits;
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: SocketParts) {
+    this.#parts = parts;
+    this.#clock = parts.clock ?? systemClock;
+    this.#limits = parts.limits();
+    this.#quota = new Quota(this.#limits.streams);
+    this.#rate = new RateLimit(this.#clock, this.#limits.requestsPerMinute);
+  }
+
+  readonly route: HttpRoute = {
+    path: SOCKET_PATH,
+    access: "any",
+    handle: ({ path, response }) => {
+      if (path !== SOCKET_PATH) throw notFoundAt(path);
+      const error = new ToolcribError("invalid_arguments", "A WebSocket is spoken here.");
+      sendError(response, error, { status: 426, headers: { upgrade: "websocket" } });
+    },
+    upgrade: (upgrade) => void this.#take(upgrade),
+  };
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  close(graceMs = SHUTDOWN_GRACE_MS): Promise<void> {
+    this.#closed ??= this.#close(graceMs);
+    return this.#closed;
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    this.#stopWatch?.();
+    const open = [...this.#open];
+    await this.#within(graceMs, Promise.all(open.map((socket) => socket.finish())));
+    for (const socket of open) socket.close(...CLOSE.goingAway);
+    const closed = Promise.all(open.map((socket) => socket.closed));
+    await this.#within(SHUTDOWN_GRACE_MS, closed);
+    for (const socket of open) socket.terminate();
+    await closed;
+  }
+
+  async #within(ms: number, work: Promise<unknown>): Promise<void> {
+    let stop = (): void => {};
+    const late = new Promise<void>((resolve) => (stop = this.#clock.after(ms, resolve)));
+    await Promise.race([work, late]);
+    stop();
+  }
+
+  async #take(upgrade: HttpUpgrade): Promise<void> {
+    const { request, socket, head, query } = upgrade;
+    // The client may go away while the package is loaded.
+    const onError = (): void => void socket.destroy();
+    socket.on("error", onError);
+    let giveBack: (() => void) | undefined;
+    try {
+      this.#readLimits();
+      this.#assertRoom(upgrade.caller);
+      giveBack = this.#quota.take(upgrade.caller);
+      // However it ends, also before anything was agreed on.
+      socket.once("close", giveBack);
+      const [wants, from] = [filterOfQuery(query), parseResumePoint(query)];
+      const server = await this.#serverOf(this.#limits.bodyBytes);
+      if (socket.destroyed || this.#closed !== undefined) {
+        socket.destroy();
+        giveBack();
+        return;
+      }
+      server.handleUpgrade(request, socket, head, (made) => this.#begin(made, upgrade, wants, from));
+    } catch (error) {
+      giveBack?.();
+      refuseUpgrade(upgrade, asToolcribError(error));
+    } finally {
+      socket.off("error", onError);
+    }
+  }
+
+  #begin(socket: WebSocket, upgrade: HttpUpgrade, wants: EventFilter, from: ResumePoint | undefined): void {
+    const { hub, feed, ids, redactor, warn } = this.#parts;
+    const { caller, base: baseUrl } = upgrade;
+    let session: Session;
+    try {
+      session = openCallerSession(hub, caller, "websocket", this.#parts);
+    } catch {
+      socket.close(...CLOSE.goingAway);
+      return;
+    }
+    const live = new LiveSocket(
+      {
+        ...{
+          socket,
+          wire: upgrade.socket,
+          caller,
+          session,
+          baseUrl,
+          feed,
+          operations: withLocalSessionIds(ids, this.#parts.operations),
+          redactor,
+          warn,
+          clock: this.#clock,
+        },
+        sessionOf: (id) => namedSession(hub, caller, localSessionId(ids, id), { anyWithAdmin: true }),
+        stillAdmitted: () => upgrade.stillAdmitted(),
+        rate: (key) => this.#rate.take(key),
+      },
+      wants,
+      from,
+    );
+    this.#open.add(live);
+    void live.closed.then(() => this.#open.delete(live));
+    this.#watch();
+  }
+
+  #readLimits(): void {
+    this.#limits = this.#parts.limits();
+    this.#quota.setLimits(this.#limits.streams);
+    this.#rate.perMinute = this.#limits.requestsPerMinute;
+  }
+
+  #assertRoom(caller: Caller): void {
+    if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub stops.");
+    const full = this.#quota.reachedFor(caller);
+    if (full !== undefined) throw quotaError("WebSocket connections", full, "streams");
+  }
+
+  /** The size of a frame belongs to the server; a changed one makes another. */
+  async #serverOf(frameBytes: number): Promise<WebSocketServer> {
+    if (this.#server?.frameBytes === frameBytes) return this.#server.made;
+    const { WebSocketServer } = await import("ws");
+    const made = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: frameBytes,
+      // It costs memory for every connection, and events are short.
+      perMessageDeflate: false,
+      // It would answer every ping, also of somebody who never reads.
+      autoPong: false,
+      handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
+    });
+    this.#server = { frameBytes, made };
+    return made;
+  }
+
+  /** One timer for all of them, and none while there are none. */
+  #watch(): void {
+    this.#stopWatch ??= this.#clock.after(CREDENTIALS_MS, () => {
+      this.#stopWatch = undefined;
+      this.#looks += 1;
+      this.#readLimits();
+      const isBeat = this.#looks % CHECKS_PER_HEARTBEAT === 0;
+      for (const socket of this.#open) {
+        socket.checkCredentials();
+        if (isBeat) socket.beat();
+      }
+      if (this.#open.size > 0) this.#watch();
+    });
+  }
+}
+
+/** Before the handshake it is still HTTP. */
+function refuseUpgrade({ socket }: HttpUpgrade, error: ToolcribError): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = ERROR_TABLE[error.code].http;
+  // Otherwise nobody would read it any more, and notice that the other side has gone.
+  socket.resume();
+  socket.end(rawErrorResponse(status, STATUS_CODES[status] ?? "Error", error.toObject()), () => socket.destroy());
+}
+
+/** One WebSocket: commands come in, replies and events go out, and a client that does not read is let go. */
+
+/** More than this may not wait for a client that does not read. One frame may come on top. */
+const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
+/** What the package calls a frame above `maxPayload`. */
+const FRAME_TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
+/** How long a client has to answer that the connection is closed. */
+const CLOSE_TIMEOUT_MS = 2000;
+
+/** Numbers of RFC 6455, and what they say here. */
+const CLOSE = {
+  goingAway: [1001, "The hub stops."],
+  noText: [1003, "Frames must be text."],
+  notAdmitted: [1008, "The credentials have ended."],
+  sessionEnded: [1008, "The session was ended."],
+  slow: [1013, "Too much waits to be read. Come back and resume."],
+} as const satisfies Readonly<Record<string, readonly [number, string]>>;
+
+interface LiveSocketOptions {
+  readonly socket: WebSocket;
+  /** The connection under it. */
+  readonly wire: Duplex;
+  readonly caller: Caller;
+  readonly session: Session;
+  /** Another that the caller may give tools to. */
+  readonly sessionOf: (id: string) => Session | undefined;
+  readonly baseUrl: string;
+  readonly stillAdmitted: () => boolean;
+  readonly feed: EventFeed;
+  readonly operations: Pick<Operations, "run">;
+  readonly redactor: Masker;
+  readonly clock: Clock;
+  /** Milliseconds to wait before the next frame is taken; 0 if it is. */
+  readonly rate: (key: string) => number;
+  readonly warn: (message: string) => void;
+}
+
+class LiveSocket {
+  readonly #options: LiveSocketOptions;
+  readonly #socket: WebSocket;
+  readonly #commands: SocketCommands;
+  readonly #extraTools: ExtraTools;
+  readonly #receiver: Receiver & { wants: EventFilter };
+  readonly #closed: Promise<void>;
+  readonly #unsubscribe: () => void;
+  #isAlive = true;
+  #isGathering = false;
+
+  constructor(options: LiveSocketOptions, wants: EventFilter, from: ResumePoint | undefined) {
+    const { socket, caller, session, sessionOf, baseUrl, operations, feed, clock } = options;
+    this.#options = options;
+    this.#socket = socket;
+    this.#receiver = { caller, session, wants, send: (frame) => this.#sendEvent(frame) };
+    this.#commands = new SocketCommands({
+      operations,
+      context: { caller, session, baseUrl, tell: (type, fields) => this.#send({ type, ...fields }) },
+      send: (frame) => this.#send(frame),
+      fail: (id, thrown) => this.#fail(id, thrown),
+    });
+    const group = `socket:${session.id}`;
+    const send = (frame: object): void => this.#send(frame);
+    this.#extraTools = new ExtraTools({ group, caller, session, sessionOf, send, clock });
+    this.#send(feed.hello());
+    if (from !== undefined) feed.replay(this.#receiver, from);
+    this.#unsubscribe = feed.subscribe(this.#receiver);
+    session.closing.addEventListener("abort", () => this.close(...CLOSE.sessionEnded), { once: true });
+    this.#closed = new Promise((resolve) => {
+      socket.once("close", () => {
+        this.#leave();
+        resolve();
+      });
+    });
+    socket.on("message", (data, isBinary) => {
+      if (isBinary) this.#refuseBinary();
+      // Texts come as one Buffer, as `binaryType` is left at its default.
+      else this.#take((data as Buffer).toString("utf8"));
+    });
+    socket.on("pong", () => (this.#isAlive = true));
+    socket.on("ping", (data) => this.#pong(data));
+    // What is wrong with a frame is the client's affair; the package closes with the right number.
+    socket.on("error", (error) => {
+      if ("code" in error && error.code === FRAME_TOO_LARGE) this.#extraTools.refuseFrame();
+    });
+  }
+
+  get closed(): Promise<void> {
+    return this.#closed;
+  }
+
+  /** Ends a connection whose other side has not answered since the last beat. */
+  beat(): void {
+    if (!this.#isAlive) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#isAlive = false;
+    if (this.#isOpen) this.#socket.ping();
+  }
+
+  /** Ends a connection whose credentials have ended. */
+  checkCredentials(): void {
+    if (!this.#options.stillAdmitted()) this.close(...CLOSE.notAdmitted);
+  }
+
+  /** Resolves when its commands are answered; what comes from now on is refused. */
+  finish(): Promise<void> {
+    return this.#commands.finish();
+  }
+
+  close(code: number, reason: string): void {
+    if (!this.#isOpen) return;
+    this.#socket.close(code, reason);
+    this.#leave();
+    this.#options.clock.after(CLOSE_TIMEOUT_MS, () => this.#socket.terminate());
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  #leave(): void {
+    this.#unsubscribe();
+    this.#extraTools.close();
+    this.#commands.cancelAll();
+    this.#options.session.close();
+  }
+
+  get #isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  #take(text: string): void {
+    let id: CommandId | null = null;
+    try {
+      const frame = this.#read(text);
+      id = commandId(frame) ?? null;
+      // An answer that the hub asked for is no command of the client's own.
+      if (!this.#extraTools.awaits(frame)) this.#count();
+      if (this.#control(frame)) return;
+      const reply = this.#extraTools.take(frame);
+      if (reply === undefined) this.#commands.take(frame);
+      else if (reply instanceof Promise) void this.#answerLater(id, reply);
+      else this.#answer(id ?? undefined, reply);
+    } catch (error) {
+      this.#fail(id, error);
+    }
+  }
+
+  #read(text: string): JsonObject {
+    try {
+      return parseFrame(text);
+    } catch (error) {
+      // Also what is no command counts.
+      this.#count();
+      throw error;
+    }
+  }
+
+  #count(): void {
+    const waitMs = this.#options.rate(this.#options.caller.key);
+    if (waitMs > 0) throw tooManyCommands(waitMs);
+  }
+
+  #control(frame: JsonObject): boolean {
+    switch (frame["type"]) {
+      case "ping":
+        this.#answer(parseControl("ping", frame).id, this.#position());
+        return true;
+      case "cancel": {
+        const { id, command } = parseControl("cancel", frame);
+        this.#answer(id, { cancelled: this.#commands.cancel(command) });
+        return true;
+      }
+      case "subscribe": {
+        const { id, after, epoch, events } = parseControl("subscribe", frame);
+        const wants = eventFilter(events);
+        this.#receiver.wants = wants;
+        this.#answer(id, this.#position());
+        const from = { after: after ?? 0, epoch };
+        if (after !== undefined) this.#options.feed.replay(this.#receiver, from);
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  #position(): { readonly epoch: string; readonly seq: number } {
+    const { epoch, seq } = this.#options.feed;
+    return { epoch, seq };
+  }
+
+  #answer(id: CommandId | undefined, output: object): void {
+    if (id !== undefined) this.#send({ ...output, id, ok: true });
+  }
+
+  async #answerLater(id: CommandId | null, reply: Promise<object>): Promise<void> {
+    try {
+      this.#answer(id ?? undefined, await reply);
+    } catch (error) {
+      this.#fail(id, error);
+    }
+  }
+
+  #fail(id: CommandId | null, thrown: unknown): void {
+    const { redactor, warn } = this.#options;
+    this.#send({ id, ok: false, error: toErrorObject(thrown, redactor, warn) });
+  }
+
+  #refuseBinary(): void {
+    this.#fail(null, new ToolcribError("invalid_arguments", "Frames must be text."));
+    this.close(...CLOSE.noText);
+  }
+
+  #send(frame: object): void {
+    this.#write(JSON.stringify(frame));
+  }
+
+  /** Above the rate there is no answer: who asks that often does not wait for one. */
+  #pong(data: Buffer): void {
+    if (!this.#isOpen) return;
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#socket.terminate();
+    else if (this.#options.rate(this.#options.caller.key) === 0) this.#socket.pong(data);
+  }
+
+  #sendEvent(frame: Frame): void {
+    this.#write(frame.bytes);
+  }
+
+  #write(frame: string | Buffer): void {
+    if (!this.#isOpen) return;
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) {
+      this.close(...CLOSE.slow);
+      return;
+    }
+    this.#gather();
+    this.#socket.send(frame, { binary: false });
+  }
+
+  /** What is sent in one turn goes out at once: with many clients the calls to the system would cost more than all the rest. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    const { wire } = this.#options;
+    wire.cork();
+    setImmediate(() => {
+      this.#isGathering = false;
+      wire.uncork();
+    });
+  }
+}
+
+function parseControl<Name extends keyof typeof CONTROLS>(
+  name: Name,
+  frame: JsonObject,
+): ReturnType<(typeof CONTROLS)[Name]["parse"]> {
+  const result = CONTROLS[name].safeParse(frame);
+  // The schema of that name gave it.
+  if (result.success) return result.data as ReturnType<(typeof CONTROLS)[Name]["parse"]>;
+  const [issue] = result.error.issues;
+  const where = issue?.path.join(".") ?? "";
+  throw new ToolcribError(
+    "invalid_arguments",
+    `A frame "${name}" is not right${where === "" ? "" : ` at ${where}`}: ${issue?.message ?? ""}`,
+  );
+}
+
+function tooManyCommands(waitMs: number): ToolcribError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new ToolcribError("rate_limited", `Too many commands. Try again in ${seconds} s.`, {
+    hint: "http.limits.requestsPerMinute sets the limit.",
+    details: { retryAfterMs: seconds * 1000 },
+  });
+}

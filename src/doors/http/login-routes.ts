@@ -1,0 +1,110 @@
+/** How a browser gets the page's cookie, and loses it. */
+import { API_PATH } from "../../contract/rest.ts";
+import type { Caller } from "../../model/caller.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { sendJson } from "./http-responses.ts";
+import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
+import { notFoundAt, refuseMethod } from "./status-routes.ts";
+import { isOwnPage, pageKeys, type PageLogins, setCookie } from "./page-logins.ts";
+
+export const LOGIN_PATH = `${API_PATH}/login`;
+export const LOGOUT_PATH = `${API_PATH}/logout`;
+export const LOGIN_LINKS_PATH = `${API_PATH}/login-links`;
+
+export type LoginEvent = "login.link" | "login" | "logout";
+
+interface LoginOptions {
+  readonly logins: PageLogins;
+  readonly http: () => HttpConfig;
+  /** What the name of the cookie is made of. */
+  readonly cookieScope: () => number | string;
+  /** Who a token belongs to. Fails with `unauthorized`. */
+  readonly identify: (token: string) => Caller | Promise<Caller>;
+  /** Address of the hub as this client knows it. */
+  readonly baseOf: (exchange: HttpExchange) => string;
+  readonly onLogin?: ((event: LoginEvent, caller: Caller) => void) | undefined;
+}
+
+export function loginRoutes(parts: LoginOptions): HttpRoute[] {
+  return [
+    { path: LOGIN_PATH, access: "public", handle: (exchange) => login(exchange, parts) },
+    { path: LOGOUT_PATH, access: "public", handle: (exchange) => logout(exchange, parts) },
+    { path: LOGIN_LINKS_PATH, access: "admin", handle: (exchange) => issueLoginLink(exchange, parts) },
+  ];
+}
+
+/** The code is behind the `#`, which browsers send to nobody: it is in no log and in no Referer. */
+export function loginLink(base: string, logins: PageLogins): string {
+  return `${base}/#login=${logins.issueCode()}`;
+}
+
+async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void> {
+  if (!isPost(exchange, LOGIN_PATH)) return;
+  const { logins, http, cookieScope: cookiePlace, identify, onLogin } = parts;
+  const body = parseLogin(await exchange.readBody());
+  // Otherwise a foreign page could log a browser in as somebody else.
+  if (!isOwnPage(exchange.request, http())) {
+    throw new ToolcribError("denied", "Only the hub's own page can log in.", {
+      hint: "Programs send their token as `Authorization: Bearer …` instead.",
+    });
+  }
+  const { code, token } = body;
+  const caller =
+    typeof code === "string"
+      ? await logins.redeem(code)
+      : typeof token === "string"
+        ? await identify(token)
+        : undefined;
+  if (caller === undefined) {
+    throw new ToolcribError("unauthorized", "This link was used already, or is too old.", {
+      hint: "`toolcrib login` prints a new one.",
+    });
+  }
+  if (!caller.scopes.has("admin")) {
+    throw new ToolcribError("denied", "This token lacks the scope admin, which the page needs.", {
+      hint: "Use a token with the scope admin, or the link that `toolcrib login` prints.",
+    });
+  }
+  const { cookie, pageKey } = await logins.open(caller);
+  onLogin?.("login", caller);
+  sendJson(exchange.response, 200, { ok: true, pageKey }, { "set-cookie": setCookie(http(), cookiePlace(), cookie) });
+}
+
+async function logout(
+  exchange: HttpExchange,
+  { logins, http, cookieScope: cookiePlace, onLogin }: LoginOptions,
+): Promise<void> {
+  if (!isPost(exchange, LOGOUT_PATH)) return;
+  const keys = pageKeys(exchange.request, http(), cookiePlace());
+  const session = keys && (await logins.find(keys));
+  if (session !== undefined) {
+    await logins.end(session);
+    onLogin?.("logout", session.caller);
+  }
+  sendJson(exchange.response, 200, { ok: true }, { "set-cookie": setCookie(http(), cookiePlace(), null) });
+}
+
+function issueLoginLink(exchange: HttpExchange, { logins, baseOf, onLogin }: LoginOptions): void {
+  if (!isPost(exchange, LOGIN_LINKS_PATH)) return;
+  onLogin?.("login.link", exchange.caller);
+  sendJson(exchange.response, 200, { url: loginLink(baseOf(exchange), logins) });
+}
+
+function isPost(exchange: HttpExchange, path: string): boolean {
+  if (exchange.path !== path) throw notFoundAt(exchange.path);
+  if (exchange.request.method === "POST") return true;
+  refuseMethod(exchange, ["POST"]);
+  return false;
+}
+
+function parseLogin(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new ToolcribError("invalid_arguments", 'The body must be JSON with a "code" or a "token".');
+}

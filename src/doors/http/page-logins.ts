@@ -1,0 +1,408 @@
+/** Who is logged in on the web page: links that work once, and the browser sessions that they open. */
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../base/clock.ts";
+import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
+import type { Caller } from "../../model/caller.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { ALL_SCOPES } from "./bearer-tokens.ts";
+import { decodeCaller } from "./cluster/forward-request.ts";
+
+const CODE_MS = 15 * 60_000;
+const IDLE_MS = 12 * 3_600_000;
+/** How often other nodes are told that a login is in use. */
+const SHARE_MS = 10 * 60_000;
+const MAX_SESSION_MS = 7 * 24 * 3_600_000;
+const MAX_CODES = 32;
+/** Of one identity, so that nobody can log others out. */
+const MAX_SESSIONS_PER_IDENTITY = 16;
+/** Identities of an OAuth server may be many. */
+const MAX_PAGE_SESSIONS = 4096;
+const LINK_KEY_PREFIX = "page:";
+const DIGEST_BYTES = 32;
+
+/** A browser gives its cookies to every port of a host; what a page keeps for itself it gives to that page alone. */
+interface PageKeys {
+  readonly cookie: string;
+  readonly pageKey: string;
+}
+
+export interface PageSession {
+  readonly caller: Caller;
+  /** Of its cookie. */
+  readonly digest: string;
+}
+
+interface OpenPageSession extends PageSession {
+  readonly identity: string;
+  readonly pageDigest: Buffer;
+  readonly endsAt: number;
+  idleUntil: number;
+  sharedAt: number;
+  /** Whether other nodes were told of it. */
+  isShared: boolean;
+}
+
+interface OpenCode {
+  readonly until: number;
+  /** Whether other nodes may know it. */
+  readonly shared: Promise<boolean>;
+}
+
+export class PageLogins {
+  readonly #clock: Clock;
+  /** By digest, as the sessions are: what is in memory opens nothing. */
+  readonly #codes = new Map<string, OpenCode>();
+  readonly #sessions = new Map<string, OpenPageSession>();
+  readonly #ended = new Map<string, true>();
+  #opened = 0;
+  #shared: SharedLogins | undefined;
+  #stopSharing = (): void => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** From now on the nodes of a cluster have their logins in common. */
+  async share(cluster: Parameters<typeof SharedLogins.open>[0]): Promise<void> {
+    this.#shared = await SharedLogins.open(cluster, { codeMs: CODE_MS, idleMs: IDLE_MS });
+    const shared = this.#shared;
+    const stop = shared.onEnd((digest) => this.#sessions.delete(digest));
+    this.#stopSharing = () => {
+      stop();
+      shared.close();
+    };
+  }
+
+  stopSharing(): void {
+    this.#stopSharing();
+  }
+
+  /** A code that opens one session as the hub's owner, once, within a quarter of an hour. */
+  issueCode(): string {
+    const code = randomBytes(24).toString("base64url");
+    const digest = digestOf(code).toString("hex");
+    keepNewest(this.#codes, MAX_CODES - 1);
+    const shared = this.#shared?.offerCode(digest) ?? Promise.resolve(false);
+    this.#codes.set(digest, { until: this.#clock.now() + CODE_MS, shared });
+    return code;
+  }
+
+  /** Whom a code lets in; undefined for one that was used, is too old or never was. */
+  async redeem(code: string): Promise<Caller | undefined> {
+    const digest = digestOf(code).toString("hex");
+    const own = this.#codes.get(digest);
+    this.#codes.delete(digest);
+    if (own !== undefined && own.until <= this.#clock.now()) return undefined;
+    const isKnownHereOnly = own !== undefined && !(await own.shared);
+    if (!isKnownHereOnly && (await this.#shared?.takeCode(digest)) !== true) return undefined;
+    // A number where it is known here alone; nodes do not count together.
+    const name = this.#shared === undefined ? ++this.#opened : randomBytes(9).toString("base64url");
+    return { key: `${LINK_KEY_PREFIX}${name}`, owner: true, scopes: ALL_SCOPES };
+  }
+
+  /** A new session for somebody who showed a code or a token. */
+  async open(caller: Caller): Promise<PageKeys> {
+    const keys = { cookie: randomBytes(32).toString("base64url"), pageKey: randomBytes(32).toString("base64url") };
+    const now = this.#clock.now();
+    const identity = loginIdentity(caller);
+    this.#makeRoom(identity, now);
+    const digest = digestOf(keys.cookie).toString("hex");
+    const pageDigest = digestOf(keys.pageKey);
+    const endsAt = Math.min(now + MAX_SESSION_MS, caller.expiresAt ?? Infinity);
+    const idleUntil = now + IDLE_MS;
+    const times = { endsAt, idleUntil, sharedAt: now };
+    const session: OpenPageSession = { caller, digest, identity, pageDigest, ...times, isShared: false };
+    this.#sessions.set(digest, session);
+    await this.#tell(session);
+    return keys;
+  }
+
+  /** The session that both keys belong to. It is in use from now on. One that another node opened may be on its way still. */
+  find(keys: PageKeys): PageSession | undefined | Promise<PageSession | undefined> {
+    const digest = digestOf(keys.cookie).toString("hex");
+    const shared = this.#shared;
+    const own = this.#sessions.get(digest);
+    // One that was not used here for long may have been used at other nodes.
+    const isOwn = own !== undefined && isSessionOpen(own, this.#clock.now());
+    const known = isOwn ? own : this.#adopt(digest, shared?.get(digest));
+    if (known !== undefined || shared === undefined) return this.#use(known, keys);
+    return shared.soon(digest).then((late) => this.#use(this.#adopt(digest, late), keys));
+  }
+
+  #use(session: OpenPageSession | undefined, { pageKey }: PageKeys): PageSession | undefined {
+    const now = this.#clock.now();
+    if (session === undefined || !isSessionOpen(session, now)) return undefined;
+    if (!timingSafeEqual(session.pageDigest, digestOf(pageKey))) return undefined;
+    session.idleUntil = now + IDLE_MS;
+    if (now - session.sharedAt >= SHARE_MS) {
+      session.sharedAt = now;
+      void this.#tell(session);
+    }
+    return session;
+  }
+
+  async #tell(session: OpenPageSession): Promise<void> {
+    const { caller, digest, endsAt } = session;
+    const login = { caller, pageDigest: session.pageDigest.toString("hex"), endsAt };
+    if (session.isShared) await this.#shared?.renew(digest, login);
+    else session.isShared = (await this.#shared?.put(digest, login)) === true;
+  }
+
+  #adopt(digest: string, login: SharedLogin | undefined): OpenPageSession | undefined {
+    if (login === undefined || this.#ended.has(digest)) return undefined;
+    const { caller, endsAt } = login;
+    const now = this.#clock.now();
+    const identity = loginIdentity(caller);
+    this.#makeRoom(identity, now);
+    const pageDigest = Buffer.from(login.pageDigest, "hex");
+    if (pageDigest.length !== DIGEST_BYTES) return undefined;
+    const times = { endsAt, idleUntil: now + IDLE_MS, sharedAt: now };
+    const session: OpenPageSession = { caller, digest, identity, pageDigest, ...times, isShared: true };
+    this.#sessions.set(digest, session);
+    return session;
+  }
+
+  /** Whether it has not ended. To ask is no use of it. */
+  has({ digest }: PageSession): boolean {
+    const session = this.#sessions.get(digest);
+    return session !== undefined && isSessionOpen(session, this.#clock.now());
+  }
+
+  async end({ digest }: PageSession): Promise<void> {
+    this.#sessions.delete(digest);
+    if (this.#shared === undefined) return;
+    // What other nodes know is known here for a moment longer.
+    keepNewest(this.#ended, MAX_PAGE_SESSIONS - 1);
+    this.#ended.set(digest, true);
+    await this.#shared.end(digest);
+  }
+
+  /** True for callers that a link made: they are known here and nowhere else. */
+  static isLinkCaller(caller: Caller): boolean {
+    return caller.key.startsWith(LINK_KEY_PREFIX);
+  }
+
+  #makeRoom(identity: string, now: number): void {
+    for (const [digest, session] of this.#sessions) if (!isSessionOpen(session, now)) this.#sessions.delete(digest);
+    const own = [...this.#sessions.values()].filter((session) => session.identity === identity);
+    for (const { digest } of own.slice(0, Math.max(0, own.length + 1 - MAX_SESSIONS_PER_IDENTITY)))
+      this.#sessions.delete(digest);
+    keepNewest(this.#sessions, MAX_PAGE_SESSIONS - 1);
+  }
+}
+
+function loginIdentity(caller: Caller): string {
+  return PageLogins.isLinkCaller(caller) ? LINK_KEY_PREFIX : caller.key;
+}
+
+function isSessionOpen({ endsAt, idleUntil }: OpenPageSession, now: number): boolean {
+  return now < endsAt && now < idleUntil;
+}
+
+function keepNewest(map: Map<string, unknown>, count: number): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= count) return;
+    map.delete(oldest);
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return hash("sha256", text, "buffer");
+}
+
+/** The cookie of the web page, and when it counts: only for requests that our own page makes. */
+
+/** The page sends its key in it, with every request; no form and no foreign page can send such a header. */
+const PAGE_HEADER = "x-toolcrib";
+/** Browsers let a page set no header of a WebSocket; the key travels as a protocol that is offered. */
+const PAGE_PROTOCOL = "page.";
+const COOKIE_MAX_AGE_S = 7 * 24 * 3600;
+
+/**
+ * @param place The port, because cookies are shared between all ports of a host, and several hubs may run on one; the name of
+ * the cluster for nodes of one, which are to have the cookie in common.
+ */
+function cookieName({ publicUrl }: Pick<HttpConfig, "publicUrl">, place: number | string): string {
+  return publicUrl?.startsWith("https:") === true ? "__Host-toolcrib" : `toolcrib-${place}`;
+}
+
+export function setCookie(http: Pick<HttpConfig, "publicUrl">, place: number | string, key: string | null): string {
+  const name = cookieName(http, place);
+  const secure = name.startsWith("__Host-") ? "; Secure" : "";
+  const value = key === null ? "; Max-Age=0" : `; Max-Age=${COOKIE_MAX_AGE_S}`;
+  return `${name}=${key ?? ""}; Path=/; HttpOnly; SameSite=Strict${value}${secure}`;
+}
+
+/** Both keys, if the request comes from our own page; undefined otherwise. */
+export function pageKeys(
+  request: IncomingMessage,
+  http: Pick<HttpConfig, "publicUrl">,
+  place: number | string,
+): PageKeys | undefined {
+  const { headers } = request;
+  const pageKey = headers[PAGE_HEADER] ?? offeredProtocol(headers["sec-websocket-protocol"], PAGE_PROTOCOL);
+  if (headers.cookie === undefined || typeof pageKey !== "string" || !isOwnPage(request, http)) return undefined;
+  const name = cookieName(http, place);
+  for (const pair of headers.cookie.split(";")) {
+    const at = pair.indexOf("=");
+    if (at !== -1 && pair.slice(0, at).trim() === name) return { cookie: pair.slice(at + 1).trim(), pageKey };
+  }
+  return undefined;
+}
+
+/** What is behind a prefix in the protocols that a WebSocket's client offers. */
+export function offeredProtocol(offered: string | undefined, prefix: string): string | undefined {
+  return offered
+    ?.split(",")
+    .map((name) => name.trim())
+    .find((name) => name.startsWith(prefix))
+    ?.slice(prefix.length);
+}
+
+/**
+ * Pages on other ports of this host are of the same site, so SameSite alone does not keep them out. A read needs that the
+ * browser does not call it foreign; a write and a WebSocket need our own origin, and all but the WebSocket our header.
+ */
+export function isOwnPage(request: IncomingMessage, http: Pick<HttpConfig, "publicUrl">): boolean {
+  const { origin, host = "" } = request.headers;
+  const site = request.headers["sec-fetch-site"];
+  if (origin !== undefined && !isOwnOrigin(origin, host, http)) return false;
+  if (site !== undefined && site !== "same-origin" && site !== "none") return false;
+  if (request.headers.upgrade?.toLowerCase() === "websocket") return origin !== undefined;
+  if (request.headers[PAGE_HEADER] === undefined) return false;
+  return request.method === "GET" || request.method === "HEAD" || origin !== undefined || site === "same-origin";
+}
+
+function isOwnOrigin(origin: string, host: string, { publicUrl }: Pick<HttpConfig, "publicUrl">): boolean {
+  if (publicUrl !== undefined && origin === URL.parse(publicUrl)?.origin) return true;
+  return /^https?:\/\//.test(origin) && origin.replace(/^https?:\/\//, "").toLowerCase() === host.toLowerCase();
+}
+
+/**
+ * Logins of the page that all nodes of a cluster know: behind a balancer each request of a browser may come to another node,
+ * and a link may be opened at another node than the one that made it. Digests only: what is shared opens nothing.
+ */
+
+interface SharedLogin {
+  readonly caller: Caller;
+  /** Hex. */
+  readonly pageDigest: string;
+  readonly endsAt: number;
+}
+
+interface SharedLoginTimes {
+  readonly codeMs: number;
+  readonly idleMs: number;
+}
+
+/** A login may reach the next node a little later than the browser does. */
+const MAX_ARRIVAL_MS = 300;
+/** Logins whose end could not be told are ended again so often until it could. */
+const RETRY_END_MS = 1000;
+
+type LoginCluster = Pick<Cluster, "map" | "isUp">;
+
+class SharedLogins {
+  readonly #codes: SharedMap;
+  readonly #logins: SharedMap;
+  readonly #cluster: LoginCluster;
+  /** Ended here, and perhaps not for the others. */
+  readonly #untold = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(cluster: LoginCluster, codes: SharedMap, logins: SharedMap) {
+    this.#cluster = cluster;
+    this.#codes = codes;
+    this.#logins = logins;
+  }
+
+  /** What is not written again within its time disappears from the maps. */
+  static async open(cluster: LoginCluster, { codeMs, idleMs }: SharedLoginTimes): Promise<SharedLogins> {
+    return new SharedLogins(
+      cluster,
+      await cluster.map("login-codes", { ttlMs: codeMs }),
+      await cluster.map("logins", { ttlMs: idleMs }),
+    );
+  }
+
+  /** False if nobody else knows it. What could not be said to have arrived may have: it is taken away like any other. */
+  async offerCode(digest: string): Promise<boolean> {
+    if (!this.#cluster.isUp) return false;
+    await hasSucceeded(this.#codes.put(digest, {}));
+    return true;
+  }
+
+  /** True once, whichever node asks. Rejects where nobody can say. */
+  takeCode(digest: string): Promise<boolean> {
+    return this.#codes.take(digest);
+  }
+
+  /** A new one. False if the others could not be told. */
+  put(digest: string, login: SharedLogin): Promise<boolean> {
+    return hasSucceeded(this.#logins.put(digest, encodeLogin(login)));
+  }
+
+  /** It is in use still. One that has ended stays ended. */
+  async renew(digest: string, login: SharedLogin): Promise<void> {
+    await hasSucceeded(this.#logins.renew(digest, encodeLogin(login)));
+  }
+
+  get(digest: string): SharedLogin | undefined {
+    const { caller, pageDigest, endsAt } = this.#logins.get(digest) ?? {};
+    const known = decodeCaller(caller);
+    if (known === undefined || typeof pageDigest !== "string" || typeof endsAt !== "number") return undefined;
+    return { caller: known, pageDigest, endsAt };
+  }
+
+  /** One that may be on its way still. */
+  soon(digest: string): Promise<SharedLogin | undefined> {
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        clearTimeout(timer);
+        stop();
+        resolve(this.get(digest));
+      };
+      const timer = setTimeout(settle, MAX_ARRIVAL_MS);
+      const stop = this.#logins.onChange((key) => (key === digest ? settle() : undefined));
+    });
+  }
+
+  /** For all nodes; where they cannot be told, as soon as they can. */
+  async end(digest: string): Promise<void> {
+    this.#untold.add(digest);
+    if (await hasSucceeded(this.#logins.take(digest))) this.#untold.delete(digest);
+    else this.#endAgainLater();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#untold.clear();
+  }
+
+  #endAgainLater(): void {
+    if (this.#untold.size === 0) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      for (const digest of this.#untold) void this.end(digest);
+    }, RETRY_END_MS).unref();
+  }
+
+  onEnd(listener: (digest: string) => void): () => void {
+    return this.#logins.onChange((key) => (this.#logins.get(key) === undefined ? listener(key) : undefined));
+  }
+}
+
+function encodeLogin({ caller, pageDigest, endsAt }: SharedLogin): JsonObject {
+  return { caller: { ...caller, scopes: [...caller.scopes] }, pageDigest, endsAt };
+}
+
+async function hasSucceeded(writing: Promise<unknown>): Promise<boolean> {
+  try {
+    await writing;
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * The way of every request, in this order: Host and Origin, the path, who it is, how often, what they may. Only then does a
+ * route see it. Stays synchronous where it can: this is the way of each tool call.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../base/clock.ts";
+import type { Caller, Scope } from "../../model/caller.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { METADATA_PATH, scopeNames } from "./access-tokens.ts";
+import { admitOrRefuse, answerOptions } from "./hosts.ts";
+import type { HttpAccess } from "./http-access.ts";
+import type { UpgradedConnection } from "./http-connections.ts";
+import {
+  Exchange,
+  type ExchangeParts,
+  type HttpRoute,
+  parseTarget,
+  type RequestTarget,
+  type RouteTable,
+} from "./http-exchange.ts";
+import { type ErrorResponseOptions, sendError } from "./http-responses.ts";
+import { offeredProtocol, pageKeys, PageLogins, type PageSession } from "./page-logins.ts";
+import { addressKey, RateLimit } from "./rate-limit.ts";
+
+/** Behind a public route, where nobody has asked who it is. */
+const ANONYMOUS: Caller = { key: "anybody", owner: false, scopes: new Set() };
+
+/** Who came in, and the login of the page by which they did. */
+interface Admission {
+  readonly caller: Caller;
+  readonly session?: PageSession | undefined;
+}
+
+type Identified = Caller | undefined | Promise<Caller | undefined>;
+
+interface RoutedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly entrance: HttpAccess;
+  readonly target: RequestTarget;
+  readonly route: HttpRoute;
+  readonly takeover?: UpgradedConnection | undefined;
+  session?: PageSession | undefined;
+}
+
+interface RequestPipelineOptions {
+  readonly entrance: HttpAccess;
+  readonly routes: RouteTable;
+  readonly clock: Clock;
+  /** Takes secrets out of a message. */
+  readonly mask: (text: string) => string;
+  readonly warn: (message: string) => void;
+  /** Who is logged in on the web page. */
+  readonly logins: PageLogins;
+  /** What the name of the page's cookie is made of. */
+  readonly cookieScope: () => number | string;
+  /** Lets another node answer. */
+  readonly handOn?: ExchangeParts["handOn"];
+}
+
+export class RequestPipeline {
+  readonly #options: RequestPipelineOptions;
+  readonly #rate: RateLimit;
+  /** Who the answers under way are for. */
+  readonly #callers = new WeakMap<ServerResponse, Admission>();
+  #entrance: HttpAccess;
+
+  constructor(options: RequestPipelineOptions) {
+    this.#options = options;
+    this.#entrance = options.entrance;
+    this.#rate = new RateLimit(options.clock, options.entrance.requestsPerMinute);
+  }
+
+  get entrance(): HttpAccess {
+    return this.#entrance;
+  }
+
+  /** For requests from now on. */
+  set entrance(entrance: HttpAccess) {
+    this.#entrance = entrance;
+    this.#rate.perMinute = entrance.requestsPerMinute;
+  }
+
+  /** Never throws. */
+  take(request: IncomingMessage, response: ServerResponse, takeover?: UpgradedConnection): void {
+    try {
+      const entrance = this.#entrance;
+      if (!admitOrRefuse(request, response, entrance.hosts)) return;
+      if (request.method === "OPTIONS") {
+        answerOptions(request, response);
+        return;
+      }
+      const target = parseTarget(request.url ?? "");
+      const route = this.#options.routes.find(target.path);
+      if (route === undefined) throw new ToolcribError("not_found", `There is nothing at ${target.path}.`);
+      this.#identify({ request, response, entrance, target, route, takeover });
+    } catch (error) {
+      this.#fail(request, response, error);
+    }
+  }
+
+  #identify(visit: RoutedRequest): void {
+    const { request, response, route } = visit;
+    if (route.access === "public") {
+      if (!this.#tooMany(visit, addressRateKey(request))) this.#hand(visit, ANONYMOUS);
+      return;
+    }
+    let found: Identified;
+    try {
+      found = this.#credentials(visit);
+    } catch (error) {
+      this.#stranger(visit, error);
+      return;
+    }
+    if (!(found instanceof Promise)) {
+      this.#proceed(visit, found);
+      return;
+    }
+    found
+      .then(
+        (caller) => this.#proceed(visit, caller),
+        (error: unknown) => this.#stranger(visit, error),
+      )
+      .catch((error: unknown) => this.#fail(request, response, error));
+  }
+
+  /** The Authorization header, else that of a browser's WebSocket, else the cookie of the page. */
+  #credentials(visit: RoutedRequest): Identified {
+    const { request, entrance, takeover } = visit;
+    const { authenticator, http } = entrance;
+    const { authorization } = request.headers;
+    if (authorization !== undefined) return authenticator.identify(authorization);
+    const token = takeover && offeredProtocol(request.headers["sec-websocket-protocol"], "bearer.");
+    if (token !== undefined) return authenticator.identify(`Bearer ${token}`);
+    const { logins, cookieScope: cookiePlace } = this.#options;
+    const keys = request.headers.cookie === undefined ? undefined : pageKeys(request, http, cookiePlace());
+    const session = keys && logins.find(keys);
+    return session instanceof Promise
+      ? session.then((late) => this.#ofPage(visit, late))
+      : this.#ofPage(visit, session);
+  }
+
+  #ofPage(visit: RoutedRequest, session: PageSession | undefined): Identified {
+    if (session === undefined || !this.#admits({ caller: session.caller, session })) {
+      return visit.entrance.authenticator.identify(undefined);
+    }
+    visit.session = session;
+    return session.caller;
+  }
+
+  #admits({ caller, session }: Admission): boolean {
+    const { logins, clock } = this.#options;
+    if (session !== undefined && !logins.has(session)) return false;
+    return PageLogins.isLinkCaller(caller) || this.#entrance.authenticator.stillAdmits(caller, clock.now());
+  }
+
+  #proceed(visit: RoutedRequest, caller: Caller | undefined): void {
+    const { access } = visit.route;
+    if (caller === undefined) {
+      this.#stranger(visit, new ToolcribError("unauthorized", "This needs a token.", { hint: TOKEN_HINT }));
+      return;
+    }
+    if (this.#tooMany(visit, `caller ${caller.key}`)) return;
+    const isAdmitted = access === "any" ? caller.scopes.size > 0 : access === "public" || caller.scopes.has(access);
+    if (isAdmitted) this.#hand(visit, caller);
+    else this.#refuse(visit, caller, access === "any" || access === "public" ? "read" : access);
+  }
+
+  /** Who showed no token, because none is needed otherwise, has no scope to widen: a token is what is missing. */
+  #refuse(visit: RoutedRequest, caller: Caller, scope: Scope): void {
+    if (caller.key !== "local") refuseScope(visit, scope);
+    else
+      this.#stranger(visit, new ToolcribError("unauthorized", "This needs the hub's own token.", { hint: HUB_HINT }));
+  }
+
+  /** Attempts count per address; callers with a valid token are not held up by others who have none. */
+  #stranger(visit: RoutedRequest, thrown: unknown): void {
+    const { request, response, route } = visit;
+    if (!(thrown instanceof ToolcribError) || thrown.code !== "unauthorized") {
+      this.#fail(request, response, thrown);
+      return;
+    }
+    if (this.#tooMany(visit, addressRateKey(request))) return;
+    const shown = request.headers.authorization !== undefined;
+    const wanted: Scope[] = route.access === "admin" ? ["admin"] : ["read", "call"];
+    sendError(response, thrown, {
+      headers: {
+        "www-authenticate": challengeHeader({
+          ...(shown ? { error: "invalid_token" as const, description: thrown.message } : {}),
+          ...oauthChallenge(visit, wanted),
+        }),
+      },
+    });
+  }
+
+  /** Whether an answer that is under way goes to somebody who would not be let in any more. */
+  isUnauthorized(response: ServerResponse): boolean {
+    const admission = this.#callers.get(response);
+    return admission !== undefined && !this.#admits(admission);
+  }
+
+  #tooMany({ response }: RoutedRequest, key: string): boolean {
+    const waitMs = this.#rate.take(key);
+    if (waitMs === 0) return false;
+    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+    const error = new ToolcribError("rate_limited", `Too many requests. Try again in ${seconds} s.`, {
+      hint: "http.limits.requestsPerMinute sets the limit.",
+      details: { retryAfterMs: seconds * 1000 },
+    });
+    sendError(response, error, { headers: { "retry-after": seconds } });
+    return true;
+  }
+
+  #hand(visit: RoutedRequest, caller: Caller): void {
+    const { request, response, route, target, entrance } = visit;
+    // The client may have left while its token was looked at, and no route would learn of it any more.
+    if (response.closed || response.destroyed) return;
+    if (visit.takeover !== undefined) {
+      this.#handOver(visit, visit.takeover, caller);
+      return;
+    }
+    const exchange = new Exchange({
+      request,
+      response,
+      target,
+      caller,
+      bodyBytes: entrance.http.limits.bodyBytes,
+      refuseScope: (scope) => this.#refuse(visit, caller, scope),
+      handOn: this.#options.handOn,
+    });
+    if (route.access !== "public") this.#callers.set(response, { caller, session: visit.session });
+    const handled = route.handle(exchange);
+    if (handled instanceof Promise) handled.catch((error: unknown) => this.#fail(request, response, error));
+  }
+
+  #handOver(visit: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {
+    const { request, response, route, target, entrance, session } = visit;
+    if (route.upgrade === undefined) {
+      throw new ToolcribError("invalid_arguments", `No other protocol is spoken at ${target.path}.`);
+    }
+    // From here on the answer is the route's own.
+    response.detachSocket(request.socket);
+    route.upgrade({
+      request,
+      socket,
+      head,
+      query: new URLSearchParams(target.search),
+      caller,
+      base: baseOf(entrance, request),
+      stillAdmitted: () => this.#admits({ caller, session }),
+    });
+  }
+
+  #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+    if (response.headersSent) {
+      // Half an answer must not look like a whole one.
+      response.destroy();
+      return;
+    }
+    if (thrown instanceof ToolcribError) {
+      // A client that is gone reads no answer; one that is there gets to know.
+      sendError(response, this.#masked(thrown), errorOptions(thrown));
+      return;
+    }
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#options.warn(`A request could not be answered (${request.method}): ${this.#options.mask(reason)}`);
+    sendError(response, new ToolcribError("internal", "A fault in Toolcrib. The hub's log says more."));
+  }
+
+  #masked(error: ToolcribError): ToolcribError {
+    const { code, message, hint, details } = error;
+    return new ToolcribError(code, this.#options.mask(message), {
+      hint: hint === undefined ? undefined : this.#options.mask(hint),
+      details,
+    });
+  }
+}
+
+const TOKEN_HINT = "Send it as `Authorization: Bearer …`.";
+const HUB_HINT = "It is in $TOOLCRIB_HOME/hubs, for the user who runs the hub.";
+const RETRY_SECONDS = 10;
+
+function errorOptions({ code }: ToolcribError): ErrorResponseOptions {
+  return code === "server_unavailable" ? { headers: { "retry-after": RETRY_SECONDS } } : {};
+}
+
+function refuseScope(visit: RoutedRequest, scope: Scope): void {
+  const error = new ToolcribError("denied", `This needs the scope "${scope}".`, {
+    hint: "http.auth says which scopes a token has.",
+  });
+  const challenge = {
+    error: "insufficient_scope",
+    description: error.message,
+    ...oauthChallenge(visit, [scope]),
+  } as const;
+  sendError(visit.response, error, { headers: { "www-authenticate": challengeHeader(challenge) } });
+}
+
+/** Which scopes to ask for, and where it is written whom to ask. */
+function oauthChallenge({ request, entrance, target }: RoutedRequest, scopes: readonly Scope[]): Challenge {
+  const settings = entrance.http.auth?.oauth;
+  if (settings === undefined) return {};
+  return {
+    scopes: scopeNames(settings, scopes),
+    metadata: encodeURI(baseOf(entrance, request) + METADATA_PATH + target.path),
+  };
+}
+
+/** The hub's address as this client knows it. The Host header was checked before. */
+export function baseOf({ http }: HttpAccess, request: IncomingMessage): string {
+  return http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
+}
+
+function addressRateKey(request: IncomingMessage): string {
+  return `address ${addressKey(request.socket.remoteAddress)}`;
+}
+
+/** `WWW-Authenticate` as RFC 6750 and RFC 9728 want it. */
+interface Challenge {
+  /** Absent if the request held no credentials at all: then RFC 6750 wants none named. */
+  readonly error?: "invalid_token" | "insufficient_scope";
+  readonly description?: string;
+  /** What an access token would need. */
+  readonly scopes?: readonly string[];
+  /** Where the protected resource metadata is, if access tokens are taken. */
+  readonly metadata?: string | undefined;
+}
+
+function challengeHeader({ error, description, scopes = [], metadata }: Challenge): string {
+  const parameters: [name: string, value: string][] = [["realm", "toolcrib"]];
+  if (error !== undefined) parameters.push(["error", error]);
+  if (description !== undefined) parameters.push(["error_description", description]);
+  if (scopes.length > 0) parameters.push(["scope", scopes.join(" ")]);
+  if (metadata !== undefined) parameters.push(["resource_metadata", metadata]);
+  return `Bearer ${parameters.map(([name, value]) => `${name}="${quotable(value)}"`).join(", ")}`;
+}
+
+/** RFC 6750 allows neither quote nor backslash in its values, and headers are ASCII. */
+function quotable(text: string): string {
+  return text.replace(/[^\x20-\x7e]|["\\]/g, "'");
+}

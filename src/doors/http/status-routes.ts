@@ -1,0 +1,132 @@
+/** Routes of the listener itself: health, what is where, and the OAuth resource metadata. */
+import type { ServerResponse } from "node:http";
+import { ToolcribError } from "../../model/errors.ts";
+import { METADATA_PATH, resourceMetadata } from "./access-tokens.ts";
+import type { HttpAccess } from "./http-access.ts";
+import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
+import { sendError, sendJson, sendText } from "./http-responses.ts";
+import { baseOf } from "./request-pipeline.ts";
+
+interface StatusRoutesOptions {
+  readonly readiness: () => Readiness;
+  /** A few lines for people who open the address in a browser. */
+  readonly index: (() => string) | undefined;
+  readonly entrance: () => HttpAccess;
+  /** Whether there is something at this path that wants credentials. */
+  readonly isGuarded: (path: string) => boolean;
+}
+
+export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRoutesOptions): HttpRoute[] {
+  const routes: HttpRoute[] = [
+    publicRoute("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
+    publicRoute("/readyz", ({ response }) => respondReadiness(response, readiness())),
+    publicRoute(METADATA_PATH, (exchange) => {
+      const settings = entrance().http.auth?.oauth;
+      const path = exchange.path.slice(METADATA_PATH.length);
+      if (settings === undefined || (path !== "" && !isGuarded(path))) throw notFoundAt(exchange.path);
+      sendJson(exchange.response, 200, resourceMetadata(baseOf(entrance(), exchange.request), path, settings));
+    }),
+  ];
+  if (index !== undefined) routes.push(publicRoute("/", ({ response }) => sendText(response, 200, index())));
+  return routes;
+}
+
+/** A public route that is only read. */
+function publicRoute(path: string, show: (exchange: HttpExchange) => void): HttpRoute {
+  return {
+    path,
+    access: "public",
+    handle: (exchange) => {
+      const { method } = exchange.request;
+      if (path !== METADATA_PATH && exchange.path !== path) throw notFoundAt(exchange.path);
+      if (method === "GET" || method === "HEAD") show(exchange);
+      else refuseMethod(exchange, ["GET", "HEAD"]);
+    },
+  };
+}
+
+export function refuseMethod({ request, response }: HttpExchange, allowed: readonly string[]): void {
+  const error = new ToolcribError("invalid_arguments", `${request.method} is not possible here.`, {
+    hint: `Possible: ${allowed.join(", ")}.`,
+  });
+  sendError(response, error, { status: 405, headers: { allow: allowed.join(", ") } });
+}
+
+export function notFoundAt(path: string, hint?: string): ToolcribError {
+  return new ToolcribError("not_found", `There is nothing at ${path}.`, { hint });
+}
+
+/** What `/readyz` says: whether a balancer may send requests here, and what is wrong where they are served all the same. */
+
+/** What a hub relies on. Public: no addresses, no names. */
+export interface DependencyHealth {
+  readonly problems: readonly string[];
+  readonly cluster?: { readonly nodes: number; readonly nats: "up" | "down" };
+  readonly store?: "up" | "down";
+}
+
+interface Readiness extends DependencyHealth {
+  /** `degraded` serves what it can. */
+  readonly status: "ready" | "degraded" | "starting" | "stopping";
+}
+
+const NOT_READY_MESSAGES = {
+  starting: "The hub is not ready: servers are still connecting.",
+  stopping: "The hub is not ready: it is shutting down.",
+} as const;
+
+function respondReadiness(response: ServerResponse, readiness: Readiness): void {
+  const { status, problems, ...rest } = readiness;
+  // A hub that relies on nothing has nothing more to say.
+  const said = problems.length === 0 && Object.keys(rest).length === 0 ? { status } : { status, problems, ...rest };
+  if (status === "ready" || status === "degraded") {
+    sendJson(response, 200, said);
+    return;
+  }
+  const error = new ToolcribError("server_unavailable", NOT_READY_MESSAGES[status]).toObject();
+  sendJson(response, 503, { ...said, error });
+}
+
+export function readinessOf(
+  state: { readonly isStopping: boolean; readonly isReady: boolean },
+  reliance: DependencyHealth,
+): Readiness {
+  if (state.isStopping) return { status: "stopping", ...reliance };
+  if (!state.isReady) return { status: "starting", ...reliance };
+  return { status: reliance.problems.length === 0 ? "ready" : "degraded", ...reliance };
+}
+
+/** `/metrics` for Prometheus. It names every server, so it is for those from whom none is hidden. */
+
+const METRICS_PATH = "/metrics";
+
+interface Metrics {
+  text(): Promise<{ readonly type: string; readonly body: string }>;
+}
+
+export function metricsRoute(metrics: Metrics): HttpRoute {
+  return {
+    path: METRICS_PATH,
+    access: "read",
+    async handle(exchange) {
+      const { request, response, caller } = exchange;
+      if (exchange.path !== METRICS_PATH) throw notFoundAt(exchange.path);
+      if (request.method !== "GET" && request.method !== "HEAD") {
+        refuseMethod(exchange, ["GET", "HEAD"]);
+        return;
+      }
+      if (!caller.scopes.has("admin") && (caller.role !== undefined || !caller.owner)) {
+        exchange.refuseScope("admin");
+        return;
+      }
+      const { type, body } = await metrics.text();
+      response.writeHead(200, {
+        "content-type": type,
+        "content-length": Buffer.byteLength(body),
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+      });
+      response.end(body);
+    },
+  };
+}

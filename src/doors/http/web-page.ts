@@ -1,0 +1,158 @@
+/** Serves the web page: one document for every view, and its scripts and styles under /assets. */
+import { hash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join, relative, sep } from "node:path";
+import { gzipSync } from "node:zlib";
+import { PAGE_PATHS } from "../../contract/rest.ts";
+import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
+import { sendText } from "./http-responses.ts";
+import { notFoundAt, refuseMethod } from "./status-routes.ts";
+
+/** Nothing from elsewhere, no inline script, no frame around it. */
+const CONTENT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src data: blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const PAGE_HEADERS = {
+  "content-security-policy": CONTENT_POLICY,
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=()",
+};
+
+/** @param words What a program that asks for no HTML is told at `/`. */
+export function pageRoutes(files: PageFiles, words: () => string): HttpRoute[] {
+  return [
+    ...PAGE_PATHS.map((path) => readOnlyRoute(path, (exchange) => showPage(exchange, path, files, words))),
+    readOnlyRoute("/icon.svg", (exchange) => {
+      const icon = exchange.path === "/icon.svg" ? files.get("icon.svg") : undefined;
+      if (icon === undefined) throw notFoundAt(exchange.path);
+      sendFile(exchange, icon, "no-cache");
+    }),
+    readOnlyRoute("/assets", (exchange) => {
+      const file = files.get(exchange.path.slice(1));
+      if (file === undefined) throw notFoundAt(exchange.path);
+      // Their names change with their content.
+      sendFile(exchange, file, "public, max-age=31536000, immutable");
+    }),
+  ];
+}
+
+function showPage(exchange: HttpExchange, path: string, files: PageFiles, words: () => string): void {
+  const wantsPage = (exchange.request.headers.accept ?? "").includes("text/html");
+  const document = files.get("index.html");
+  if (document !== undefined && (wantsPage || path !== "/")) sendFile(exchange, document, "no-cache");
+  else if (path === "/") sendText(exchange.response, 200, words());
+  else throw notFoundAt(exchange.path);
+}
+
+function sendFile({ request, response }: HttpExchange, file: PageFile, caching: string): void {
+  const headers = { ...PAGE_HEADERS, "cache-control": caching, etag: file.etag, vary: "Accept-Encoding" };
+  if (request.headers["if-none-match"] === file.etag) {
+    response.writeHead(304, headers);
+    response.end();
+    return;
+  }
+  const zipped = /\bgzip\b/.test(request.headers["accept-encoding"]?.toString() ?? "") ? file.gzip : undefined;
+  const body = zipped ?? file.bytes;
+  response.writeHead(200, {
+    ...headers,
+    "content-type": file.type,
+    "content-length": body.length,
+    ...(zipped === undefined ? {} : { "content-encoding": "gzip" }),
+  });
+  response.end(body);
+}
+
+function readOnlyRoute(path: string, show: (exchange: HttpExchange) => void): HttpRoute {
+  return {
+    path,
+    access: "public",
+    handle: (exchange) => {
+      const { method } = exchange.request;
+      if (method === "GET" || method === "HEAD") show(exchange);
+      else refuseMethod(exchange, ["GET", "HEAD"]);
+    },
+  };
+}
+
+/** The files of the built web page, read once and kept ready to be sent. */
+
+interface PageFile {
+  readonly bytes: Buffer;
+  /** Undefined where it would not be smaller. */
+  readonly gzip: Buffer | undefined;
+  readonly type: string;
+  readonly etag: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".ico": "image/x-icon",
+  ".json": "application/json",
+  ".woff2": "font/woff2",
+};
+/** Compressed already. */
+const COMPRESSED_TYPES = new Set([".png", ".ico", ".woff2"]);
+
+export class PageFiles {
+  readonly #dir: string;
+  readonly #read = new Map<string, PageFile>();
+  #paths: ReadonlySet<string> | undefined;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** False for a checkout in which the page was not built. */
+  get isThere(): boolean {
+    return existsSync(join(this.#dir, "index.html"));
+  }
+
+  /** By its path below the folder, with slashes. Only what was there at the first look is ever given. */
+  get(path: string): PageFile | undefined {
+    this.#paths ??= new Set(filesBelow(this.#dir));
+    if (!this.#paths.has(path)) return undefined;
+    let file = this.#read.get(path);
+    if (file === undefined) {
+      file = readPageFile(join(this.#dir, path));
+      this.#read.set(path, file);
+    }
+    return file;
+  }
+}
+
+function filesBelow(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  const found = readdirSync(dir, { recursive: true, withFileTypes: true });
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(dir, join(entry.parentPath, entry.name)).split(sep).join("/"));
+}
+
+function readPageFile(path: string): PageFile {
+  const bytes = readFileSync(path);
+  const kind = extname(path);
+  const gzip = COMPRESSED_TYPES.has(kind) ? undefined : gzipSync(bytes, { level: 9 });
+  return {
+    bytes,
+    gzip: gzip !== undefined && gzip.length < bytes.length ? gzip : undefined,
+    type: TYPES[kind] ?? "application/octet-stream",
+    etag: `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`,
+  };
+}

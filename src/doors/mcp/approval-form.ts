@@ -1,0 +1,69 @@
+/** A call that needs a yes, as a question to the client's user. */
+import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
+import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ClientSide } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+
+/** Of each value; every key shows, so that nothing can hide behind a long neighbour. */
+const MAX_VALUE_LENGTH = 200;
+/** More than anybody reads in a form: such a call is not asked about here. */
+const MAX_FORM_LENGTH = 4000;
+
+/**
+ * Undefined if the client cannot show its user a form, and for a caller with a token that is not the operator's: a program
+ * answers a form as easily as a person, and nobody approves their own call.
+ */
+export function approvalCallback(client: ClientSide, session: Session): AskCallback | undefined {
+  const { elicit } = client;
+  if (elicit === undefined || !session.owner || !canShowForms(client.capabilities)) return undefined;
+  return async (request, signal) => {
+    const shown = describeArguments(request.arguments);
+    if (shown === undefined) return "no";
+    return parseAnswer(await elicit(question(request, shown, session), { server: "toolcrib", signal }));
+  };
+}
+
+/** The arguments as a person can read them: hidden characters made visible, long values cut. Undefined if they are too many. */
+function describeArguments(args: Readonly<JsonObject>): string | undefined {
+  const lines = Object.entries(args).map(([key, value]) => {
+    const text = showHidden(JSON.stringify(value) ?? "null");
+    const left = text.length - MAX_VALUE_LENGTH;
+    const cut = left > 0 ? `${text.slice(0, MAX_VALUE_LENGTH)}… (${left} more characters)` : text;
+    return `  ${showHidden(JSON.stringify(key))}: ${cut}`;
+  });
+  const shown = lines.join("\n");
+  return shown.length > MAX_FORM_LENGTH ? undefined : shown;
+}
+
+/** An empty declaration means forms, as it did before there was anything else. */
+export function canShowForms(capabilities: Readonly<JsonObject>): boolean {
+  const { elicitation } = capabilities;
+  return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
+}
+
+function question({ name, origin }: AskRequest, shown: string, session: Session): JsonObject {
+  const choices: Record<string, string> = {
+    once: "Allow once",
+    session: "Allow for this session",
+    ...(session.decidesForAll ? { always: "Always allow" } : {}),
+    no: "Do not allow",
+  };
+  // The oldest form of a choice with titles: every client that knows forms knows it.
+  const answer = { type: "string", title: "Answer", enum: Object.keys(choices), enumNames: Object.values(choices) };
+  const server = session.brought?.nameOf(origin.source) ?? origin.source;
+  return {
+    message: `Allow ${name} of the server "${server}"${shown === "" ? "" : ` with\n${shown}\n`}?`,
+    requestedSchema: {
+      type: "object",
+      properties: { answer },
+      required: ["answer"],
+    },
+  };
+}
+
+function parseAnswer(result: JsonObject): AskAnswer {
+  if (result["action"] !== "accept" || !isJsonObject(result["content"])) return "no";
+  // The hub takes only answers that it knows for a yes.
+  return result["content"]["answer"] as AskAnswer;
+}

@@ -1,0 +1,160 @@
+/** One HTTP exchange as the listener hands it over, and the plain answers to it. */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { Caller, Scope } from "../../../model/caller.ts";
+import { ERROR_TABLE, type ErrorObject } from "../../../model/errors.ts";
+import type { RequestId, RpcError } from "../../../model/protocol.ts";
+import { type Encoded, encodeError, encodeToolcribError } from "../rpc-messages.ts";
+
+export interface McpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Decoded, and without a slash at its end. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+  /** Rejects with ToolcribError if the body is too large or does not come to its end. */
+  readBody(): Promise<Buffer>;
+  /** Answers that the caller's credentials do not reach that far. */
+  refuseScope(scope: Scope): void;
+  /**
+   * Lets another node of the cluster answer. `gone`: that node is no more; `away`: it cannot be reached now. Absent without a
+   * cluster, and where a node has handed it on already.
+   */
+  readonly handOn?: ((node: string) => Promise<"answered" | "gone" | "away">) | undefined;
+}
+
+/** One write with its length wherever it can be, so that a plain answer is one packet. */
+export function respondJson(
+  response: ServerResponse,
+  status: number,
+  body: Encoded,
+  headers?: Readonly<OutgoingHttpHeaders>,
+): void {
+  if (response.headersSent || response.destroyed) return;
+  const text = textOf(body);
+  if (text !== undefined) {
+    response.writeHead(status, headersOf(Buffer.byteLength(text), headers));
+    response.end(text);
+    return;
+  }
+  let length = 0;
+  for (const part of body) length += typeof part === "string" ? Buffer.byteLength(part) : part.length;
+  response.writeHead(status, headersOf(length, headers));
+  response.cork();
+  for (const part of body) response.write(part);
+  response.end();
+  response.uncork();
+}
+
+function headersOf(length: number, headers: Readonly<OutgoingHttpHeaders> | undefined): OutgoingHttpHeaders {
+  if (headers === undefined) return { "Content-Type": "application/json", "Content-Length": length };
+  return { ...headers, "Content-Type": "application/json", "Content-Length": length };
+}
+
+/** The whole message as one string, if no part of it is bytes. */
+export function textOf(message: Encoded): string | undefined {
+  let text = "";
+  for (const part of message) {
+    if (typeof part !== "string") return undefined;
+    text += part;
+  }
+  return text;
+}
+
+export function bytesOf(message: Encoded): number {
+  let bytes = 0;
+  for (const part of message) bytes += part.length;
+  return bytes;
+}
+
+export function respondEmpty(response: ServerResponse, status: 202 | 204): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, status === 202 ? { "Content-Length": 0 } : {});
+  response.end();
+}
+
+export function refuseRpc(
+  response: ServerResponse,
+  status: number,
+  id: RequestId | null,
+  error: RpcError,
+  headers?: Readonly<OutgoingHttpHeaders>,
+): void {
+  respondJson(response, status, encodeError(id, error), headers);
+}
+
+/** @param status The table's own if it is left out. */
+export function refuseWithError(
+  response: ServerResponse,
+  id: RequestId | null,
+  error: ErrorObject,
+  status: number = ERROR_TABLE[error.code].http,
+): void {
+  const headers = status === 503 ? { "Retry-After": RETRY_AFTER_S } : undefined;
+  respondJson(response, status, encodeToolcribError(id, error), headers);
+}
+
+const RETRY_AFTER_S = 10;
+
+/** Which kinds of answer a client takes. */
+export interface Accepts {
+  readonly json: boolean;
+  readonly stream: boolean;
+}
+
+const BOTH: Accepts = { json: true, stream: true };
+const JSON_ONLY: Accepts = { json: true, stream: false };
+const STREAM_ONLY: Accepts = { json: false, stream: true };
+
+/** Undefined if the client takes neither. A client that says nothing takes everything. */
+export function acceptsOf(accept: string | undefined): Accepts | undefined {
+  // What nearly every client sends.
+  if (accept === undefined || accept === "application/json, text/event-stream") return BOTH;
+  let json = false;
+  let stream = false;
+  for (const range of accept.split(",")) {
+    const [type = "", ...parameters] = range.split(";");
+    if (parameters.some((parameter) => /^\s*q\s*=\s*0(?:\.0*)?\s*$/i.test(parameter))) continue;
+    const name = type.trim().toLowerCase();
+    if (name === "*/*" || name === "application/*" || name === "application/json") json = true;
+    if (name === "*/*" || name === "text/*" || name === "text/event-stream") stream = true;
+  }
+  if (json) return stream ? BOTH : JSON_ONLY;
+  return stream ? STREAM_ONLY : undefined;
+}
+
+export function isJson(contentType: string | undefined): boolean {
+  if (contentType === "application/json") return true;
+  return contentType !== undefined && /^\s*application\/json\s*(?:;|$)/i.test(contentType);
+}
+
+/** The values of headers; those of MCP 2026-07-28 are plain, or UTF-8 in base64 between marks. */
+const PLAIN = /^[\x20-\x7e\t]*$/;
+const MARKED = /^=\?base64\?(.*)\?=$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Undefined if it holds characters that it must not hold. */
+export function decodeHeaderValue(value: string): string | undefined {
+  const encoded = MARKED.exec(value)?.[1];
+  if (encoded === undefined) return PLAIN.test(value) ? value : undefined;
+  if (!BASE64.test(encoded)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(encoded, "base64"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A header that a client sent twice is joined by a comma, and so no value that is known. */
+export function headerOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+/**
+ * Calls once when nothing of the answer can reach the client any more. Node says so only once: a client that left while its
+ * token was looked at is gone before anybody listens. Then it is called in the next tick, when the caller is ready for it.
+ */
+export function onceClosed(response: ServerResponse, listener: () => void): void {
+  if (response.closed || response.destroyed) process.nextTick(listener);
+  else response.once("close", listener);
+}

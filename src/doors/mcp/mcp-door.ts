@@ -1,0 +1,200 @@
+/** The MCP door: what all its clients share, whatever transport and era they come in. */
+import type { RoutableIds } from "../../hub/cluster/routable-ids.ts";
+import type { Hub } from "../../hub/hub.ts";
+import type { View } from "../../hub/view/view.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
+import type { SessionRules } from "../../model/server-spec.ts";
+import type { SessionOptions } from "../../sessions/session.ts";
+import type { ClientSide } from "../../model/source.ts";
+import {
+  CallCount,
+  DEFAULT_LEVEL,
+  type DoorContext,
+  isAtLeastLevel,
+  type LogLevel,
+  lowestLevel,
+} from "./door-context.ts";
+import { CanonicalScopes, type RequestOrigin, type ViewScope } from "./view-scope.ts";
+import type { Encoded, MessageSink } from "./rpc-messages.ts";
+import { LegacySession } from "./legacy-session.ts";
+import { ModernRequests } from "./modern-requests.ts";
+import { PrincipalSessions } from "./principal-sessions.ts";
+import { ChangeListeners } from "./change-listeners.ts";
+
+export interface McpDoorOptions {
+  readonly hub: Hub;
+  /** Whether calls that need approval wait for it. Without it such a call is only denied. */
+  readonly holdsCalls?: boolean;
+  /** In a cluster: ids that say which node has what they stand for. */
+  readonly ids?: RoutableIds | undefined;
+  readonly clock?: Clock;
+}
+
+const SETTLE_MS = 3000;
+/** How long servers stay as talkative as a request without a session wanted them. */
+const REQUESTED_LEVEL_MS = 10 * 60_000;
+
+export class McpDoor implements DoorContext {
+  readonly hub: Hub;
+  readonly calls = new CallCount();
+  readonly listeners: ChangeListeners;
+  readonly #options: McpDoorOptions;
+  readonly #principals: PrincipalSessions;
+  readonly #modern: ModernRequests;
+  readonly #legacy = new Set<LegacySession>();
+  readonly #rules = new WeakMap<ViewScope, SessionRules>();
+  readonly #clock: Clock;
+  #level: LogLevel = DEFAULT_LEVEL;
+  /** What requests without a session have wanted of late. */
+  #wanted: { readonly level: LogLevel; readonly forget: () => void } | undefined;
+  #settled = false;
+
+  constructor(options: McpDoorOptions) {
+    const clock = (this.#clock = options.clock ?? systemClock);
+    this.hub = options.hub;
+    this.#options = options;
+    this.listeners = new ChangeListeners(options.hub);
+    this.#principals = new PrincipalSessions(
+      clock,
+      (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
+      new CanonicalScopes(() => this.hub.config),
+    );
+    this.hub.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
+    const { ids } = options;
+    this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
+  }
+
+  /** Calls under way. */
+  get busy(): number {
+    return this.calls.size;
+  }
+
+  whenIdle(): Promise<void> {
+    return this.calls.whenIdle();
+  }
+
+  /** A legacy client's session; `outlet` takes what belongs to no request. */
+  openSession(origin: RequestOrigin, outlet: MessageSink): LegacySession {
+    const session = new LegacySession(this, origin, outlet, () => this.#legacy.delete(session));
+    this.#legacy.add(session);
+    return session;
+  }
+
+  /** Answers one request of the modern era. Null if the client gave it up. */
+  modern(
+    request: RpcRequest,
+    origin: RequestOrigin,
+    outlet: MessageSink,
+    signal: AbortSignal,
+  ): Promise<Encoded | null> {
+    return this.#modern.answer(request, origin, outlet, signal);
+  }
+
+  toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
+    return toolsByName(this.hub.view(this.#principals.of(origin))).get(name);
+  }
+
+  sessionOptions({ caller, scope }: RequestOrigin): SessionOptions {
+    const role = caller.role ?? scope.role;
+    const rules = this.#rulesOf(scope);
+    const { holdsCalls, ids } = this.#options;
+    return {
+      door: "mcp",
+      owner: caller.owner,
+      // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
+      decidesForAll: caller.scopes.has("admin"),
+      user: caller.user,
+      role,
+      rules,
+      holdsCalls,
+      caller: caller.key,
+      ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
+    };
+  }
+
+  /** Servers are asked for what the most talkative client wants. */
+  levelsChanged(): void {
+    const wanted = [...this.#legacy].flatMap(({ level }) => level ?? []);
+    const level = lowestLevel([DEFAULT_LEVEL, this.#wanted?.level ?? DEFAULT_LEVEL, ...wanted]) ?? DEFAULT_LEVEL;
+    if (level === this.#level) return;
+    this.#level = level;
+    this.hub.setLogLevel(level);
+  }
+
+  /** Only legacy servers have to be told, and the level that they were told holds for everybody. */
+  wantsLevel(level: LogLevel): void {
+    if (isAtLeastLevel(level, this.#wanted?.level ?? DEFAULT_LEVEL)) return;
+    this.#wanted?.forget();
+    const forget = this.#clock.after(REQUESTED_LEVEL_MS, () => {
+      this.#wanted = undefined;
+      this.levelsChanged();
+    });
+    this.#wanted = { level, forget };
+    this.levelsChanged();
+  }
+
+  /** Servers that look at roots hear that there are others now. */
+  clientsChanged(): void {
+    this.hub.rootsChanged();
+  }
+
+  /**
+   * With several clients nobody can tell which of them a server means that asks without a call. And an only client is
+   * asked only what it may know of: it is the hub's own user, or the user whose connection it is, and sees the server.
+   * Where each session has a connection, its own client is meant.
+   */
+  #idleClient(server: string, user: string | undefined, session: string | undefined): ClientSide | undefined {
+    if (session !== undefined) {
+      return [...this.#legacy].find((each) => each.isReady && each.isOf(session))?.ownClient();
+    }
+    if (this.#principals.size > 0) return undefined;
+    const sessions = [...this.#legacy].filter(({ isReady }) => isReady);
+    const [only] = sessions;
+    return sessions.length === 1 && only?.canReceiveFrom(server, user) === true ? only.ownClient() : undefined;
+  }
+
+  async waitUntilSettled(): Promise<void> {
+    if (this.#settled) return;
+    let stop = (): void => {};
+    const soon = new Promise<void>((resolve) => {
+      stop = this.#clock.after(SETTLE_MS, resolve);
+    });
+    await Promise.race([this.hub.settled(), soon]);
+    stop();
+    this.#settled = true;
+  }
+
+  /** Ends every session and stream; calls under way are cancelled. */
+  close(): void {
+    this.#wanted?.forget();
+    for (const session of [...this.#legacy]) session.close();
+    this.hub.setIdleClient(() => undefined);
+    this.#modern.close();
+    this.#principals.close();
+    this.listeners.close();
+  }
+
+  /** One object of rules for each scope: views are kept by it. */
+  #rulesOf(scope: ViewScope): SessionRules | undefined {
+    const { servers, tags } = scope;
+    if (servers === undefined && tags === undefined) return undefined;
+    let rules = this.#rules.get(scope);
+    if (rules === undefined) {
+      rules = Object.freeze({ servers, tags });
+      this.#rules.set(scope, rules);
+    }
+    return rules;
+  }
+}
+
+const byName = new WeakMap<View, ReadonlyMap<string, ToolDefinition>>();
+
+function toolsByName(view: View): ReadonlyMap<string, ToolDefinition> {
+  let tools = byName.get(view);
+  if (tools === undefined) {
+    tools = new Map(view.tools.map(({ name, definition }) => [name, definition]));
+    byName.set(view, tools);
+  }
+  return tools;
+}

@@ -1,0 +1,109 @@
+/** What the door says of itself when a client arrives: capabilities, instructions, versions. */
+import type { Hub } from "../../hub/hub.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import {
+  CLIENT_CAPABILITIES_KEY,
+  INVALID_PARAMS,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  MODERN_VERSION,
+  type RpcError,
+  type RpcNotification,
+  type RpcRequest,
+  UNSUPPORTED_VERSION,
+  VERSION_KEY,
+} from "../../model/protocol.ts";
+import { VERSION } from "../../model/version.ts";
+import type { Session } from "../../sessions/session.ts";
+import { metaOf } from "./rpc-messages.ts";
+import { SKILLS_CAPABILITY, SKILLS_EXTENSION } from "./shared-requests.ts";
+
+export const SERVER_INFO: JsonObject = { name: "toolcrib", title: "Toolcrib", version: VERSION };
+export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS];
+
+/** Needs methods that cannot be passed on: a task outlives the call that the hub knows. */
+const UNSUPPORTED_EXTENSION = "io.modelcontextprotocol/tasks";
+
+export function negotiateVersion(wanted: unknown): string {
+  return LEGACY_VERSIONS.find((version) => version === wanted) ?? LATEST_LEGACY_VERSION;
+}
+
+/** Everything is declared from the start, because servers that have it may come later. */
+export function serverCapabilities(hub: Hub, session: Session): JsonObject {
+  const view = hub.view(session);
+  const visible = new Set([...view.tools, ...view.resources, ...view.prompts].map(({ origin }) => origin.source));
+  const declared = hub.servers().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
+  return {
+    tools: { listChanged: true },
+    resources: { subscribe: true, listChanged: true },
+    prompts: { listChanged: true },
+    completions: {},
+    logging: {},
+    ...mergeDeclared("experimental", declared),
+    // In the place of what servers declare: their skills are offered as the hub's.
+    extensions: { ...mergeDeclared("extensions", declared)["extensions"], [SKILLS_EXTENSION]: SKILLS_CAPABILITY },
+  };
+}
+
+function mergeDeclared<Key extends string>(key: Key, declared: readonly JsonObject[]): { [key in Key]?: JsonObject } {
+  const members = declared.flatMap((capabilities) => {
+    const value = capabilities[key];
+    return isJsonObject(value) ? Object.entries(value) : [];
+  });
+  const kept = members.filter(([name]) => name !== UNSUPPORTED_EXTENSION);
+  // A computed key of a type parameter has no type of its own.
+  return (kept.length === 0 ? {} : { [key]: Object.fromEntries(kept) }) as { [key in Key]?: JsonObject };
+}
+
+/** A client's capabilities as servers may hear of them. */
+export function forwardedCapabilities(capabilities: unknown): JsonObject {
+  if (!isJsonObject(capabilities)) return {};
+  const { tasks: _tasks, extensions, ...rest } = capabilities;
+  if (!isJsonObject(extensions)) return rest;
+  const { [UNSUPPORTED_EXTENSION]: _cannot, ...kept } = extensions;
+  return { ...rest, extensions: kept };
+}
+
+/** The advice of one server alone is given as it is; that of several, and active skills, under their names. */
+export async function instructionsFor(hub: Hub, session: Session): Promise<string | undefined> {
+  const active = await hub.skills.active(session);
+  const skills = active.map(({ name, instructions }) => ({ name: `Skill: ${name}`, text: instructions }));
+  const given = [...hub.instructions(session), ...skills];
+  const [only] = given;
+  if (only === undefined) return undefined;
+  if (given.length === 1 && skills.length === 0 && hub.servers().length === 1) return only.text;
+  return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
+}
+
+/** What each request of the modern era carries about its client, checked before anybody looks at what it wants. */
+
+/** A modern message says so in its `_meta`; `server/discover` exists in that era only. */
+export function claimsModern({ method, params }: RpcRequest | RpcNotification): boolean {
+  return method === "server/discover" || VERSION_KEY in metaOf(params);
+}
+
+/**
+ * What is wrong with the envelope; undefined if nothing is.
+ * @param objection What else speaks against the version that the request names; comes before whether we have it.
+ */
+export function envelopeError(
+  { params }: RpcRequest,
+  objection?: (version: string) => RpcError | undefined,
+): RpcError | undefined {
+  const meta = metaOf(params);
+  const version = meta[VERSION_KEY];
+  if (typeof version !== "string") return missingMeta(VERSION_KEY);
+  const objected = objection?.(version);
+  if (objected !== undefined) return objected;
+  if (version !== MODERN_VERSION) return unsupportedVersion(version);
+  return isJsonObject(meta[CLIENT_CAPABILITIES_KEY]) ? undefined : missingMeta(CLIENT_CAPABILITIES_KEY);
+}
+
+export function unsupportedVersion(requested: string): RpcError {
+  const data = { supported: SUPPORTED_VERSIONS, requested };
+  return { code: UNSUPPORTED_VERSION, message: "Unsupported protocol version", data };
+}
+
+function missingMeta(key: string): RpcError {
+  return { code: INVALID_PARAMS, message: `Invalid params: _meta["${key}"] is missing or of the wrong type.` };
+}

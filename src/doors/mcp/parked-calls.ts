@@ -1,0 +1,250 @@
+/**
+ * Calls of modern clients that a server's question interrupts. A legacy server asks in the middle of a call and waits; a
+ * modern client learns of it from the result `input_required` and sends its request again with the answers. In between
+ * the call goes on waiting here, under a state that only the same caller can bring back, with the same request, once.
+ */
+import { randomBytes } from "node:crypto";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Clock } from "../../base/clock.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { METHOD_NOT_FOUND, MISSING_CAPABILITY, type RpcError } from "../../model/protocol.ts";
+import type { ClientSide } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import { rpcRefusal } from "../../upstream/rpc-error.ts";
+import { type Encoded, invalidParams, type MessageSink } from "./rpc-messages.ts";
+
+/** How long an answer may take; the call's own timeouts hold as well. */
+const ANSWER_TIMEOUT_MS = 10 * 60_000;
+const MAX_PARKED_CALLS = 1000;
+const QUESTION_BATCH_MS = 20;
+const STATE_PREFIX = "toolcrib.";
+
+/** What the waiting call and its retries have in common: a state is of no use to others, or for another request. */
+export interface RoundKey {
+  readonly caller: string;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** The caller's session. */
+type Principal = Pick<Session, "owner">;
+
+function isSameRound(a: RoundKey, b: RoundKey): boolean {
+  return a.caller === b.caller && roundSubject(a) === roundSubject(b);
+}
+
+function roundSubject({ method, params: { name, uri, arguments: args } }: RoundKey): string {
+  return canonicalJson([method, name ?? null, uri ?? null, args ?? null]);
+}
+
+interface Question {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly resolve: (answer: JsonObject) => void;
+}
+
+/** The interruption of a call: what must be answered before it can go on. */
+export interface InputRequired {
+  readonly inputRequests: JsonObject;
+  readonly requestState: string;
+}
+
+/** One call with all its rounds. */
+export class ParkableCall {
+  readonly client: ClientSide;
+  readonly #key: RoundKey;
+  readonly #rounds: ParkedCalls;
+  readonly #questions = new Map<string, Question>();
+  readonly #missing = new Set<string>();
+  readonly #controller = new AbortController();
+  #outcome: Promise<Encoded> | undefined;
+  #outlet: MessageSink;
+  #nextKey = 1;
+  #wake: () => void = () => {};
+  #stopTimer: () => void = () => {};
+  #exhale: () => void = () => {};
+
+  /** @param principal The same for all calls of one caller: whichever of them is asked, the same client answers. */
+  constructor(rounds: ParkedCalls, key: RoundKey, principal: Principal, capabilities: JsonObject, outlet: MessageSink) {
+    this.#rounds = rounds;
+    this.#key = key;
+    this.#outlet = outlet;
+    this.client = this.#clientSide(principal, capabilities);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Where the messages of the round that runs now go. */
+  readonly outlet: MessageSink = { send: (message) => this.#outlet.send(message) };
+
+  /** Runs until the call ends or needs an answer. While it runs, the request's own signal can end it. */
+  async run(signal: AbortSignal, start?: () => Promise<Encoded>): Promise<Encoded | InputRequired> {
+    const giveUp = (): void => this.#controller.abort();
+    if (signal.aborted) giveUp();
+    signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      this.#outcome ??= start?.();
+      const asked = new Promise<undefined>((resolve) => {
+        this.#wake = () => resolve(undefined);
+        // Nothing new is asked if a retry left out what was asked before.
+        if (this.#questions.size > 0) resolve(undefined);
+      });
+      const ended = await Promise.race([this.#outcome, asked]);
+      if (ended !== undefined) return ended;
+      await this.#breath();
+      return this.#park();
+    } finally {
+      this.#wake = () => {};
+      signal.removeEventListener("abort", giveUp);
+    }
+  }
+
+  /** Takes the call up again for a retry that brought answers. */
+  resume(key: RoundKey, responses: JsonObject, outlet: MessageSink): void {
+    if (!isSameRound(key, this.#key)) throw unknownState();
+    this.#stopTimer();
+    this.#outlet = outlet;
+    for (const [name, question] of [...this.#questions]) {
+      const given = responses[name];
+      if (!isJsonObject(given)) continue;
+      this.#questions.delete(name);
+      question.resolve(given);
+    }
+  }
+
+  end(): void {
+    this.#controller.abort();
+  }
+
+  /**
+   * Servers that ask several things ask them in one breath, which may take a few writes. Where one of them was refused, the
+   * server is about to give up: what it asked besides is told at once.
+   */
+  #breath(): Promise<void> {
+    if (this.#missing.size > 0) return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, QUESTION_BATCH_MS);
+      this.#exhale = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #park(): InputRequired {
+    const state = `${STATE_PREFIX}${this.#rounds.newId()}`;
+    this.#stopTimer = this.#rounds.park(state, this);
+    const asked = [...this.#questions].map(([key, { method, params }]) => [key, { method, params }] as const);
+    return { inputRequests: Object.fromEntries(asked), requestState: state };
+  }
+
+  /** What a server wanted of the client that the client never said it could; the reason, perhaps, why the call failed. */
+  missingCapability(): RpcError | undefined {
+    if (this.#missing.size === 0) return undefined;
+    const names = [...this.#missing];
+    return {
+      code: MISSING_CAPABILITY,
+      message: `The client must declare ${names.join(" and ")} for this.`,
+      data: { requiredCapabilities: Object.fromEntries(names.map((name) => [name, {}])) },
+    };
+  }
+
+  #clientSide(key: Principal, capabilities: JsonObject): ClientSide {
+    const questions = this.#questions;
+    return {
+      key,
+      get waiting() {
+        return questions.size > 0;
+      },
+      capabilities,
+      rootsOnRequest: !key.owner,
+      listRoots: ({ signal }) => this.#ask("roots", "roots/list", {}, signal),
+      sample: (params, { signal }) => this.#ask("sampling", "sampling/createMessage", params, signal),
+      elicit: (params, { signal }) => this.#ask("elicitation", "elicitation/create", params, signal),
+    };
+  }
+
+  async #ask(capability: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    if (!isJsonObject(this.client.capabilities[capability])) {
+      // Servers ask for roots when they start, whatever call happens to be under way: no call fails for want of them.
+      if (capability !== "roots") this.#missing.add(capability);
+      this.#exhale();
+      throw rpcRefusal(METHOD_NOT_FOUND, `The client does not answer ${method}.`);
+    }
+    return new Promise((resolve, reject) => {
+      const key = `${capability}-${this.#nextKey++}`;
+      const giveUp = (): void => {
+        this.#questions.delete(key);
+        reject(new ToolcribError("cancelled", `${method} is no longer needed.`));
+      };
+      if (signal.aborted) return giveUp();
+      signal.addEventListener("abort", giveUp, { once: true });
+      this.#questions.set(key, {
+        method,
+        params,
+        resolve: (answer) => {
+          signal.removeEventListener("abort", giveUp);
+          resolve(answer);
+        },
+      });
+      this.#wake();
+    });
+  }
+}
+
+export class ParkedCalls {
+  readonly #clock: Clock;
+  readonly #parked = new Map<string, ParkableCall>();
+  /** An id that nobody can guess. */
+  readonly newId: () => string;
+
+  constructor(clock: Clock, newId: () => string = () => randomBytes(24).toString("base64url")) {
+    this.#clock = clock;
+    this.newId = newId;
+  }
+
+  /** Undefined for a state that was not made by Toolcrib. */
+  static idOf(state: unknown): string | undefined {
+    return ParkedCalls.owns(state) ? state.slice(STATE_PREFIX.length) : undefined;
+  }
+
+  /** Whether a state was made here; others belong to servers. */
+  static owns(state: unknown): state is string {
+    return typeof state === "string" && state.startsWith(STATE_PREFIX);
+  }
+
+  /** The call that waits under this state, which is used up by it. Throws if there is none, or not for this request. */
+  take(state: string, key: RoundKey, responses: JsonObject, outlet: MessageSink): ParkableCall {
+    const call = this.#parked.get(state);
+    if (call === undefined) throw unknownState();
+    call.resume(key, responses, outlet);
+    this.#parked.delete(state);
+    return call;
+  }
+
+  /** Keeps a call until it is taken up. The returned function stops its clock. */
+  park(state: string, call: ParkableCall): () => void {
+    const [oldest] = this.#parked;
+    if (oldest !== undefined && this.#parked.size >= MAX_PARKED_CALLS) this.#drop(oldest[0]);
+    this.#parked.set(state, call);
+    return this.#clock.after(ANSWER_TIMEOUT_MS, () => this.#drop(state));
+  }
+
+  close(): void {
+    for (const state of [...this.#parked.keys()]) this.#drop(state);
+  }
+
+  #drop(state: string): void {
+    const call = this.#parked.get(state);
+    this.#parked.delete(state);
+    call?.end();
+  }
+}
+
+function unknownState(): ToolcribError {
+  return invalidParams(
+    "The request state is unknown, has expired or belongs to another request. Begin again without it.",
+  );
+}

@@ -1,0 +1,307 @@
+/** The requests that both eras have: from MCP's params to the hub, and from its Outcome to an answer. */
+import type { CancelSignal } from "../../base/cancel.ts";
+import type { Hub } from "../../hub/hub.ts";
+import type { Capability } from "../../model/capability.ts";
+import type { AskCallback } from "../../model/decision.ts";
+import { type Outcome, ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
+import type { ClientSide, InputRound } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import {
+  type Encoded,
+  encodeError,
+  encodeNotification,
+  encodeResult,
+  encodeResultText,
+  errorInEra,
+  forwardedMeta,
+  invalidParams,
+  type MessageSink,
+  metaOf,
+  objectParam,
+  type ProgressToken,
+  progressTokenOf,
+  refuseCursor,
+  resourceNotFound,
+  stringMapParam,
+  stringParam,
+  toRpcError,
+} from "./rpc-messages.ts";
+
+type RequestHandler = (hub: Hub, incoming: IncomingRequest) => Promise<Encoded> | Encoded;
+
+/** Undefined for a method that is not among them. */
+export function sharedMethod(method: string): RequestHandler | undefined {
+  return METHODS.get(method);
+}
+
+/** How long a list may be taken for the present one; whoever wants to know at once listens. */
+const LIST_TTL_MS = 30_000;
+const CACHE_FIELDS = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"private",`;
+const ENVELOPE = new Set(["_meta", "inputResponses", "requestState"]);
+const MAX_CACHED_LIST_BYTES = 64 * 1024 * 1024;
+class CachedList {
+  bytes: Buffer | undefined;
+  readonly cost: number;
+  readonly ref = new WeakRef(this);
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.cost = bytes.length + LIST_OVERHEAD_BYTES;
+  }
+}
+const encodedEntries = new WeakMap<Capability, string>();
+const cachedLists = new WeakMap<readonly Capability[], CachedList>();
+/** In the order of their last use. Weak: the bytes of a list that nobody has any more go with it. */
+const recentLists = new Map<WeakRef<CachedList>, number>();
+let cachedBytes = 0;
+const UNIQUE_FIELD = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
+const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHandler>([
+  ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.offered(incoming.session))],
+  [
+    "resources/list",
+    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
+  ],
+  [
+    "resources/templates/list",
+    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
+  ],
+  ["prompts/list", (hub, incoming) => answerList(hub, incoming, "prompts", () => hub.view(incoming.session).prompts)],
+  ["tools/call", callTool],
+  ["resources/read", readResource],
+  ["prompts/get", getPrompt],
+  ["completion/complete", completeArgument],
+  ["skills/list", listSkills],
+  ["skills/get", getSkill],
+  ["resources/directory/read", readDirectory],
+]);
+
+/** Servers that are being connected at the start are waited for, so that clients that list once see them. */
+async function answerList(
+  hub: Hub,
+  { id, params, era, method }: IncomingRequest,
+  key: string,
+  capabilities: () => Parameters<typeof listBytes>[0],
+): Promise<Encoded> {
+  refuseCursor(params, method);
+  await hub.settled();
+  const bytes = listBytes(capabilities());
+  return encodeResultText(id, `{${era === "modern" ? CACHE_FIELDS : ""}"${key}":`, bytes, "}");
+}
+
+async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { params, method, session } = incoming;
+  const name = stringParam(params, "name", method);
+  const args = objectParam(params, "arguments", method) ?? {};
+  const { task } = params;
+  if (task !== undefined) throw invalidParams("Tasks are not supported here: call the tool without `task`.");
+  const extra = otherParams(params, ["name", "arguments"]);
+  const outcome = await hub.call(session, { name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
+  return encodeOutcome(incoming, outcome);
+}
+
+async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { params, method, session } = incoming;
+  const uri = stringParam(params, "uri", method);
+  const outcome = await hub.read(session, { uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
+  return encodeOutcome(incoming, outcome, { ttlMs: 0, cacheScope: "private" });
+}
+
+async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { params, method, session } = incoming;
+  const name = stringParam(params, "name", method);
+  const args = stringMapParam(params, "arguments", method) ?? {};
+  const extra = otherParams(params, ["name", "arguments"]);
+  return encodeOutcome(incoming, await hub.prompt(session, { name, arguments: args, ...callOptions(incoming, extra) }));
+}
+
+async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { params, method, session } = incoming;
+  const argument = objectParam(params, "argument", method) ?? {};
+  const name = stringParam(argument, "name", `argument of ${method}`);
+  const value = stringParam(argument, "value", `argument of ${method}`);
+  const context = objectParam(params, "context", method);
+  const extra = otherParams(params, ["ref", "argument", "context"]);
+  const outcome = await hub.complete(session, {
+    ref: refOf(params, method),
+    argument: { ...argument, name, value },
+    context,
+    ...callOptions(incoming, extra),
+  });
+  return encodeOutcome(incoming, outcome);
+}
+
+function refOf(
+  params: JsonObject,
+  method: string,
+): { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string } {
+  const ref = objectParam(params, "ref", method) ?? {};
+  const { type } = ref;
+  if (type === "ref/prompt") return { ...ref, type, name: stringParam(ref, "name", `ref of ${method}`) };
+  if (type === "ref/resource") return { ...ref, type, uri: stringParam(ref, "uri", `ref of ${method}`) };
+  throw invalidParams(`"ref" of ${method} must be a ref/prompt or a ref/resource.`);
+}
+
+/** Params that nobody here knows belong to the client and the server. */
+function otherParams(params: JsonObject, known: readonly string[]): JsonObject | undefined {
+  let others: [string, unknown][] | undefined;
+  for (const key in params) {
+    if (ENVELOPE.has(key) || known.includes(key)) continue;
+    (others ??= []).push([key, params[key]]);
+  }
+  // Not by assignment: a key may be `__proto__`.
+  return others && Object.fromEntries(others);
+}
+
+type Options = Omit<Parameters<Hub["read"]>[1], "uri">;
+
+function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
+  const { params, outlet, signal, client, onAsk, onNotice, logLevel, input } = incoming;
+  const meta = metaOf(params);
+  const token = progressTokenOf(meta);
+  return {
+    signal,
+    client,
+    onAsk,
+    onNotice,
+    logLevel,
+    input,
+    extra,
+    meta: forwardedMeta(meta),
+    onProgress: token === undefined ? undefined : progressTo(outlet, token),
+  };
+}
+
+function progressTo(outlet: MessageSink, progressToken: ProgressToken): NonNullable<Options["onProgress"]> {
+  return (progress) => outlet.send(encodeNotification("notifications/progress", { progressToken, ...progress }));
+}
+
+/** @param cacheFields Fields that the modern era wants in a result of this kind, for servers that did not send them. */
+export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cacheFields: JsonObject = {}): Encoded {
+  const { id, era, method, params } = incoming;
+  const instead = outcome.ok ? undefined : incoming.failureOverride?.();
+  if (instead !== undefined) return encodeError(id, instead);
+  if (outcome.ok || outcome.result !== undefined) {
+    const result = outcome.result ?? {};
+    return encodeResultText(
+      id,
+      JSON.stringify(era === "modern" ? toModernResult(result, cacheFields) : toLegacyResult(result)),
+    );
+  }
+  const { error } = outcome;
+  const isMissing = error.code === "not_found" && error.details?.["rpc"] === undefined;
+  const uri = method.startsWith("resources/") ? params["uri"] : undefined;
+  if (isMissing && typeof uri === "string") return encodeError(id, resourceNotFound(era, uri, error));
+  const rpc = toRpcError(error);
+  // Only there does the code mean a missing resource; anywhere else it is the server's own.
+  return encodeError(id, method.startsWith("resources/") ? errorInEra(era, rpc) : rpc);
+}
+
+function toModernResult(result: JsonObject, cacheFields: JsonObject): JsonObject {
+  if (result["resultType"] !== undefined) return result;
+  return { resultType: "complete", ...cacheFields, ...result };
+}
+
+/** A legacy client takes every result for complete. */
+function toLegacyResult(result: JsonObject): JsonObject {
+  if (result["resultType"] !== "complete") return result;
+  const { resultType: _always, ...rest } = result;
+  return rest;
+}
+
+/** One request on its way, whichever era it came in. */
+export interface IncomingRequest {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly era: Era;
+  readonly session: Session;
+  readonly client: ClientSide;
+  readonly onAsk?: AskCallback | undefined;
+  readonly outlet: MessageSink;
+  readonly signal: CancelSignal;
+  readonly onNotice: (method: string, params: JsonObject) => void;
+  readonly logLevel?: string | undefined;
+  readonly input?: InputRound | undefined;
+  /** A better answer than the source's, if the call fails for a reason that only the door knows. */
+  readonly failureOverride?: (() => RpcError | undefined) | undefined;
+}
+
+/**
+ * Lists as bytes. A list is encoded once for each version and view, and every client that sees the same gets the same
+ * bytes; of a list that changed only the entries that are new are encoded again. Which views there are is for clients to
+ * choose, so only so many bytes are kept: those used last.
+ */
+
+/** Keeping a short list costs, too. */
+const LIST_OVERHEAD_BYTES = 1024;
+
+/** The JSON array of these definitions under their public names. */
+export function listBytes(capabilities: readonly Capability[]): Buffer {
+  const known = cachedLists.get(capabilities);
+  if (known?.bytes !== undefined) {
+    recentLists.delete(known.ref);
+    recentLists.set(known.ref, known.cost);
+    return known.bytes;
+  }
+  const bytes = Buffer.from(`[${capabilities.map(entryText).join(",")}]`);
+  cacheList(capabilities, bytes);
+  return bytes;
+}
+
+function cacheList(capabilities: readonly Capability[], bytes: Buffer): void {
+  const kept = new CachedList(bytes);
+  cachedLists.set(capabilities, kept);
+  recentLists.set(kept.ref, kept.cost);
+  cachedBytes += kept.cost;
+  for (const [ref, cost] of recentLists) {
+    if (cachedBytes <= MAX_CACHED_LIST_BYTES || ref === kept.ref) return;
+    recentLists.delete(ref);
+    cachedBytes -= cost;
+    const oldest = ref.deref();
+    if (oldest !== undefined) oldest.bytes = undefined;
+  }
+}
+
+/** The definition exactly as the source sent it, but for the one field that must be unique here. */
+function entryText(capability: Capability): string {
+  let text = encodedEntries.get(capability);
+  if (text === undefined) {
+    text = JSON.stringify({ ...capability.definition, [UNIQUE_FIELD[capability.kind]]: capability.name });
+    encodedEntries.set(capability, text);
+  }
+  return text;
+}
+
+/** The MCP skills extension: what a client lists, gets and walks through. Files are read like any resource. */
+
+export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
+export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
+
+async function listSkills(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { params, method, session } = incoming;
+  refuseCursor(params, method);
+  await hub.settled();
+  return encodeSkillResult(incoming, { skills: await hub.skills.entries(session) });
+}
+
+async function getSkill(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { params, method, session } = incoming;
+  const uri = stringParam(params, "uri", method);
+  const skill = await hub.skills.entry(session, uri);
+  if (skill === undefined) throw new ToolcribError("not_found", `There is no skill ${uri}.`);
+  return encodeSkillResult(incoming, { skill });
+}
+
+function readDirectory(hub: Hub, incoming: IncomingRequest): Encoded {
+  const { params, method, session } = incoming;
+  refuseCursor(params, method);
+  return encodeSkillResult(incoming, { resources: hub.skills.directory(session, stringParam(params, "uri", method)) });
+}
+
+/** Skills change without notice: a folder may be edited at any time. */
+function encodeSkillResult({ id, era }: IncomingRequest, result: JsonObject): Encoded {
+  const modern = era === "modern" ? { resultType: "complete", ttlMs: 0, cacheScope: "private" } : {};
+  return encodeResult(id, { ...modern, ...result });
+}

@@ -1,0 +1,151 @@
+/**
+ * Whether files that Toolcrib relies on can be relied on: those of another user, those that others may write to, and links to
+ * nothing, through which a file would be made in a place that somebody else chose. All of them are refused with the command that
+ * puts it right. Windows has no such permissions, so nothing is looked at there.
+ */
+import { chmodSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { ToolcribError } from "../model/errors.ts";
+
+/** What Toolcrib keeps in its home. Other files there are the user's own. */
+const HOME_ENTRIES = [
+  "toolcrib.json",
+  "toolcrib.jsonc",
+  "audit",
+  "cache",
+  "changes",
+  "clients.json",
+  "cluster",
+  "etc",
+  "hubs",
+  "install",
+  "installed.json",
+  "installing.json",
+  "locks",
+  "replaced",
+  "run",
+  "skills",
+  "store.json",
+];
+/** Nobody else may read these either. */
+const SECRET_ENTRIES = ["auth", "secrets", "store.key", "toolcrib.db", "toolcrib.db-wal", "toolcrib.db-shm"];
+
+const [GROUP_WRITE, OTHERS_WRITE, OTHERS_ANY, SECRET_MODE] = [0o020, 0o002, 0o077, 0o700];
+
+/** Throws `invalid_config`. What the user owns and others may merely read is tightened where it holds secrets. */
+export function assertSafeHome(home: string, env: NodeJS.ProcessEnv): void {
+  const user = process.geteuid?.();
+  if (user === undefined) return;
+  if (assertSafe(home, { user, env }) === undefined) return;
+  for (const name of HOME_ENTRIES) assertSafe(join(home, name), { user, env });
+  for (const name of SECRET_ENTRIES) {
+    const path = join(home, name);
+    const stat = assertSafe(path, { user, env });
+    if (stat !== undefined && stat.uid === user && (stat.mode & OTHERS_ANY) !== 0) {
+      chmodSync(path, stat.mode & SECRET_MODE);
+    }
+  }
+}
+
+/** The same of one file that people share, such as a lock file beside a config: its group may write to it. */
+export function assertSafeFile(file: string, env: NodeJS.ProcessEnv = process.env): void {
+  const user = process.geteuid?.();
+  if (user !== undefined) assertSafe(file, { user, env, isShared: true });
+}
+
+interface SafetyCheck {
+  readonly user: number;
+  readonly env: NodeJS.ProcessEnv;
+  readonly isShared?: boolean;
+}
+
+/** Undefined where there is nothing. */
+function assertSafe(path: string, judge: SafetyCheck): Stats | undefined {
+  const isThere = statIfAllowed(() => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
+  const stat = statIfAllowed(() => statSync(path, { throwIfNoEntry: false }));
+  if (!isThere) return undefined;
+  if (stat === undefined) {
+    throw unsafePath(`${path} is a link to ${readlinkSync(path)}, where there is nothing.`, `rm ${shellQuoted(path)}`);
+  }
+  const { user, env } = judge;
+  const isOwn = stat.uid === user || stat.uid === 0 || (user === 0 && String(stat.uid) === env["SUDO_UID"]);
+  if (!isOwn) {
+    throw unsafePath(
+      `${path} belongs to another user (uid ${stat.uid}, you are ${user}), who could have it do anything as you.`,
+      `chown -R ${user} ${shellQuoted(path)}`,
+    );
+  }
+  if ((stat.mode & OTHERS_WRITE) !== 0) throw writableByOthers(path, "every user of this machine", stat, judge);
+  // A group that has the user's own number is the user's alone; who is in the groups of root's folders is up to root.
+  const isGroupSafe = judge.isShared === true || stat.uid === 0 || stat.gid === stat.uid;
+  if ((stat.mode & GROUP_WRITE) !== 0 && !isGroupSafe) throw writableByOthers(path, "its group", stat, judge);
+  return stat;
+}
+
+/** Undefined too for what may not be looked at: whoever needs it says why. */
+function statIfAllowed(at: () => Stats | undefined): Stats | undefined {
+  try {
+    return at();
+  } catch {
+    return undefined;
+  }
+}
+
+function writableByOthers(path: string, who: string, stat: Stats, { isShared = false }: SafetyCheck): ToolcribError {
+  const mode = isShared ? "o-w" : stat.isDirectory() ? "700" : "600";
+  return unsafePath(
+    `${path} can be changed by ${who}, so what is in it may not be yours.`,
+    `chmod ${mode} ${shellQuoted(path)}`,
+  );
+}
+
+function unsafePath(message: string, command: string): ToolcribError {
+  return new ToolcribError("invalid_config", message, { hint: `See what is in it, then: ${command}` });
+}
+
+/** For a shell. */
+function shellQuoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** Keeps what is written for a project in the project: a repository may bring links that lead elsewhere. */
+
+/** As the systems have it. */
+const MAX_LINKS = 40;
+
+/**
+ * Throws `denied` if writing to the target, which need not exist, would write outside of the root: by `..`, or through a
+ * link on the way, also one that points at nothing yet.
+ */
+export function assertInside(root: string, target: string): void {
+  const real = realPathOf(resolve(target), MAX_LINKS);
+  if (real !== undefined && isInside(realPathOf(resolve(root), MAX_LINKS) ?? resolve(root), real)) return;
+  const where = real === undefined ? "a link that leads nowhere" : real;
+  throw new ToolcribError("denied", `${target} leads out of the project ${root}, to ${where}.`, {
+    hint: "Nothing was written. Remove the link if you do not want it, or work in the folder that it leads to.",
+    details: { root, target },
+  });
+}
+
+/** The real path of what would be written; undefined for links in a circle. */
+function realPathOf(path: string, links: number): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    if (links === 0) return undefined;
+  }
+  const parent = dirname(path);
+  if (parent === path) return path;
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) {
+    const above = realPathOf(parent, links);
+    return above === undefined ? undefined : join(above, basename(path));
+  }
+  // A relative link counts from the real place of the folder that it stands in.
+  const above = realPathOf(parent, links);
+  return above === undefined ? undefined : realPathOf(resolve(above, readlinkSync(path)), links - 1);
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}

@@ -1,0 +1,148 @@
+/** How the things that a server offers compare with what was pinned of them. */
+import { createHash } from "node:crypto";
+import type { Capability } from "../model/capability.ts";
+import type { Rule } from "../model/decision.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
+
+/** Everything a server says that a model may read before any call. */
+const PIN_KINDS = ["tool", "prompt", "resource", "template", "instructions"] as const;
+export type PinKind = (typeof PIN_KINDS)[number];
+
+/** A server has one set of instructions, so these are named after what they are. */
+export const INSTRUCTIONS = "instructions";
+
+/** Something that a server offers now. */
+export interface Offered {
+  readonly kind: PinKind;
+  /** The server's own name for it; of a resource its URI, of a template its `uriTemplate`. */
+  readonly name: string;
+  /** What is compared: the definition, without what changes by itself. */
+  readonly definition: JsonObject;
+  /** SHA-256 (hex) of the canonical JSON of the definition. */
+  readonly fingerprint: string;
+}
+
+export interface Pin extends Offered {
+  /** ISO time at which it was recorded or approved. */
+  readonly pinnedAt: string;
+}
+
+/** By `pinKey`. */
+export type ServerPins = ReadonlyMap<string, Pin>;
+
+export type PinComparison =
+  | { readonly state: "new"; readonly after: Offered }
+  | { readonly state: "same"; readonly pin: Pin }
+  | { readonly state: "changed"; readonly pin: Pin; readonly after: Offered }
+  | { readonly state: "gone"; readonly pin: Pin };
+
+export type PinState = PinComparison["state"];
+
+/** Unique within a server: a prompt may have the name of a tool. */
+export function pinKey({ kind, name }: Pick<Offered, "kind" | "name">): string {
+  return `${kind} ${name}`;
+}
+
+/** In the order of `current`, those that are gone last. */
+export function comparePins(pinned: ServerPins, current: ReadonlyMap<string, Offered>): PinComparison[] {
+  const compared = [...current].map(([key, after]): PinComparison => {
+    const pin = pinned.get(key);
+    if (pin === undefined) return { state: "new", after };
+    return pin.fingerprint === after.fingerprint ? { state: "same", pin } : { state: "changed", pin, after };
+  });
+  for (const [key, pin] of pinned) if (!current.has(key)) compared.push({ state: "gone", pin });
+  return compared;
+}
+
+/** Capabilities are immutable, and asked about with every list and call. */
+const offeredBy = new WeakMap<Capability, Offered>();
+
+export function offeredOf(capability: Capability): Offered {
+  let offered = offeredBy.get(capability);
+  if (offered === undefined) {
+    const { kind, origin } = capability;
+    const definition = kind === "resource" ? withoutVolatileFields(capability.definition) : capability.definition;
+    const print = definition === capability.definition ? capability.fingerprint : fingerprint(definition);
+    offered = { kind, name: origin.name, definition, fingerprint: print };
+    offeredBy.set(capability, offered);
+  }
+  return offered;
+}
+
+/** Also of a server that gives none: the first ones that it ever gives are a change. */
+export function offeredInstructions(text: string | null): Offered {
+  const definition = text === null || text === "" ? {} : { text };
+  return { kind: "instructions", name: INSTRUCTIONS, definition, fingerprint: fingerprint(definition) };
+}
+
+/**
+ * The size of a resource and the time of its last change follow its content, which is not pinned. Anything else in their
+ * place is a text like any other.
+ */
+function withoutVolatileFields(definition: JsonObject): JsonObject {
+  const { size, ...sizeless } = definition;
+  const rest = typeof size === "number" ? sizeless : definition;
+  const { annotations, ...bare } = rest;
+  if (!isJsonObject(annotations)) return rest;
+  const { lastModified, ...others } = annotations;
+  if (typeof lastModified !== "string" || !ISO_TIME.test(lastModified)) return rest;
+  return Object.keys(others).length === 0 ? bare : { ...bare, annotations: others };
+}
+
+const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+
+/** The verdict of the pins on one tool, prompt, resource or template, for policy. */
+
+/** off: not compared. warn: reported. ask: each use needs approval. block: invisible until approved. */
+export type PinMode = "off" | "warn" | "ask" | "block";
+
+export type PinVerdict =
+  | { readonly verdict: "allow" }
+  | { readonly verdict: "ask" | "deny"; readonly reason: string; readonly hint: string; readonly rule: Rule };
+
+const APPROVE_HINT = "toolcrib pins diff shows what changed; toolcrib pins approve accepts it.";
+const REPAIR_HINT =
+  "Bring back an earlier version of the file, or remove it while no hub runs to pin everything again.";
+const ALLOWED: PinVerdict = { verdict: "allow" };
+
+/** Something whose definition is not the pinned one; or, where there are no usable pins, any. */
+interface Unpinned extends Pick<Offered, "kind" | "name" | "fingerprint"> {
+  readonly server: string;
+}
+
+export function changedVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
+  const reason = `the definition of ${thing.name} of the server ${thing.server} has changed since it was pinned`;
+  return pinRefusal(mode, thing, file, reason, APPROVE_HINT);
+}
+
+/** It came after its server was pinned, so there is nothing that it could be compared with. */
+export function newVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
+  const reason = `the ${thing.kind} ${thing.name} is new since the server ${thing.server} was pinned`;
+  return pinRefusal(mode, thing, file, reason, APPROVE_HINT);
+}
+
+/** Nothing can be shown to be unchanged, so the two modes that promise something let nothing pass by itself. */
+export function unusableVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
+  return pinRefusal(
+    mode,
+    thing,
+    file,
+    `${file} cannot be used, so no definition can be compared with its pin`,
+    REPAIR_HINT,
+  );
+}
+
+/**
+ * The rule names the definition, so that a yes to it is none to the next. The whole fingerprint, because a server that
+ * chooses both definitions finds two with the same beginning in no time.
+ */
+function pinRefusal(mode: PinMode, { fingerprint }: Unpinned, file: string, reason: string, hint: string): PinVerdict {
+  if (mode === "off" || mode === "warn") return ALLOWED;
+  const rule: Rule = { level: "pin", list: "pins", pattern: `${mode} ${fingerprint}`, where: file };
+  return { verdict: mode === "ask" ? "ask" : "deny", reason, hint, rule };
+}
+
+/** SHA-256 (hex) of the canonical JSON: equal for definitions that differ only in the order of their keys. */
+export function fingerprint(definition: object): string {
+  return createHash("sha256").update(canonicalJson(definition)).digest("hex");
+}

@@ -1,0 +1,126 @@
+/** What a server says about its own tools is read by every model that is offered them, before any call. */
+import type { Finding, Severity } from "../model/finding.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { detect } from "./detect/detect.ts";
+import { showHidden } from "./detect/show-hidden.ts";
+import { scanTexts } from "./scan-texts.ts";
+
+export { showHidden };
+
+export interface DefinitionFinding {
+  /** Where in the definition, as keys joined by dots: `inputSchema.properties.note.description`. */
+  readonly path: string;
+  readonly finding: Finding;
+}
+
+/** A name is an identifier: whatever does not show, and whatever is a sentence, has no place in it. */
+const HIDDEN_IN_NAME = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Variation_Selector}\u115f\u1160\u2800\u3164\uffa0]/u;
+
+/** Deeper and larger than any real definition. */
+const MAX_DEPTH = 64;
+const MAX_UNITS = 256 * 1024;
+/** Of a key in the path of a finding. */
+const MAX_STEP_LENGTH = 80;
+/** Too short for a phrase and nothing hidden in it: most keys, types and names. */
+const HARMLESS = /^[\w.$-]{0,20}$/;
+
+/**
+ * Suspicious texts of one definition: of a tool, a prompt, a resource or a template. All strings and all keys are read,
+ * also enum texts, defaults and examples, since all of them reach the model.
+ */
+export function scanDefinition(definition: JsonObject): DefinitionFinding[] {
+  const { texts, isWhole } = textsOf(definition);
+  const found = scanTexts(new Set(texts.map(readAs)));
+  const findings: DefinitionFinding[] = [];
+  for (const text of texts) {
+    const raw = found.get(readAs(text)) ?? [];
+    for (const finding of text.isName ? gradeName(text.text, raw) : gradeText(raw))
+      findings.push({ path: text.path, finding });
+  }
+  if (!isWhole) findings.push({ path: "", finding: UNREADABLE });
+  return findings;
+}
+
+/** What cannot be read to its end is not called clean. */
+const UNREADABLE: Finding = {
+  code: "hidden_text",
+  severity: "medium",
+  start: 0,
+  end: 0,
+  excerpt: "The definition is nested too deeply or is too large to be read.",
+};
+
+/** The `instructions` that a server gives for itself. */
+export function scanInstructions(text: string): Finding[] {
+  return gradeText(detect(text));
+}
+
+/**
+ * Definitions speak to the model by their nature ("you must call X first", "ask the user for the key"), so what is
+ * only directed speech counts less than in a result.
+ */
+const EXPECTED = new Set(["agent_directive", "tool_call_forging", "exfiltration_link"]);
+
+function gradeText(findings: readonly Finding[]): Finding[] {
+  const alone = findings.every(({ code }) => EXPECTED.has(code));
+  return findings.map((finding) => (alone && EXPECTED.has(finding.code) ? lowerSeverity(finding) : finding));
+}
+
+function lowerSeverity(finding: Finding): Finding {
+  const severity: Severity = finding.severity === "high" ? "medium" : "low";
+  return { ...finding, severity };
+}
+
+function gradeName(name: string, found: readonly Finding[]): Finding[] {
+  const excerpt = (): string => showHidden(name.slice(0, 160)).slice(0, 160);
+  const findings = found.map((finding) => ({ ...finding, excerpt: excerpt() }));
+  if (!HIDDEN_IN_NAME.test(name) || findings.some(({ code }) => code === "hidden_text")) return findings;
+  return [...findings, { code: "hidden_text", severity: "medium", start: 0, end: name.length, excerpt: excerpt() }];
+}
+
+interface Text {
+  readonly path: string;
+  readonly text: string;
+  readonly isName: boolean;
+}
+
+/** The words of a name are joined by signs. */
+function readAs({ text, isName }: Text): string {
+  return isName ? text.replaceAll(/[_.-]+/g, " ") : text;
+}
+
+function textsOf(definition: JsonObject): { texts: Text[]; isWhole: boolean } {
+  const texts: Text[] = [];
+  let units = 0;
+  // A stack of its own, since the depth is the server's choice.
+  const pending: { value: unknown; path: string; key: string; depth: number }[] = [
+    { value: definition, path: "", key: "", depth: 0 },
+  ];
+  const add = (text: string, path: string, isName: boolean): void => {
+    // Each costs a little, however short it is.
+    units += text.length + 8;
+    if (units <= MAX_UNITS && !HARMLESS.test(text)) texts.push({ path, text, isName });
+  };
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, path, key, depth } = next;
+    if (depth > MAX_DEPTH || units > MAX_UNITS) return { texts, isWhole: false };
+    if (typeof value === "string") {
+      add(value, path, key === "name");
+    } else if (Array.isArray(value)) {
+      units += value.length;
+      if (units > MAX_UNITS) continue;
+      for (const [index, element] of value.entries()) {
+        pending.push({ value: element, path: `${path}[${index}]`, key: "", depth: depth + 1 });
+      }
+    } else if (isJsonObject(value)) {
+      for (const [name, member] of Object.entries(value)) {
+        const step = name.slice(0, MAX_STEP_LENGTH);
+        const memberPath = path === "" ? step : `${path}.${step}`;
+        // Any key can be a parameter's name: of `properties`, `$defs`, `patternProperties`, or of an example.
+        add(name, memberPath, true);
+        pending.push({ value: member, path: memberPath, key: name, depth: depth + 1 });
+      }
+    }
+  }
+  return { texts, isWhole: units <= MAX_UNITS };
+}

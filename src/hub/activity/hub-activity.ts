@@ -1,0 +1,278 @@
+/** Who is connected, what waits for a yes, how the last calls went: `hub.activity`. */
+import { randomUUID } from "node:crypto";
+import type { Approval, Overview, SessionDetail, SessionInfo } from "../../contract/activity-schemas.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
+import type { AskAnswer, AskRequest } from "../../model/decision.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Emitter } from "../../base/emitter.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
+import { VERSION } from "../../model/version.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { Store } from "../../store/store.ts";
+import type { Answerer } from "../call/approvals.ts";
+import type { HubEvents } from "../hub-events.ts";
+import { readHubFiles } from "./hub-file.ts";
+import type { View } from "../view/view.ts";
+import { ApprovalRecords } from "./approval-records.ts";
+import { Housekeeping, HubHeartbeats } from "./housekeeping.ts";
+import { memoryApprovals, memorySessions } from "./memory-records.ts";
+import { RecentCalls } from "./recent-calls.ts";
+import { sessionInfo, SessionRecords } from "./session-records.ts";
+
+/** The part of the hub that is looked at. */
+export interface ActivitySource {
+  readonly session: Session;
+  readonly store: Pick<Store, "kind"> | undefined;
+  readonly cluster?: { readonly node: { readonly name: string } } | undefined;
+  readonly skills: {
+    list(): readonly unknown[];
+    active(session: Session): Promise<readonly { readonly name: string }[]>;
+  };
+  sessions(): readonly Session[];
+  view(session: Session): View;
+  servers(): readonly ServerInfo[];
+  warnings(): readonly HubEvents["warning"][];
+  asked(): AskRequest[];
+  answer(id: string, answer: AskAnswer, by: Answerer): boolean;
+}
+
+export interface ActivityOptions {
+  readonly clock: Clock;
+  readonly events: Emitter<HubEvents>;
+  readonly mask: <Value>(value: Value) => Value;
+  /** Whether what is kept of approvals says what the arguments were. */
+  readonly keepArguments?: boolean;
+  /** Where sessions and approvals are kept; in memory without one. */
+  readonly store: Store | undefined;
+  readonly home: string;
+  readonly hub: () => ActivitySource;
+  /** In a cluster: what waits at other nodes. */
+  readonly others?: () => OtherApprovals | undefined;
+  /** In a cluster: resolves when other nodes know of the last answer. */
+  readonly told?: () => Promise<void> | undefined;
+}
+
+interface OtherApprovals {
+  pending(): AskRequest[];
+  answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean>;
+}
+
+export class HubActivity {
+  readonly #options: ActivityOptions;
+  readonly #startedAt: string;
+  readonly #recent = new RecentCalls();
+  readonly #sessions: SessionRecords;
+  readonly #storedSessions: Store["sessions"];
+  readonly #approvals: ApprovalRecords;
+  readonly #living: HubHeartbeats | undefined;
+  readonly #housekeeping: Housekeeping | undefined;
+  readonly #stops: (() => void)[];
+  #begun: Promise<void> = Promise.resolve();
+  #hasWarned = false;
+
+  constructor(options: ActivityOptions) {
+    const { clock, events, mask, store } = options;
+    this.#options = options;
+    this.#startedAt = new Date(clock.now()).toISOString();
+    const hub = randomUUID();
+    const onProblem = (error: unknown): void => this.#warn(error);
+    this.#storedSessions = store?.sessions ?? memorySessions();
+    this.#sessions = new SessionRecords({ stored: this.#storedSessions, hub, clock, onProblem });
+    const asked = (): AskRequest[] => this.#asked();
+    const storedApprovals = store?.approvals ?? memoryApprovals();
+    const { keepArguments = false } = options;
+    const own = { stored: storedApprovals, hub, clock, asked, mask, keepArguments, onProblem };
+    this.#approvals = new ApprovalRecords(own);
+    this.#living = store && new HubHeartbeats({ store, hub, clock, onProblem });
+    this.#housekeeping = store && this.#living && new Housekeeping({ store, hubs: this.#living, clock, onProblem });
+    this.#stops = [
+      events.on("session", ({ session, open }) =>
+        open ? this.#sessions.opened(session) : this.#sessions.closed(session),
+      ),
+      events.on("call", (record) => {
+        this.#recent.add(record, clock.now());
+        this.#sessions.called(record.session);
+      }),
+      // What waits at another node is written down there.
+      events.on("ask", (request) => {
+        if (request.node === undefined) this.#approvals.asked(request);
+      }),
+      events.on("answer", ({ request, answer }) => {
+        if (request.node === undefined) this.#approvals.answered(request, answer);
+      }),
+    ];
+  }
+
+  /** Tidies up after hubs that died. Only who asks for lists waits for it. */
+  begin(): void {
+    this.#sessions.opened(this.#options.hub().session);
+    this.#begun = this.#tidy();
+  }
+
+  async sessions(input: CheckedInput<"listSessions">): Promise<OutputOf<"listSessions">> {
+    const { state, door, limit, cursor } = input;
+    await this.#begun;
+    await this.#sessions.flush();
+    const { entries, total, nextCursor } = await this.#storedSessions.list({
+      limit,
+      cursor,
+      ...(state === "all" ? {} : { state }),
+      ...(door === undefined ? {} : { door }),
+    });
+    const sessions = entries.map((stored) => this.#info(stored));
+    return { sessions, total, nextCursor };
+  }
+
+  /** Undefined if there is none; one that is closed, or another hub's, sees nothing. */
+  async session(id: string): Promise<SessionDetail | undefined> {
+    const stored = await this.#sessions.find(id);
+    if (stored === undefined) return undefined;
+    const session = this.#sessions.live(id);
+    const hub = this.#options.hub();
+    const skills = session === undefined ? [] : await hub.skills.active(session);
+    const tools = session === undefined ? [] : hub.view(session).tools;
+    return {
+      ...this.#info(stored),
+      tools: tools.map(({ name }) => name),
+      activeSkills: skills.map(({ name }) => name),
+    };
+  }
+
+  /** Ends a session and its calls. */
+  async closeSession(id: string): Promise<void> {
+    const session = this.#sessions.live(id);
+    if (session === this.#options.hub().session) {
+      throw new ToolcribError("conflict", "This is the hub's own session, which ends with the hub.");
+    }
+    if (session !== undefined) {
+      session.close();
+      return this.#sessions.flush();
+    }
+    const stored = await this.#sessions.find(id);
+    if (stored === undefined || stored.closedAt !== null) {
+      throw new ToolcribError("not_found", `No session ${id} is open.`);
+    }
+    throw await this.#elsewhere("The session belongs to", stored.hub, "Close it there.");
+  }
+
+  async approvals(input: CheckedInput<"listApprovals">): Promise<OutputOf<"listApprovals">> {
+    const { status, limit, cursor } = input;
+    await this.#begun;
+    const { entries, total, nextCursor } = await this.#approvals.list({
+      limit,
+      cursor,
+      ...(status === "all" ? {} : { status }),
+    });
+    return { approvals: entries, total, nextCursor };
+  }
+
+  async approval(id: string): Promise<Approval | undefined> {
+    await this.#begun;
+    return this.#approvals.find(id);
+  }
+
+  /**
+   * Answers a call that waits, and resolves when that is written down.
+   * @param by The user who answers, where that is known.
+   * @param door Through which the answer came.
+   * @param caller The key of a caller who may answer for others only.
+   */
+  async answer(
+    id: string,
+    answer: AskAnswer,
+    by: string | null,
+    door: string | null = null,
+    caller?: string,
+  ): Promise<OutputOf<"answerApproval">> {
+    const hub = this.#options.hub();
+    const answerer: Answerer = { user: by, door, caller };
+    const give = (): boolean => hub.answer(id, answer, answerer);
+    if (await this.#approvals.answering(id, by, give)) {
+      await this.#options.told?.();
+      return { id, answer };
+    }
+    if (await this.#options.others?.()?.answer(id, answer, answerer)) return { id, answer };
+    const other = await this.#approvals.waitsAt(id);
+    if (other !== undefined) throw await this.#elsewhere("The call waits at", other, "Answer it there.");
+    throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {
+      hint: "It may have been answered, given up or timed out.",
+    });
+  }
+
+  overview(): Overview {
+    const { clock, mask } = this.#options;
+    const hub = this.#options.hub();
+    const servers: Record<string, number> = {};
+    for (const { state } of hub.servers()) servers[state] = (servers[state] ?? 0) + 1;
+    return mask({
+      version: VERSION,
+      ...(hub.cluster === undefined ? {} : { node: hub.cluster.node.name }),
+      startedAt: this.#startedAt,
+      store: hub.store?.kind ?? "none",
+      servers,
+      tools: hub.view(hub.session).tools.length,
+      skills: hub.skills.list().length,
+      sessions: hub.sessions().length,
+      pendingApprovals: this.#asked().length,
+      minutes: this.#recent.minutes(clock.now()),
+      denials: this.#recent.denials(),
+      findings: this.#recent.findings(),
+      warnings: hub.warnings().map((warning) => ({ ...warning })),
+    });
+  }
+
+  /** Writes what is left. Before the store is closed, after the sessions are. */
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.#sessions.closeAll();
+    await this.#begun;
+    try {
+      await this.#housekeeping?.end();
+      await this.#approvals.flush();
+      await this.#sessions.flush();
+      await this.#living?.end();
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  #asked(): AskRequest[] {
+    return [...this.#options.hub().asked(), ...(this.#options.others?.()?.pending() ?? [])];
+  }
+
+  #info(stored: Parameters<typeof sessionInfo>[0]): SessionInfo {
+    const session = this.#sessions.live(stored.id);
+    if (session === undefined) return sessionInfo(stored);
+    const toolCount = this.#options.hub().view(session).tools.length;
+    return sessionInfo(this.#sessions.latest(stored), { running: session.running.size, toolCount });
+  }
+
+  async #elsewhere(what: string, id: string, hint: string): Promise<ToolcribError> {
+    const pid = await this.#living?.processOf(id);
+    const { url } = (await readHubFiles(this.#options.home)).find((each) => each.pid === pid) ?? {};
+    const where = url ?? (pid === undefined ? undefined : `process ${pid}`);
+    const named = where === undefined ? "" : ` (${where})`;
+    return new ToolcribError("conflict", `${what} another hub on the same store${named}.`, {
+      hint,
+      details: { url, pid },
+    });
+  }
+
+  async #tidy(): Promise<void> {
+    try {
+      await this.#living?.begin();
+      await this.#housekeeping?.begin();
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  /** Once: a store that fails does so again and again. */
+  #warn(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const message = `Sessions and approvals cannot be written down: ${asToolcribError(error).message}`;
+    this.#options.events.emit("warning", { message });
+  }
+}

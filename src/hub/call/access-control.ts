@@ -1,0 +1,229 @@
+/** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
+import { LruMap } from "../../base/maps.ts";
+import { isReservedName } from "../../catalog/naming.ts";
+import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
+import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSource } from "../../model/capability.ts";
+import type { Decision, Rule } from "../../model/decision.ts";
+import type { SessionRules } from "../../model/server-spec.ts";
+import type { SessionEntryPolicy, Explanation, Policy, PolicySubject } from "../../policy/decide.ts";
+import type { Matchable, ToolClasses } from "../../policy/pattern.ts";
+import type { Session } from "../../sessions/session.ts";
+import { isSearchTool } from "../view/search-definitions.ts";
+import { RESULTS_SOURCE } from "./call-target.ts";
+
+/** Says more about a capability than rules do; undefined if it has nothing to say. */
+export type Objection = (capability: Capability) => Decision | undefined;
+
+interface AccessControlOptions {
+  readonly policy: Policy;
+  readonly classes: ToolClasses;
+  readonly taint: "off" | "ask" | "deny";
+  /** Tags of a source, for rules like `tag:finance`. */
+  readonly tagsOf: (source: string) => readonly string[];
+  /** For a role's own server: the name that the tool would have at the hub's server whose place it takes. */
+  readonly aliasOf: (source: string, originName: string) => string | undefined;
+  /** Of an in-process tool. */
+  readonly isOwnerOnly: (origin: CapabilityOrigin) => boolean;
+  /** Of a source that a session brought. */
+  readonly brought: (source: string) => SessionEntryPolicy | undefined;
+  /** The name of the user's skill that something belongs to. */
+  readonly skillOf: (origin: CapabilityOrigin) => string | undefined;
+  /** The server whose rules hold for a source: itself, or the one whose skills it offers. */
+  readonly serverOf: (source: string) => string;
+  /** Pins and scanned definitions. They narrow, like everything after the rules. */
+  readonly objections: readonly Objection[];
+}
+
+export class AccessControl {
+  readonly #options: AccessControlOptions;
+  readonly #openWorld = new WeakMap<Capability, boolean>();
+  readonly #decided = new DecisionCache();
+
+  constructor(options: AccessControlOptions) {
+    this.#options = options;
+  }
+
+  /** False for a session whose role nothing names: it sees nothing. */
+  knowsRoleOf({ role }: Session): boolean {
+    return role === undefined || this.#options.policy.knowsRole(role);
+  }
+
+  /** Whether the session sees it in lists. What must be asked for is seen. */
+  shows(session: Session, capability: Capability, uri?: string): boolean {
+    return this.#standing(session, capability, uri).every(({ verdict }) => verdict !== "deny");
+  }
+
+  /** The strictest of what everybody says. */
+  decide(session: Session, capability: Capability, uri?: string): Decision {
+    let decision = this.#ruled(session, capability, uri);
+    if (isBuiltIn(capability)) return decision;
+    for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
+    return strictest(decision, this.#taintVerdict(session, capability));
+  }
+
+  /** What everybody says: rules first, then objections, then taint. A yes to one question is no yes to another. */
+  verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
+    const taint = isBuiltIn(capability) ? undefined : this.#taintVerdict(session, capability);
+    return [...this.#standing(session, capability, uri), ...(taint === undefined ? [] : [taint])];
+  }
+
+  /** The rules' part of the decision, step by step, and the decision as a whole. */
+  explain(session: Session, capability: Capability, uri?: string): Explanation {
+    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
+    return { steps, decision: this.decide(session, capability, uri) };
+  }
+
+  /** Every `ask` entry that holds this back, at whichever level. */
+  askingRules(session: Session, capability: Capability, uri?: string): Rule[] {
+    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
+    return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
+  }
+
+  /** True if what it returns comes from the open world. */
+  isOpenWorld(capability: Capability): boolean {
+    // What `toolcrib_call` brings in is laid to the tool that it ran.
+    if (isSearchTool(capability)) return false;
+    let openWorld = this.#openWorld.get(capability);
+    if (openWorld === undefined) {
+      openWorld = this.#options.classes.has(this.#matchable(capability), "openWorld");
+      this.#openWorld.set(capability, openWorld);
+    }
+    return openWorld;
+  }
+
+  /** @param uri What is read, where the capability is a template that it fits: rules on either hold. */
+  subject(capability: Capability, uri?: string): PolicySubject {
+    const local = isLocalSource(capability.origin.source) || isSearchTool(capability);
+    const isTool = capability.kind === "tool";
+    return {
+      kind: capability.kind,
+      publicName: capability.name,
+      aliases: this.#aliases(capability),
+      read: capability.kind === "template" && uri !== undefined ? urisOf(uri, capability.origin.source) : undefined,
+      ...(capability.kind === "template" && uri !== undefined ? { ownNames: [uri] } : {}),
+      originName: capability.origin.name,
+      server: local ? null : this.#options.serverOf(capability.origin.source),
+      skill: local ? undefined : this.#options.skillOf(capability.origin),
+      annotations: isTool ? capability.definition.annotations : undefined,
+      tags: this.#options.tagsOf(this.#options.serverOf(capability.origin.source)),
+      ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin),
+      brought: this.#options.brought(capability.origin.source),
+    };
+  }
+
+  #aliases({ kind, name, origin }: Capability): string[] {
+    if (kind === "resource" || kind === "template") return urisOf(name, origin.source).slice(1);
+    const alias = this.#options.aliasOf(origin.source, origin.name);
+    return alias === undefined ? [] : [alias];
+  }
+
+  #standing(session: Session, capability: Capability, uri?: string): Decision[] {
+    const byRules = this.#ruled(session, capability, uri);
+    if (isBuiltIn(capability)) return [byRules];
+    const objections = this.#options.objections.map((objects) => objects(capability));
+    return [byRules, ...objections.filter((decision) => decision !== undefined)];
+  }
+
+  /** What the rules say, which stays the same for as long as the capability and the session's rules do. */
+  #ruled(session: Session, capability: Capability, uri?: string): Decision {
+    // A session's own kept results are nobody else's, and were decided on when they were made.
+    if (capability.origin.source === RESULTS_SOURCE) return ALLOWED;
+    // There are as many URIs to a template as anybody likes.
+    if (capability.kind === "template" && uri !== undefined) return this.#byRules(session, capability, uri);
+    // And as many names for roles that there are not.
+    if (!this.knowsRoleOf(session)) return this.#byRules(session, capability);
+    // Whether a tool is its owner's only can change while its definition does not.
+    const { origin, kind } = capability;
+    const ownerOnly = kind === "tool" && isLocalSource(origin.source) && this.#options.isOwnerOnly(origin);
+    return this.#decided.of(capability, session, ownerOnly, () => this.#byRules(session, capability));
+  }
+
+  #byRules(session: Session, capability: Capability, uri?: string): Decision {
+    if (isSearchTool(capability) || isAgentTool(capability)) return this.#searchVerdict(session, capability);
+    return this.#options.policy.decide(this.subject(capability, uri), session);
+  }
+
+  /**
+   * The search tools give nothing that the session does not have, and what they run is decided under its own name. So only
+   * a `deny` that names them counts: an allow list or a role's list of servers is not about them.
+   */
+  #searchVerdict(session: Session, capability: Capability): Decision {
+    // Classes, and allow lists, are about tools: as another kind only its name counts.
+    const subject = { ...this.subject(capability), kind: "prompt" as const };
+    const { steps } = this.#options.policy.explain(subject, session);
+    const rule = steps.find((step) => step.rule?.list === "deny")?.rule;
+    return rule ? { verdict: "deny", rule } : { verdict: "allow", rule: null };
+  }
+
+  #taintVerdict(session: Session, capability: Capability): Decision | undefined {
+    const { taint: mode, classes } = this.#options;
+    if (mode === "off" || session.taint === null || capability.kind !== "tool") return undefined;
+    const subject = this.#matchable(capability);
+    const risk = (["destructive", "sendsOut"] as const).find((name) => classes.has(subject, name));
+    if (risk === undefined) return undefined;
+    const where = `guard.taint: ${session.taint.name} (call ${session.taint.callId}) brought untrusted content into this session`;
+    return { verdict: mode, rule: { level: "taint", list: "taint", pattern: risk, where } };
+  }
+
+  #matchable(capability: Capability): Matchable {
+    const { kind, publicName, aliases = [], originName, annotations, tags } = this.subject(capability);
+    return { kind, names: [publicName, originName, ...aliases], annotations, tags };
+  }
+}
+
+/** A public URI, and the same with or without its server's name before it: a rule on either applies. */
+function urisOf(uri: string, source: string): [string, string] {
+  return [uri, splitMappedUri(uri)?.uri ?? mappedUri(source, uri)];
+}
+
+const ALLOWED: Decision = Object.freeze({ verdict: "allow", rule: null });
+const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
+
+function strictest(first: Decision, second: Decision | undefined): Decision {
+  return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
+}
+
+/** The tools of Toolcrib's own agent, whose names nobody else can have. They too act under the session's rules only. */
+function isAgentTool({ name, origin }: Capability): boolean {
+  return isSessionLocalSource(origin.source) && isReservedName(name);
+}
+
+/** The hub's own: nothing to pin, and nothing that they could bring in by themselves. */
+function isBuiltIn(capability: Capability): boolean {
+  return capability.origin.source === RESULTS_SOURCE || isSearchTool(capability);
+}
+
+/** Clients choose how they narrow: what was decided for the least recently used way is decided anew. */
+const MAX_RULE_SETS = 64;
+const MAX_ROLES = 256;
+
+type DecisionsByCapability = WeakMap<Capability, Map<string, Decision>>;
+
+/** What rules said of a capability to one kind of session, so that a call does not match every pattern anew. */
+class DecisionCache {
+  readonly #plain: DecisionsByCapability = new WeakMap();
+  readonly #narrowed = new LruMap<SessionRules, DecisionsByCapability>(MAX_RULE_SETS);
+
+  of(capability: Capability, session: Session, ownerOnly: boolean, decide: () => Decision): Decision {
+    const capabilities = this.#for(session.rules);
+    let decisions = capabilities.get(capability);
+    if (decisions === undefined) capabilities.set(capability, (decisions = new Map()));
+    const key = `${session.owner ? "owner" : "guest"} ${ownerOnly} ${session.role ?? ""}`;
+    let decision = decisions.get(key);
+    if (decision === undefined) {
+      decision = decide();
+      // Records show it to listeners, who must not change what holds for the next call.
+      Object.freeze(decision.rule);
+      // Every role costs as much again for each capability.
+      if (decisions.size < MAX_ROLES) decisions.set(key, Object.freeze(decision));
+    }
+    return decision;
+  }
+
+  #for(rules: SessionRules | undefined): DecisionsByCapability {
+    if (rules === undefined) return this.#plain;
+    let capabilities = this.#narrowed.get(rules);
+    if (capabilities === undefined) this.#narrowed.set(rules, (capabilities = new WeakMap()));
+    return capabilities;
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * The one way to run a capability. Every door calls it; nothing else calls `Source.run`.
+ * It never throws: whatever happens, the call ends in exactly one Outcome and one record.
+ */
+import { randomUUID } from "node:crypto";
+import type { CancelSignal } from "../../base/cancel.ts";
+import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
+import type { Result } from "../../model/protocol.ts";
+import type { Use, UseContext } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import { authorize, acquireSlot } from "./authorize.ts";
+import {
+  argumentsOf,
+  type CallInProgress,
+  type CallOptions,
+  type CallPath,
+  publicNameOf,
+  ruledNameOf,
+} from "./call-context.ts";
+import { failedOutcome, guardedProgress, inspectCallResult, outcomeOf, withPublicUris } from "./call-result.ts";
+import type { Target } from "./call-target.ts";
+import type { HookCall } from "./hooks.ts";
+import { locate, locateUnavailable } from "./locate.ts";
+import { beginSpan, callRecord, endSpan, runInSpan, startRecord } from "./record-call.ts";
+
+export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
+  const link = callSignal(options.signal, session);
+  const call: CallInProgress = {
+    id: randomUUID(),
+    session,
+    use,
+    startedAt: path.clock.now(),
+    signal: link.signal,
+    onAsk: options.onAsk,
+    target: undefined,
+    decision: undefined,
+    resultBytes: 0,
+    findings: [],
+    notes: {},
+  };
+  const span = beginSpan(path, call, options.meta);
+
+  let outcome: Outcome;
+  try {
+    checkRequest(call);
+    const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
+    checkOrigin(found, options.origin);
+    call.decision = path.gate.decide(session, found.capability, ruledNameOf(use));
+    const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(path, call, found));
+    const taken = acquireSlot(path, call, target);
+    // A hub on its own decides at once, and its calls go on in the same turn.
+    const slot = taken instanceof Promise ? await taken : taken;
+    try {
+      const seen = path.hooks.empty ? undefined : hookCallOf(call, target);
+      const narrowed = seen === undefined ? target.use : await applyBeforeHooks(path, seen, target.use, call.notes);
+      const recorded = path.audit.begin?.(startRecord(call), { arguments: argumentsOf(call.use) });
+      if (recorded !== undefined) await recorded;
+      const answered = await runInSpan(span, target.source, narrowed, useContext(path, call, target, options));
+      const raw = withoutHiddenCompletions(path, call, target, answered);
+      const result = path.maskResult(withPublicUris(path.catalogOf(session), session, target.source, raw));
+      outcome = outcomeOf(call, await inspectCallResult(path, call, target, seen, result, options));
+    } finally {
+      slot.release();
+    }
+  } catch (thrown) {
+    const error = abortReason(asToolcribError(thrown), call.signal);
+    outcome = failedOutcome(path, call, error, options.audience);
+  } finally {
+    link.dispose();
+  }
+  if (session.telling !== undefined) await session.telling;
+  endSpan(span, call, outcome);
+
+  const record = path.hooks.persist(callRecord(call, outcome, path.clock.now()));
+  if (record === undefined) path.audit.withhold?.(call.id);
+  else path.audit.write(record, { arguments: argumentsOf(call.use) });
+  return outcome;
+}
+
+/** What the source learns of the call. */
+function useContext(path: CallPath, call: CallInProgress, target: Target, options: CallOptions): UseContext {
+  const { onProgress, meta, audience, client, onNotice, logLevel, input, extra, keepLarge, onAsk } = options;
+  return {
+    callId: call.id,
+    session: call.session,
+    client: client ?? call.session.client,
+    signal: call.signal,
+    onProgress: onProgress && ((report) => onProgress(guardedProgress(path, target, audience, report))),
+    onNotice: onNotice && ((method, params) => onNotice(method, path.mask(params))),
+    meta,
+    logLevel,
+    input,
+    extra,
+    keepLarge,
+    onAsk,
+    audience,
+  };
+}
+
+/** What a completion would lead to and the session may not see is not suggested either. */
+function withoutHiddenCompletions(
+  { gate }: CallPath,
+  { session, use }: CallInProgress,
+  target: Target,
+  result: Result,
+): Result {
+  if (use.kind !== "completion" || use.ref.type !== "ref/resource") return result;
+  const { completion } = result;
+  if (!isJsonObject(completion) || !Array.isArray(completion["values"])) return result;
+  const given: unknown[] = completion["values"];
+  const values = given.filter((value) => {
+    const argument = { ...use.argument, value: String(value) };
+    return gate.shows(session, target.capability, ruledNameOf({ ...use, argument }));
+  });
+  if (values.length === given.length) return result;
+  const { total: _total, ...rest } = completion;
+  return { ...result, completion: { ...rest, values } };
+}
+
+/** Names can change hands, such as to a server that the hub has got meanwhile. */
+function checkOrigin({ capability: { name, origin } }: Target, wanted: CallOptions["origin"]): void {
+  if (wanted === undefined || (wanted.source === origin.source && wanted.name === origin.name)) return;
+  throw new ToolcribError("not_found", `The name "${name}" is no longer that of the tool that was chosen.`, {
+    hint: "List the tools again: the one that is meant may have another name now.",
+  });
+}
+
+/** Doors and programs hand over what they were given, so the request itself may be wrong. */
+function checkRequest({ session, signal, use }: CallInProgress): void {
+  if (session.closed) throw new ToolcribError("cancelled", "The session is closed.");
+  if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled before it began.");
+  if (use.kind !== "tool" && use.kind !== "prompt") return;
+  if (typeof use.name !== "string")
+    throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
+  if (!isJsonObject(use.arguments)) {
+    throw new ToolcribError("invalid_arguments", `The arguments of ${use.name} must be an object.`);
+  }
+}
+
+/** The AbortSignal of one call: ends with the caller's own, or with the session. */
+
+interface CallSignal {
+  readonly signal: AbortSignal;
+  /** Lets go of both. A long-lived signal that serves many calls must not collect listeners. */
+  dispose(): void;
+}
+
+/**
+ * AbortSignal.any would do, but it keeps a weak entry on each source until garbage collection. The session keeps a set
+ * instead of being listened to, because removing one of thousands of listeners means looking for it.
+ */
+export function callSignal(callers: CancelSignal | undefined, session: Session): CallSignal {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const abort = (): void => controller.abort(callers?.reason);
+  if (session.closed) controller.abort();
+  else if (callers?.aborted === true) abort();
+  else {
+    session.running.add(controller);
+    callers?.addEventListener("abort", abort, { once: true });
+  }
+  return {
+    signal,
+    dispose() {
+      session.running.delete(controller);
+      callers?.removeEventListener("abort", abort);
+    },
+  };
+}
+
+/** Why a call was given up is its caller's to say, as with a time that ran out: it is the reason of its signal. */
+function abortReason(error: ToolcribError, { reason }: AbortSignal): ToolcribError {
+  return error.code === "cancelled" && reason instanceof ToolcribError ? reason : error;
+}
+
+/** A call in the form that hooks see, and the use that is left after they have narrowed it. */
+
+function hookCallOf({ id, session, use }: CallInProgress, target: Target): HookCall {
+  return {
+    callId: id,
+    session: {
+      id: session.id,
+      door: session.door,
+      owner: session.owner,
+      role: session.role,
+    },
+    kind: use.kind,
+    name: publicNameOf(use),
+    origin: target.capability.origin,
+    arguments: argumentsOf(use),
+  };
+}
+
+async function applyBeforeHooks(
+  path: CallPath,
+  seen: HookCall,
+  use: Use,
+  notes: Record<string, unknown>,
+): Promise<Use> {
+  const args = await path.hooks.before(seen, notes);
+  if (use.kind === "tool") return { ...use, arguments: args };
+  // Hooks only leave arguments out, so the values of a prompt are still the strings they were.
+  if (use.kind === "prompt") return { ...use, arguments: args as Record<string, string> };
+  return use;
+}

@@ -1,0 +1,455 @@
+/** What becomes of a source's result on its way out: the guard, hooks, taint, and the Outcome. */
+import { randomUUID } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CatalogReader } from "../../catalog/catalog.ts";
+import { detect } from "../../guard/detect/detect.ts";
+import { inspectResult, inspectShortResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
+import { resultBytes } from "../../guard/result-size.ts";
+import {
+  neutralize,
+  readableText,
+  UNTRUSTED_KEY,
+  untrustedMarkOf,
+  unwrapUntrusted,
+  wrapUntrusted,
+} from "../../guard/wrap-untrusted.ts";
+import { isLocalSource } from "../../model/capability.ts";
+import type { GuardRules } from "../../model/config.ts";
+import { describeBlock, formatBytes, truncateMiddle } from "../../model/content.ts";
+import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
+import { isAtLeast } from "../../model/finding.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
+import type { Source } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import { type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-context.ts";
+import { RESULTS_SOURCE, type Target } from "./call-target.ts";
+import type { HookCall } from "./hooks.ts";
+
+/**
+ * The result as it may be handed out. Throws `too_large` or `blocked` for one that may not. With `keepLarge` a tool's large
+ * result becomes a short one and is kept; resources and prompts have no form for that and stay `too_large`.
+ */
+export async function inspectCallResult(
+  path: CallPath,
+  call: CallInProgress,
+  target: Target,
+  /** As hooks see it; undefined where there are none. */
+  seen: HookCall | undefined,
+  raw: Result,
+  options: Pick<CallOptions, "audience" | "keepLarge">,
+): Promise<Result> {
+  const isQuestion = raw["resultType"] === "input_required";
+  // The rounds of one call need one yes.
+  if (isQuestion) path.approvals.giveBack(call.id, { hasRun: true });
+  else path.approvals.spend(call.id);
+
+  const limit = path.limitValues.resultBytes;
+  const mayKeep = options.keepLarge === true && call.use.kind === "tool" && !isQuestion;
+  const resultBytes = isKeptResult(target) ? Infinity : mayKeep ? Math.max(limit, MAX_KEPT_BYTES) : limit;
+  const untrusted = untrustedResult(path, target, raw, options.audience);
+  const inspection = await inspectResult(raw, { resultBytes, untrusted }, nextTurn);
+  call.findings = inspection.findings;
+  if (inspection.verdict === "rejected") {
+    const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
+    const details = findings.length === 0 ? undefined : { findings };
+    throw new ToolcribError(inspection.code, inspection.message, { hint: inspection.hint, details });
+  }
+  const bytes = (call.resultBytes = inspection.bytes);
+  taintSession(path, call, target);
+  const passed = inspection.verdict === "changed" ? inspection.result : raw;
+  // Hooks look at the whole, so that nothing is kept that they withhold.
+  const whole = seen === undefined ? passed : withNotes(await path.hooks.after(seen, passed, call.notes), call.notes);
+  const result = leavesProcess(call, target) ? withoutDetails(whole) : whole;
+  if (!mayKeep || bytes <= limit) return result;
+  const { name, definition } = target.capability;
+  const promisesStructure = "outputSchema" in definition && definition["outputSchema"] !== undefined;
+  return keepLargeResult({ session: call.session, callId: call.id, name, result, bytes, limit, promisesStructure });
+}
+
+/**
+ * `details` of an in-process tool are for the program that it is part of. A server's result may have a field of that name
+ * too, which goes on as it came.
+ */
+function leavesProcess({ session }: CallInProgress, { source }: Target): boolean {
+  return !session.inProcess && isLocalSource(source.id);
+}
+
+function withoutDetails(result: Result): Result {
+  if (result["details"] === undefined) return result;
+  const { details: _details, ...rest } = result;
+  return rest;
+}
+
+function isKeptResult({ source }: Target): boolean {
+  return source.id === RESULTS_SOURCE;
+}
+
+/** What was kept has been inspected, but perhaps for a program; an agent gets it with boundaries. */
+function untrustedResult(
+  path: CallPath,
+  target: Target,
+  raw: Result,
+  audience: CallOptions["audience"],
+): UntrustedOrigin | undefined {
+  const { source: server, name: tool } = target.capability.origin;
+  if (!isKeptResult(target)) return untrustedOrigin(path, { server, tool }, audience);
+  const mark = untrustedMarkOf(raw);
+  if (mark === undefined || mark.wrapped || audience !== "agent") return undefined;
+  return untrustedSource(path, mark, audience);
+}
+
+function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Result {
+  if (Object.keys(notes).length === 0) return result;
+  const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
+  return { ...result, _meta: { ...meta, "toolcrib/notes": notes } };
+}
+
+export function outcomeOf({ id: callId, use }: CallInProgress, result: Result): Outcome {
+  if (use.kind !== "tool") return { ok: true, callId, result };
+  const answer = withContent(result);
+  if (answer.isError !== true) return { ok: true, callId, result: answer };
+  return { ok: false, callId, error: { code: "tool_error", message: readableText(answer) }, result: answer };
+}
+
+/** A tool's result must have content; that of an old or careless server gets an empty list, and loses nothing by it. */
+function withContent(result: Result): CallToolResult {
+  const { content } = result;
+  if (Array.isArray(content) && content.every(isJsonObject)) {
+    // Blocks may lack a `type`; whoever reads one treats it as a type that nobody knows.
+    return result as CallToolResult;
+  }
+  return { ...result, content: Array.isArray(content) ? content.filter(isJsonObject) : [] } as CallToolResult;
+}
+
+/**
+ * A server speaks of its resources by its own URIs. Where the public one is another, because other servers claim it,
+ * results get the public one: what a client finds in a result it can read, from the server that said it.
+ */
+
+/**
+ * The same result unless something of it is mapped; of most servers nothing ever is. Links to what nobody lists are
+ * remembered for the session.
+ */
+export function withPublicUris(catalog: CatalogReader, session: Session, source: Source, result: Result): Result {
+  // Sources in this process have no resources; what they pass on from servers has its public URIs already.
+  if (source.kind !== "server") return result;
+  const publicUri = (uri: string): string => {
+    const given = catalog.publicUri(source.id, uri);
+    if (given === uri && catalog.findResource(uri) === undefined) session.links.add(uri, source.id);
+    return given;
+  };
+  let changed = result;
+  for (const [key, mapItem] of URI_FIELDS) {
+    const items = result[key];
+    if (!Array.isArray(items)) continue;
+    const mapped = mapItems(items, mapItem, publicUri);
+    if (mapped !== items) changed = { ...changed, [key]: mapped };
+  }
+  return changed;
+}
+
+type PublicUri = (uri: string) => string;
+type MapItem = (item: JsonObject, publicUri: PublicUri) => JsonObject;
+
+/** Where results name resources: blocks of content, what a resource holds, messages of a prompt. */
+const URI_FIELDS: readonly (readonly [key: string, mapItem: MapItem])[] = [
+  ["content", mapBlock],
+  ["contents", mapUri],
+  ["messages", mapMessage],
+];
+
+function mapMessage(item: JsonObject, publicUri: PublicUri): JsonObject {
+  const { content } = item;
+  if (Array.isArray(content)) {
+    const mapped = mapItems(content, mapBlock, publicUri);
+    return mapped === content ? item : { ...item, content: mapped };
+  }
+  if (!isJsonObject(content)) return item;
+  const mapped = mapBlock(content, publicUri);
+  return mapped === content ? item : { ...item, content: mapped };
+}
+
+function mapBlock(item: JsonObject, publicUri: PublicUri): JsonObject {
+  if (item["type"] === "resource_link") return mapUri(item, publicUri);
+  const { resource } = item;
+  if (item["type"] !== "resource" || !isJsonObject(resource)) return item;
+  const mapped = mapUri(resource, publicUri);
+  return mapped === resource ? item : { ...item, resource: mapped };
+}
+
+function mapUri(item: JsonObject, publicUri: PublicUri): JsonObject {
+  const { uri } = item;
+  if (typeof uri !== "string") return item;
+  const mapped = publicUri(uri);
+  return mapped === uri ? item : { ...item, uri: mapped };
+}
+
+/** The same list if no item is another. */
+function mapItems(items: unknown[], map: MapItem, publicUri: PublicUri): unknown[] {
+  let changed: unknown[] | undefined;
+  for (const [index, item] of items.entries()) {
+    if (!isJsonObject(item)) continue;
+    const mapped = map(item, publicUri);
+    if (mapped !== item) (changed ??= [...items])[index] = mapped;
+  }
+  return changed ?? items;
+}
+
+/** A call that failed, as its caller may hear of it: servers word errors, and what they write to stderr is quoted in some. */
+
+/** An error is read at once and goes to a model as it is: a document has no place in it. */
+const MAX_ERROR_BYTES = 16 * 1024;
+const MAX_DETAILS_BYTES = 64 * 1024;
+
+/**
+ * An error that a server worded is as untrusted as a result: it is scanned, and wrapped for agents, like one. Secrets are
+ * masked in every error, whoever worded it.
+ */
+export function failedOutcome(
+  path: CallPath,
+  call: CallInProgress,
+  error: ToolcribError,
+  audience: CallOptions["audience"],
+): Outcome {
+  const { id: callId, session, target, use } = call;
+  path.approvals.spend(callId);
+  const masked = path.mask(error.toObject());
+  const server = target?.capability.origin.source ?? serverNamedBy(masked);
+  if (server === undefined) return { ok: false, callId, error: masked };
+  const ownName = session.brought?.nameOf(server);
+  if (masked.code === "server_unavailable" && !session.owner && !isLocalSource(server) && ownName === undefined)
+    return { ok: false, callId, error: withoutServerDetails(server, masked) };
+  const plain = ownName === undefined ? masked : inSessionTerms(masked, server, ownName);
+
+  const tool = target?.capability.origin.name ?? publicNameOf(use);
+  const untrusted = isServerWorded(plain) ? untrustedOrigin(path, { server, tool }, audience) : undefined;
+  if (untrusted === undefined) return { ok: false, callId, error: plain };
+  if (target !== undefined) taintSession(path, call, target);
+  const bounded = boundedError(plain);
+  const said = { content: [{ type: "text", text: bounded.message }], details: bounded.details };
+  const inspection = inspectShortResult(said, untrusted);
+  call.findings = inspection.findings;
+  if (inspection.verdict === "rejected") {
+    const { code, message, hint } = inspection;
+    return { ok: false, callId, error: { code, message, hint } };
+  }
+  return {
+    ok: false,
+    callId,
+    error: inspection.verdict === "changed" ? reworded(bounded, inspection.result) : bounded,
+  };
+}
+
+/** Of a server that never came up there is no capability to ask. */
+function serverNamedBy({ code, details }: ErrorObject): string | undefined {
+  const server = details?.["server"];
+  return code === "server_unavailable" && typeof server === "string" ? server : undefined;
+}
+
+/** What the server answered, or why it is not there: that quotes its stderr, or its answer to the handshake. */
+function isServerWorded({ code, details }: ErrorObject): boolean {
+  return code === "server_unavailable" || details?.["rpc"] !== undefined;
+}
+
+/** The id of a server that the session brought says nothing to those who hear of it; the ids of no two servers are alike. */
+function inSessionTerms(error: ErrorObject, id: string, name: string): ErrorObject {
+  const { message, hint, details } = error;
+  return {
+    ...error,
+    message: message.replaceAll(id, name),
+    ...(hint === undefined ? {} : { hint: hint.replaceAll(id, name) }),
+    ...(details?.["server"] === id ? { details: { ...details, server: name } } : {}),
+  };
+}
+
+/** Paths, addresses and stderr of the machine that the hub runs on are not for others than its user. */
+function withoutServerDetails(server: string, { code, details }: ErrorObject): ErrorObject {
+  const sent = details?.["sent"];
+  return {
+    code,
+    message: `The server "${server}" is not available.`,
+    hint: "Try again later, or ask whoever runs it.",
+    details: { server, ...(typeof sent === "boolean" ? { sent } : {}) },
+  };
+}
+
+function boundedError(error: ErrorObject): ErrorObject {
+  const message = truncateMiddle(error.message, MAX_ERROR_BYTES, "\n[... cut here ...]\n");
+  const { details } = error;
+  if (details === undefined || resultBytes(details, MAX_DETAILS_BYTES) <= MAX_DETAILS_BYTES)
+    return { ...error, message };
+  const rpc = details["rpc"];
+  const code = isJsonObject(rpc) ? rpc["code"] : undefined;
+  return { ...error, message, details: typeof code === "number" ? { rpc: { code, message } } : {} };
+}
+
+function reworded(error: ErrorObject, { content, details }: { readonly [key: string]: unknown }): ErrorObject {
+  const [block]: unknown[] = Array.isArray(content) ? content : [];
+  const text = isJsonObject(block) ? block["text"] : undefined;
+  return {
+    ...error,
+    message: typeof text === "string" ? text : error.message,
+    ...(isJsonObject(details) ? { details } : {}),
+  };
+}
+
+/** What a server says while it works reaches agents as well, so it passes the guard like a result. */
+
+/** Progress is a line, not a text. */
+const MAX_PROGRESS_LENGTH = 300;
+
+/** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
+export function guardedProgress(
+  path: CallPath,
+  { capability }: Target,
+  audience: CallOptions["audience"],
+  report: Progress,
+): Progress {
+  const { source: server } = capability.origin;
+  const masked = path.mask(report);
+  if (audience !== "agent" || path.isTrusted(server)) return masked;
+  const { progress, total, message } = masked;
+  const said = typeof message === "string" ? allowedMessage(message, path.guard.onSuspicious) : "";
+  // A short prefix marks it: a boundary around every step would be longer than what it is about.
+  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.calledName(server)}] ${neutralize(said)}`;
+  return {
+    progress,
+    ...(typeof total === "number" ? { total } : {}),
+    ...(said === "" ? {} : { message: text }),
+  };
+}
+
+function allowedMessage(message: string, onSuspicious: GuardRules["onSuspicious"]): string {
+  const line = message.slice(0, MAX_PROGRESS_LENGTH).toWellFormed();
+  if (onSuspicious === "ignore") return singleLine(line);
+  const serious = detect(line).filter(({ severity }) => isAtLeast(severity, "medium"));
+  if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
+  return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
+}
+
+function singleLine(text: string): string {
+  return text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
+}
+
+/** How the guard treats what comes from there; undefined for a trusted source. */
+function untrustedOrigin(
+  path: CallPath,
+  { server, tool }: { readonly server: string; readonly tool: string },
+  audience: CallOptions["audience"],
+): UntrustedOrigin | undefined {
+  return path.isTrusted(server)
+    ? undefined
+    : untrustedSource(path, { server: path.calledName(server), tool }, audience);
+}
+
+/** For what is known to be untrusted, of a server as people call it. */
+function untrustedSource(
+  path: CallPath,
+  { server, tool }: { readonly server: string; readonly tool: string },
+  audience: CallOptions["audience"],
+): UntrustedOrigin {
+  const { wrap, onSuspicious } = path.guard;
+  const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
+  return { server, tool, boundary: wraps ? randomUUID() : "", wrap: wraps, onSuspicious };
+}
+
+/** From now on the session holds content that anyone may have written. */
+function taintSession(path: CallPath, { id, session, startedAt }: CallInProgress, { capability }: Target): void {
+  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.gate.isOpenWorld(capability)) return;
+  session.markTainted({ callId: id, name: capability.name, at: startedAt });
+}
+
+/** A tool's result that is too large to hand out: kept for the session, with a short result that says where it is. */
+
+/** Larger ones are refused: no session keeps more. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+/** Of the text, in the short result. */
+const PREVIEW_BYTES = 2048;
+
+interface LargeResult {
+  readonly session: Session;
+  readonly callId: string;
+  /** The public name of the tool. */
+  readonly name: string;
+  /** As the guard and the hooks have left it. */
+  readonly result: Result;
+  readonly bytes: number;
+  readonly limit: number;
+  /** The tool promises structured content, which a short result cannot have. */
+  readonly promisesStructure: boolean;
+}
+
+function keepLargeResult(large: LargeResult): CallToolResult {
+  const { session, callId, name, result } = large;
+  const { text, mimeType } = wholeText(result);
+  const meta = ownMeta(result);
+  const uri = session.results.keep(callId, text, { mimeType, meta });
+  const size = Buffer.byteLength(text);
+  const note =
+    `The result of ${name} has ${formatBytes(large.bytes)}, more than the ${formatBytes(large.limit)} that are handed out. ` +
+    `The whole of it is kept for this session as the resource ${uri} (${mimeType}, ${formatBytes(size)}). It begins:`;
+  // Clients that check results refuse one without the promised structure, unless it is an error.
+  const isError = result["isError"] === true || large.promisesStructure;
+  return {
+    ...(typeof result["resultType"] === "string" ? { resultType: result["resultType"] } : {}),
+    content: [
+      { type: "text", text: `${note}\n\n${preview(result, text)}` },
+      { type: "resource_link", uri, name: `Result of ${name}`, mimeType, size },
+    ],
+    ...(isError ? { isError } : {}),
+    ...(meta === undefined ? {} : { _meta: meta }),
+  };
+}
+
+const TEXT_ONLY: ReadonlySet<string> = new Set(["content", "isError", "resultType", "_meta"]);
+
+function wholeText(result: Result): { readonly text: string; readonly mimeType: string } {
+  const blocks = blocksOf(result);
+  const isText = blocks.length > 0 && blocks.every(({ type, text }) => type === "text" && typeof text === "string");
+  if (isText && Object.keys(result).every((key) => TEXT_ONLY.has(key))) {
+    return { text: blocks.map(({ text }) => text).join("\n\n"), mimeType: "text/plain" };
+  }
+  // The marks are given with each read.
+  const { _meta: meta, ...rest } = result;
+  const theirs = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => !isOwnKey(key)) : [];
+  const whole = theirs.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(theirs) };
+  return { text: JSON.stringify(whole), mimeType: "application/json" };
+}
+
+/** About 2 KB of what a person or a model would read, inside the boundary where the texts are. */
+function preview(result: Result, whole: string): string {
+  let text = "";
+  for (const block of blocksOf(result)) {
+    const said = describeBlock(block);
+    text += (text === "" ? "" : "\n\n") + (unwrapUntrusted(said)?.text ?? said);
+    if (text.length > PREVIEW_BYTES) break;
+  }
+  const start = firstBytes(text === "" ? whole : text);
+  const mark = untrustedMarkOf(result);
+  if (mark?.boundary === undefined) return start;
+  const { boundary: id, server, tool, findings } = mark;
+  return wrapUntrusted(start, { id, server, tool, findings });
+}
+
+function firstBytes(text: string): string {
+  const bytes = Buffer.from(text.slice(0, PREVIEW_BYTES));
+  const cut = text.length > PREVIEW_BYTES || bytes.length > PREVIEW_BYTES ? "…" : "";
+  // A character that was cut in two decodes to replacement marks.
+  return bytes.toString("utf8", 0, PREVIEW_BYTES).replace(/\ufffd+$/, "") + cut;
+}
+
+function blocksOf({ content }: Result): ContentBlock[] {
+  // Blocks may lack a `type`; whoever reads one treats it as a type that nobody knows.
+  return Array.isArray(content) ? (content.filter(isJsonObject) as ContentBlock[]) : [];
+}
+
+/** What we wrote into `_meta`: the mark, and what hooks noted. */
+function ownMeta({ _meta: meta }: Result): JsonObject | undefined {
+  const own = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => isOwnKey(key)) : [];
+  return own.length === 0 ? undefined : Object.fromEntries(own);
+}
+
+function isOwnKey(key: string): boolean {
+  return key === UNTRUSTED_KEY || key === "toolcrib/notes";
+}

@@ -1,0 +1,116 @@
+/** The config's rules as a Policy, and the way back: an answer "always" written where the rule stands. */
+import { addAskException } from "../../config/edit-config.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import { cleanCharacters, NamePattern } from "../../catalog/naming.ts";
+import type { AskRequest, Rule } from "../../model/decision.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
+import { Policy, type ServerPolicy } from "../../policy/decide.ts";
+import { exactPattern } from "../../policy/pattern.ts";
+
+export function buildPolicy({ config, file, servers, project }: LoadedConfig): Policy {
+  const where = file ?? "the hub's config";
+  const replacedFor = new Map<string, string[]>();
+  for (const { replaces, roles = [] } of servers) {
+    if (replaces !== undefined) replacedFor.set(replaces, [...(replacedFor.get(replaces) ?? []), ...roles]);
+  }
+  const whereOf = (spec: ServerSpec): string => `${spec.origin.file} (server ${spec.id})`;
+  const ofServers = servers.map((spec): [string, ServerPolicy] => [
+    spec.id,
+    {
+      where: whereOf(spec),
+      replaced: replacedRules(servers, spec, whereOf),
+      rules: spec.tools,
+      roles: spec.roles,
+      tags: spec.tags,
+      replaces: spec.replaces,
+      replacedFor: replacedFor.get(spec.id),
+    },
+  ]);
+  const whereOfRole = (name: string): string => (project?.roles.includes(name) === true ? project.file : where);
+  const ofRoles = Object.entries(config.roles).map(
+    ([name, role]) =>
+      [
+        name,
+        {
+          where: `${whereOfRole(name)} (role ${name})`,
+          servers: withOwnServers(name, role),
+          skills: role.skills,
+          rules: role.tools,
+        },
+      ] as const,
+  );
+  return new Policy({
+    ...{ hub: config.tools, where, servers: new Map(ofServers), roles: new Map(ofRoles) },
+    project: project && { rules: project.rules, where: project.file },
+  });
+}
+
+function replacedRules(
+  servers: readonly ServerSpec[],
+  { replaces }: ServerSpec,
+  whereOf: (spec: ServerSpec) => string,
+): ServerPolicy["replaced"] {
+  const base = replaces === undefined ? undefined : servers.find((spec) => spec.id === replaces);
+  return base?.tools && { rules: base.tools, where: whereOf(base) };
+}
+
+/** A role's own servers need not stand in its list of servers as well. */
+function withOwnServers(
+  name: string,
+  { servers, mcpServers = {} }: { servers?: readonly string[] | undefined; mcpServers?: object | undefined },
+): string[] | undefined {
+  return servers && [...servers, ...Object.keys(mcpServers).map((id) => `${id}@${name}`)];
+}
+
+/** Adds an exception to every `ask` list that held the call back. */
+export async function rememberAnswer(config: LoadedConfig, request: AskRequest): Promise<void> {
+  for (const rule of request.rules) await writeException(config, request, rule);
+}
+
+async function writeException(
+  { file, servers, project }: LoadedConfig,
+  { kind, name, origin, session }: AskRequest,
+  rule: Rule,
+): Promise<void> {
+  if (rule.list !== "ask" || rule.level === "session") return;
+  const spec = servers.find((server) => server.id === origin.source);
+  const isFromFile =
+    rule.level === "server"
+      ? spec?.origin.file === file
+      : // A project config is trusted as it is: an answer in it would have to be trusted again.
+        rule.level !== "project" && !(rule.level === "role" && project?.roles.includes(session.role ?? "") === true);
+  const entry = exactPattern(kind, name);
+  if (file === null || !isFromFile || entry === undefined) {
+    throw new ToolcribError("conflict", `the rule stands in ${rule.where}, which is not edited`);
+  }
+  await addAskException(file, [...configPathOf(rule.level, spec, session.role), "tools", "ask"], entry);
+}
+
+/** Where in the file the rules of a level stand. */
+function configPathOf(level: string, spec: ServerSpec | undefined, role: string | undefined): string[] {
+  if (level === "server" && spec !== undefined) {
+    const [owner] = spec.roles ?? [];
+    const isRoles = spec.replaces !== undefined && owner !== undefined;
+    return isRoles ? ["roles", owner, "mcpServers", spec.replaces ?? spec.id] : ["mcpServers", spec.id];
+  }
+  return level === "role" && role !== undefined ? ["roles", role] : [];
+}
+
+/** The public name that a tool of a role's own server would have at the server whose place it takes. */
+export function replacedToolNames({
+  config,
+  servers,
+}: LoadedConfig): (source: string, originName: string) => string | undefined {
+  const patterns = new Map(
+    servers.flatMap((spec) =>
+      spec.replaces === undefined
+        ? []
+        : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, spec.toolPrefix)] as const],
+    ),
+  );
+  return (source, originName) => {
+    const pattern = patterns.get(source);
+    return pattern && cleanCharacters(pattern.render(originName));
+  };
+}

@@ -1,0 +1,214 @@
+/** From a public name to the source that has it, and the use in the source's own words. */
+import { nearMatches } from "../../base/near-matches.ts";
+import type { CatalogReader } from "../../catalog/catalog.ts";
+import { NamePattern } from "../../catalog/naming.ts";
+import { isOwnScheme } from "../../catalog/public-uris.ts";
+import { type ResourceRoute, unlistedRoute } from "../../catalog/snapshot.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { Capability } from "../../model/capability.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
+import type { Use } from "../../model/source.ts";
+import type { SessionEntryPolicy, Policy } from "../../policy/decide.ts";
+import { KeptResults } from "../../sessions/kept-results.ts";
+import type { Session } from "../../sessions/session.ts";
+import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
+import type { ServerConnection } from "../../upstream/server-connection.ts";
+import type { SearchTools } from "../view/search-tools.ts";
+import { keptResultsTarget, type Target } from "./call-target.ts";
+
+interface Lookup {
+  readonly catalogOf: (session: Session) => CatalogReader;
+  readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
+  readonly absent: UnavailableServers;
+  readonly unlisted: UnlistedResources;
+  readonly searchTools?: SearchTools | undefined;
+  /** Whether a URI stands below a skill of the user's own: then nobody else answers for it. */
+  readonly isOwnSkillUri: (uri: string) => boolean;
+}
+
+/** Undefined if nobody who is up has it. */
+export function locate(lookup: Lookup, session: Session, use: Use): Target | undefined {
+  if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
+  const own = lookup.searchTools?.target(session, use);
+  if (own !== undefined) return own;
+  const catalog = lookup.catalogOf(session);
+  const found = find(lookup, catalog, session, use);
+  const source = found && catalog.source(found.capability.origin.source);
+  return found && source && { capability: found.capability, source, use: found.use };
+}
+
+/** For what `locate` did not find: wakes a server that may have it, or says why it cannot be had. */
+export async function locateUnavailable(lookup: Lookup, session: Session, use: Use): Promise<Target> {
+  const woken = (await lookup.absent.wake(session, use)) ? locate(lookup, session, use) : undefined;
+  if (woken !== undefined) return woken;
+  throw lookup.absent.explain(session, use) ?? notFoundError(use, lookup.visibleNames(session, use.kind));
+}
+
+function find(
+  { unlisted, isOwnSkillUri: isOfOwnSkill }: Lookup,
+  catalog: CatalogReader,
+  session: Session,
+  use: Use,
+): { capability: Capability; use: Use } | undefined {
+  switch (use.kind) {
+    case "tool": {
+      const capability = catalog.find(use.name);
+      return capability && { capability, use: { ...use, name: capability.origin.name } };
+    }
+    case "prompt": {
+      const capability = catalog.findPrompt(use.name);
+      return capability && { capability, use: { ...use, name: capability.origin.name } };
+    }
+    case "resource":
+    case "subscribe":
+    case "unsubscribe": {
+      const found = catalog.findResource(use.uri) ?? unlisted.find(session, use.uri);
+      if (found?.capability.origin.source !== SKILLS_SOURCE && isOfOwnSkill(use.uri)) return undefined;
+      return found && { capability: found.capability, use: { ...use, uri: found.uri } };
+    }
+    case "completion": {
+      const { ref } = use;
+      if (ref.type === "ref/prompt") {
+        const capability = catalog.findPrompt(ref.name);
+        return capability && { capability, use: { ...use, ref: { ...ref, name: capability.origin.name } } };
+      }
+      const capability = catalog.findTemplate(ref.uri);
+      return capability && { capability, use: { ...use, ref: { ...ref, uri: capability.origin.name } } };
+    }
+  }
+}
+
+export function notFoundError(use: Use, visible: readonly string[]): ToolcribError {
+  const { noun, name } = describeUse(use);
+  const near = nearMatches(name, visible);
+  return new ToolcribError("not_found", `There is no ${noun} "${name}".`, {
+    hint: near.length === 0 ? "`toolcrib list` shows what there is." : `Did you mean ${near.join(", ")}?`,
+    ...(near.length === 0 ? {} : { details: { nearMatches: near } }),
+  });
+}
+
+function describeUse(use: Use): { noun: string; name: string } {
+  switch (use.kind) {
+    case "tool":
+      return { noun: "tool", name: use.name };
+    case "prompt":
+      return { noun: "prompt", name: use.name };
+    case "resource":
+    case "subscribe":
+    case "unsubscribe":
+      return { noun: "resource", name: use.uri };
+    case "completion":
+      return use.ref.type === "ref/prompt"
+        ? { noun: "prompt", name: use.ref.name }
+        : { noun: "resource template", name: use.ref.uri };
+  }
+}
+
+/** A name that nobody has may belong to a server that is not up: then it is woken, or its absence is the answer. */
+
+interface UnavailableServersOptions {
+  readonly config: LoadedConfig;
+  /** The connection that serves under an id now; it may be another one later. */
+  readonly connection: (id: string) => ServerConnection | undefined;
+  readonly policy: Policy;
+  /** Of a session's own server. */
+  readonly brought: (id: string) => SessionEntryPolicy | undefined;
+}
+
+interface Unavailable {
+  readonly connection: ServerConnection;
+  readonly state: ServerInfo["state"];
+}
+
+export class UnavailableServers {
+  readonly #patterns: readonly NamePattern[];
+  readonly #connection: UnavailableServersOptions["connection"];
+  readonly #policy: Policy;
+  readonly #brought: UnavailableServersOptions["brought"];
+
+  constructor({ config, connection, policy, brought }: UnavailableServersOptions) {
+    this.#policy = policy;
+    this.#brought = brought;
+    this.#connection = connection;
+    const template = config.config.tools.naming;
+    this.#patterns = config.servers.map(({ id, toolPrefix }) => new NamePattern(template, id, toolPrefix));
+  }
+
+  /** Connects servers that wait to be asked for, and waits for those on their way. False if there are none. */
+  async wake(session: Session, use: Use): Promise<boolean> {
+    const sleeping = this.#absent(session, use).filter(({ state }) => state === "idle" || state === "connecting");
+    await Promise.all(sleeping.map(({ connection }) => connection.connect()));
+    return sleeping.length > 0;
+  }
+
+  /** `server_unavailable` if a server that this session may see could have it and is down. */
+  explain(session: Session, use: Use): ToolcribError | undefined {
+    const [down] = this.#absent(session, use);
+    if (down === undefined) return undefined;
+    const { id, name, lastError, hint, state } = down.connection.info();
+    return new ToolcribError(
+      "server_unavailable",
+      `The server "${this.#brought(id) === undefined ? id : name}" is not connected: ${lastError ?? `it is ${state}`}`,
+      {
+        hint: hint ?? "`toolcrib doctor` checks it.",
+        details: { server: id },
+      },
+    );
+  }
+
+  #absent(session: Session, use: Use): Unavailable[] {
+    if (use.kind !== "tool" && use.kind !== "prompt") return [];
+    const { name, kind } = use;
+    return this.#patterns
+      .filter((pattern) => pattern.canProduce(name))
+      .flatMap(({ server }) => this.#connection(server) ?? [])
+      .concat(session.brought?.whoCouldGive(name) ?? [])
+      .map((connection) => ({ connection, state: connection.info().state }))
+      .filter(({ state }) => state !== "ready" && state !== "degraded")
+      .filter(({ connection }) => {
+        const brought = this.#brought(connection.id);
+        const subject = { kind, publicName: name, originName: name, server: connection.id, brought };
+        return this.#policy.decide(subject, session).verdict !== "deny";
+      });
+  }
+}
+
+/** MCP does not promise that a resource which a result links to is listed, so a URI that nobody lists may be readable. */
+
+interface UnlistedResourcesOptions {
+  readonly catalogOf: (session: Session) => CatalogReader;
+  readonly servers: () => readonly ServerConnection[];
+  readonly shows: (session: Session, capability: Capability) => boolean;
+}
+
+export class UnlistedResources {
+  readonly #options: UnlistedResourcesOptions;
+
+  constructor(options: UnlistedResourcesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * For a URI that is not in the catalog: the server that gave the session a link to it, else the only one with resources
+   * that the session may see. Of several nobody can tell which is meant.
+   */
+  find(session: Session, uri: string): ResourceRoute | undefined {
+    if (isOwnScheme(uri)) return undefined;
+    const { catalogOf, servers, shows } = this.#options;
+    const linked = session.links.sourceOf(uri);
+    if (linked !== undefined && catalogOf(session).source(linked) !== undefined) return unlistedRoute(linked, uri, uri);
+    const able = [...servers(), ...(session.brought?.connections() ?? [])]
+      .filter(hasResources)
+      .map(({ id }) => unlistedRoute(id, uri, uri));
+    const visible = able.filter(({ capability }) => shows(session, capability));
+    // If all are denied it is denied, and an operator learns by which rule.
+    const [only, another] = visible.length > 0 ? visible : able;
+    return another === undefined ? only : undefined;
+  }
+}
+
+function hasResources(connection: ServerConnection): boolean {
+  const { resources, templates } = connection.definitions();
+  return resources.length + templates.length > 0 || connection.info().capabilities["resources"] !== undefined;
+}

@@ -1,0 +1,59 @@
+/** A call that runs another one on the caller's behalf. The inner one takes the whole call path by itself. */
+import { type ErrorObject, errorText, errorTextForModel, type Outcome, ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { CallToolResult } from "../../model/protocol.ts";
+import type { UseContext } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+
+interface NestedRequest {
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
+
+/** What the inner call has of the outer one. */
+type InheritedOptions = {
+  readonly [
+    Key in "signal" | "onProgress" | "onNotice" | "logLevel" | "meta" | "audience" | "keepLarge" | "client" | "onAsk"
+  ]: UseContext[Key] | undefined;
+};
+
+/** The hub's own `call`. */
+export type NestedCall = (
+  session: Session,
+  request: NestedRequest & InheritedOptions,
+) => Promise<Outcome<CallToolResult>>;
+
+export async function nestedCall(
+  call: NestedCall,
+  session: Session,
+  wanted: NestedRequest,
+  context: UseContext,
+): Promise<CallToolResult> {
+  const { signal, onProgress, onNotice, logLevel, meta, audience, keepLarge, client, onAsk } = context;
+  const outcome = await call(session, {
+    ...wanted,
+    signal,
+    onProgress,
+    onNotice,
+    logLevel,
+    meta,
+    audience,
+    keepLarge,
+    client,
+    onAsk,
+  });
+  if (outcome.ok) return outcome.result;
+  const { error, result } = outcome;
+  if (result !== undefined) return result;
+  if (error.code === "cancelled") throw new ToolcribError("cancelled", error.message);
+  return errorResult(error, audience === "agent" ? errorTextForModel : errorText);
+}
+
+/** For a model an error is an answer like any other: it can read it and do better. */
+function errorResult(error: ErrorObject, textOf: (error: ErrorObject) => string): CallToolResult {
+  return {
+    content: [{ type: "text", text: textOf(error) }],
+    structuredContent: { error },
+    isError: true,
+  };
+}

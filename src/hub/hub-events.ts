@@ -1,0 +1,139 @@
+import { Emitter } from "../base/emitter.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogChange } from "../catalog/snapshot.ts";
+import type { OutputOf } from "../contract/operations.ts";
+import type { AskOutcome, AskRequest } from "../model/decision.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { LogMessage } from "../model/protocol.ts";
+import type { ServerInfo, ServerState } from "../model/server-state.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { Session } from "../sessions/session.ts";
+import type { CallRecord, StartRecord } from "../telemetry/call-record.ts";
+import type { ServerConnection } from "../upstream/server-connection.ts";
+import type { ReloadReport } from "./reload/reload-report.ts";
+
+export interface HubEvents {
+  /** A server changed its state. */
+  server: { readonly info: ServerInfo; readonly previous: ServerState["kind"] };
+  catalog: CatalogChange;
+  /** What sessions may see can be other than before although the catalog did not change: rules or pins did. */
+  visibility: Readonly<Record<string, never>>;
+  /**
+   * A server's own log message. `user`: on whose connection, where each user has one, null for the hub owner's own;
+   * `session`: the same where each session has one; show it to nobody else. `callId`: it belongs to that call, and the caller has got it.
+   */
+  log: {
+    readonly server: string;
+    readonly message: LogMessage;
+    readonly user?: string | null;
+    readonly session?: string;
+    readonly callId?: string;
+  };
+  /** Any other notification of a server that belongs to no call. */
+  notice: {
+    readonly server: string;
+    readonly method: string;
+    readonly params: JsonObject;
+    readonly user?: string | null;
+    readonly session?: string;
+  };
+  /** The config was loaded again and holds from now on; `hub.config` is the new one. */
+  reload: { readonly report: ReloadReport };
+  /** Something odd that harmed nothing. */
+  warning: { readonly server?: string; readonly message: string };
+  /** A call waits for somebody's yes. */
+  ask: AskRequest;
+  answer: { readonly request: AskRequest; readonly answer: AskOutcome };
+  /** A session was opened, or has ended. The hub's own is there from the start. */
+  session: { readonly session: Session; readonly open: boolean };
+  /** Skills were imported through the hub. `single`: the path was that of one skill, and not of a folder of skills. */
+  "skill-import": { readonly path: string; readonly single: boolean; readonly result: OutputOf<"importSkills"> };
+  /** An imported skill was removed through the hub. */
+  "skill-remove": OutputOf<"removeSkill">;
+  /** Other skills are offered than before, or one of them changed. */
+  skills: Readonly<Record<string, never>>;
+  /** Pins, or what is known of the tools behind them, are other than before. */
+  pins: Readonly<Record<string, never>>;
+  /** A call is about to reach its source. One that is refused before has only a `call`. */
+  "call-start": StartRecord;
+  /** A call ended. */
+  call: CallRecord;
+  /**
+   * A resource that some session subscribed to changed, or a part of one; `uri` is the public one, `originUri` the server's
+   * own, `params` what the server said.
+   */
+  "resource-updated": {
+    readonly server: string;
+    readonly uri: string;
+    readonly originUri: string;
+    readonly params?: JsonObject;
+    readonly user?: string | null;
+    readonly session?: string;
+  };
+}
+
+/** Events that quote servers, programs or configs. Records of calls are masked where they are written. */
+const QUOTING: ReadonlySet<keyof HubEvents> = new Set(["log", "notice", "server", "warning"]);
+
+/** The hub's events, with secrets masked before anybody hears of them. */
+export class MaskedEvents extends Emitter<HubEvents> {
+  readonly #redactor: Redactor;
+
+  constructor(redactor: Redactor) {
+    super();
+    this.#redactor = redactor;
+  }
+
+  override emit<Name extends keyof HubEvents>(name: Name, event: HubEvents[Name]): void {
+    super.emit(name, QUOTING.has(name) ? this.#redactor.maskAll(event) : event);
+  }
+}
+
+const MAX_WARNINGS = 200;
+
+/** Warnings begin before anybody can listen, so the last of them are kept. */
+export function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"][] {
+  const kept: HubEvents["warning"][] = [];
+  events.on("warning", (warning) => {
+    kept.push(warning);
+    if (kept.length > MAX_WARNINGS) kept.shift();
+  });
+  return kept;
+}
+
+/** Everything below the hub speaks in events; this is where they become the hub's own. */
+
+/** In-process sources and servers alike. */
+export function relayCatalog(catalog: Catalog, events: Emitter<HubEvents>): void {
+  catalog.on("change", (change) => events.emit("catalog", change));
+  catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));
+}
+
+/** What a server says, whether it serves already, no longer, or not yet. */
+export function relayMessages(connection: ServerConnection, events: Emitter<HubEvents>): () => void {
+  const server = connection.id;
+  return stopAll([
+    connection.on("log", (event) => events.emit("log", { server, ...event })),
+    connection.on("notice", (event) => events.emit("notice", { server, ...event })),
+    connection.on("warning", (message) => events.emit("warning", { server, message })),
+  ]);
+}
+
+/** What becomes of the connection that serves under its id. */
+export function relayState(connection: ServerConnection, catalog: Catalog, events: Emitter<HubEvents>): () => void {
+  const server = connection.id;
+  return stopAll([
+    connection.on("state", ({ previous }) =>
+      events.emit("server", { info: connection.info(), previous: previous.kind }),
+    ),
+    connection.on("resource-updated", ({ uri, ...event }) =>
+      events.emit("resource-updated", { server, ...event, uri: catalog.publicUri(server, uri), originUri: uri }),
+    ),
+  ]);
+}
+
+function stopAll(stops: readonly (() => void)[]): () => void {
+  return () => {
+    for (const stop of stops) stop();
+  };
+}

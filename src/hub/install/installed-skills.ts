@@ -1,0 +1,166 @@
+/** `$TOOLCRIB_HOME/installed.json`: what was put where for each skill, so that exactly that is taken out again. */
+import { readFile } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { z } from "zod";
+import { ToolcribError } from "../../model/errors.ts";
+import type { Skill } from "../../model/skill.ts";
+
+const Scope = z.enum(["user", "project"]);
+
+const InstalledSkillSchema = z.object({
+  name: z.string(),
+  source: z.string(),
+  digest: z.string(),
+  /** The install that wrote it. */
+  run: z.string(),
+  /** Copies of the skill in clients' folders. */
+  folders: z.array(
+    z.object({
+      clients: z.array(z.string()),
+      path: z.string(),
+      digest: z.string(),
+      /** What the user had there: a copy of it, or where it led to if it was a link. */
+      replaced: z
+        .object({ copy: z.string() })
+        .or(z.object({ link: z.string() }))
+        .optional(),
+    }),
+  ),
+  servers: z.array(
+    z.object({
+      id: z.string(),
+      /** Whether the install put it into the config; else it was there. */
+      added: z.boolean(),
+      /** The config that it is in. */
+      file: z.string(),
+      secrets: z.array(
+        z.object({ name: z.string(), stored: z.enum(["keychain", "file"]), file: z.string().optional() }),
+      ),
+    }),
+  ),
+  /** Servers in files of clients. */
+  entries: z.array(z.object({ client: z.string(), scope: Scope, file: z.string(), ids: z.array(z.string()) })),
+  /** The copy that servers of the skill run from, where they do. */
+  home: z.string().optional(),
+  lockFile: z.string(),
+});
+
+const InstalledSchema = z.object({ version: z.literal(1), skills: z.record(z.string(), InstalledSkillSchema) });
+
+export type InstalledSkill = z.output<typeof InstalledSkillSchema>;
+/** By id of the skill. */
+export type Installed = Readonly<Record<string, InstalledSkill>>;
+
+export function installedFile(home: string): string {
+  return join(home, "installed.json");
+}
+
+export async function readInstalled(home: string): Promise<Installed> {
+  const file = installedFile(home);
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
+  return parseInstalled(file, text);
+}
+
+/** Throws where the text is not what Toolcrib wrote: writing over it would lose the way back. */
+export function parseInstalled(file: string, text: string | null): Installed {
+  if (text === null || text.trim() === "") return {};
+  try {
+    return InstalledSchema.parse(JSON.parse(text)).skills;
+  } catch (cause) {
+    throw new ToolcribError("invalid_config", `${file}, where Toolcrib keeps what it installed, is damaged.`, {
+      hint: "Move it away. What was installed before is then yours to take out.",
+      cause,
+    });
+  }
+}
+
+export function renderInstalled(skills: Installed): string | null {
+  const ids = Object.keys(skills).toSorted();
+  if (ids.length === 0) return null;
+  const sorted = Object.fromEntries(ids.map((id) => [id, skills[id]]));
+  return `${JSON.stringify({ version: 1, skills: sorted }, null, 2)}\n`;
+}
+
+/** `toolcrib-skills.lock`: which state of which skill was installed, for colleagues and for the next install. */
+
+const LOCK_NAME = "toolcrib-skills.lock";
+
+const LockedSkillSchema = z.object({
+  /** A path is relative to the lock file where it lies beside or below it. */
+  source: z.string(),
+  resolved: z.string().optional(),
+  version: z.string(),
+  digest: z.string(),
+  servers: z.array(z.object({ id: z.string(), package: z.string().optional() })),
+  clients: z.array(z.string()),
+});
+
+const LockSchema = z.object({ lockfileVersion: z.literal(1), skills: z.record(z.string(), LockedSkillSchema) });
+
+export type LockedSkill = z.output<typeof LockedSkillSchema>;
+type SkillsLock = Readonly<Record<string, LockedSkill>>;
+
+export async function readSkillsLock(file: string): Promise<SkillsLock> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw new ToolcribError("invalid_config", `${file} cannot be read.`, { cause: error });
+  });
+  return parseSkillsLock(file, text);
+}
+
+export function parseSkillsLock(file: string, text: string | null): SkillsLock {
+  if (text === null || text.trim() === "") return {};
+  try {
+    return LockSchema.parse(JSON.parse(text)).skills;
+  } catch (cause) {
+    throw new ToolcribError("invalid_config", `${file} is no lock file that this Toolcrib can read.`, {
+      hint: "Bring back an earlier version of it, or remove it and install again.",
+      cause,
+    });
+  }
+}
+
+/** null for one without skills: then there is no file. */
+export function renderSkillsLock(skills: SkillsLock): string | null {
+  const names = Object.keys(skills).toSorted();
+  if (names.length === 0) return null;
+  const sorted = Object.fromEntries(names.map((name) => [name, skills[name]]));
+  return `${JSON.stringify({ lockfileVersion: 1, skills: sorted }, null, 2)}\n`;
+}
+
+/** The source as it stands in the lock file: what lies below the file's folder is written relative to it. */
+export function lockedSource(source: string, lockFile: string): string {
+  if (!isAbsolute(source)) return source;
+  const way = relative(dirname(lockFile), source);
+  if (way === "") return ".";
+  return way.startsWith("..") || isAbsolute(way) ? source : `./${way.split(sep).join("/")}`;
+}
+
+/** The other way round. */
+export function sourceFromLock(source: string, lockFile: string): string {
+  return source === "." || source.startsWith("./") ? resolve(dirname(lockFile), source) : source;
+}
+
+/** What differs from the lock file; undefined if nothing does, or if it does not speak of this skill. */
+export function lockedDifference(
+  lock: SkillsLock,
+  lockFile: string,
+  { skill, source }: { readonly skill: Skill; readonly source: string },
+): string | undefined {
+  const locked = Object.hasOwn(lock, skill.name) ? lock[skill.name] : undefined;
+  if (locked === undefined || locked.digest === skill.digest) return undefined;
+  if (sourceFromLock(locked.source, lockFile) !== source) return undefined;
+  return `${skill.name} from ${locked.source} has changed: ${shortDigest(locked.digest)} then, ${shortDigest(skill.digest)} now`;
+}
+
+function shortDigest(digest: string): string {
+  return digest.slice(0, "sha256:".length + 12);
+}
+
+/** Beside package.json for a project, else beside Toolcrib's config. */
+export function lockFileIn(folder: string): string {
+  return join(folder, LOCK_NAME);
+}

@@ -1,0 +1,252 @@
+/** Takes over another config while the hub runs: the difference is applied, and nothing else is touched. */
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { Emitter } from "../../base/emitter.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
+import type { Secrets } from "../../secrets/secrets.ts";
+import { loadPlugins, type PluginHandle } from "../../tools/plugins.ts";
+import {
+  type ConfigLocation,
+  type ConfigSource,
+  reloadConfig,
+  loadConfigFrom,
+  reportUntrusted,
+} from "./config-source.ts";
+import type { HubEvents } from "../hub-events.ts";
+import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
+import { type StoredServerConfigs, STORE_DIALECT } from "../servers/stored-servers.ts";
+import type { WrittenChange } from "../servers/server-registry.ts";
+import type { UserSkills } from "../skills/user-skills.ts";
+import { type HubParts, type Wiring, wireHub } from "../create/wiring.ts";
+
+/** The wiring that holds now: replaced as a whole, never changed. */
+export interface CurrentWiring {
+  wiring: Wiring;
+}
+
+export interface ReloaderOptions {
+  readonly parts: HubParts;
+  readonly present: CurrentWiring;
+  readonly place: ConfigLocation;
+  readonly events: Emitter<HubEvents>;
+  readonly secrets: Secrets;
+  readonly plugins: readonly PluginHandle[];
+  readonly liveSkills: UserSkills;
+  readonly added: StoredServerConfigs;
+  /** Whether a server is to be connected without being asked for. */
+  readonly isWanted: (spec: ServerSpec) => boolean;
+  /** Resolves when these are over, or have taken long enough. */
+  readonly waitFor: (connecting: Promise<unknown>) => Promise<void>;
+}
+
+interface AppliedConfig {
+  readonly report: ReloadReport;
+  readonly connecting: Promise<unknown>;
+}
+
+export class Reloader {
+  readonly #options: ReloaderOptions;
+  #plugins: readonly PluginHandle[];
+  #toldNames: ReadonlySet<string> = new Set();
+  /** So that a config that is looked at again is not told of again. */
+  #toldTrust: ReadonlySet<string> = new Set();
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options;
+    this.#plugins = options.plugins;
+    const told = new Set<string>();
+    reportUntrusted(options.present.wiring.config, (message) => told.add(message));
+    this.#toldTrust = told;
+    this.#tellOddNames();
+  }
+
+  /**
+   * Loads the config again, from the same place if no other is given. Resolves when the servers that are new or other are
+   * ready, have failed, or take too long; the rest holds before. A config that does not load changes nothing.
+   */
+  async reload(source?: ConfigSource): Promise<ReloadReport> {
+    const { report, connecting } = await this.#inTurn(async () => {
+      const answers = this.#options.parts.approvals.persistedApprovals();
+      return this.#apply(await this.#load(source), answers);
+    });
+    await this.#options.waitFor(connecting);
+    return report;
+  }
+
+  /** The same from the same place, if that says anything else than what holds. */
+  async reloadIfChanged(): Promise<void> {
+    await this.#inTurn(async () => {
+      const { approvals } = this.#options.parts;
+      const answers = approvals.persistedApprovals();
+      const config = await this.#load();
+      if (!isSameConfig(config, this.#options.present.wiring.config)) await this.#apply(config, answers);
+    });
+  }
+
+  /**
+   * Servers of the store are written and taken up as one step. What cannot be taken up is taken back; undefined for
+   * nothing to take up. Resolves when new servers are ready, have failed, or take too long.
+   */
+  async change(write: () => Promise<WrittenChange | undefined>): Promise<void> {
+    const applied = await this.#inTurn(async (): Promise<AppliedConfig | undefined> => {
+      const written = await write();
+      if (written === undefined) return undefined;
+      try {
+        const taken = await this.#apply(await this.#rejoin(), this.#options.parts.approvals.persistedApprovals());
+        // Tidying up only.
+        await written.done?.().catch(() => {});
+        return taken;
+      } catch (error) {
+        await written.undo();
+        throw error;
+      }
+    });
+    if (applied !== undefined) await this.#options.waitFor(applied.connecting);
+  }
+
+  /** Takes up what another process wrote into the store. */
+  async refreshServers(): Promise<void> {
+    await this.#inTurn(async () => {
+      const config = await this.#rejoin();
+      if (isSameConfig(config, this.#options.present.wiring.config)) return;
+      await this.#apply(config, this.#options.parts.approvals.persistedApprovals());
+    });
+  }
+
+  /** Reads the skills again. What they bring up comes and goes with them. */
+  async refreshSkills(): Promise<void> {
+    const { liveSkills, parts, present } = this.#options;
+    await this.#inTurn(async () => {
+      const { config } = present.wiring;
+      const servers = config.servers.filter(({ origin }) => origin.dialect !== "skill");
+      const fresh = await liveSkills.prepare({ ...config, servers });
+      if (isSameConfig(fresh, config)) liveSkills.offer(fresh, parts.skills);
+      else await this.#apply(fresh, parts.approvals.persistedApprovals());
+    });
+  }
+
+  /** Another connection serves under an id: whether it is trusted follows from its own spec. */
+  serverReplaced(id: string): void {
+    const { present, parts, events } = this.#options;
+    const { config, path } = present.wiring;
+    const spec = config.servers.find((each) => each.id === id);
+    if (spec === undefined || path.isTrusted(id) === (spec.trust === "trusted")) return;
+    this.#put(wireHub(parts, config));
+    events.emit("visibility", {});
+  }
+
+  /** From now on every reload is refused, also one that is under way. */
+  stop(): void {
+    this.#closed = true;
+  }
+
+  unloadPlugins(): void {
+    for (const plugin of this.#plugins) plugin.unregister();
+  }
+
+  async #load(source?: ConfigSource): Promise<LoadedConfig> {
+    const { added, liveSkills, place, present } = this.#options;
+    const loaded = await (source === undefined
+      ? reloadConfig(present.wiring.config, place)
+      : loadConfigFrom(source, place));
+    const told = new Set<string>();
+    reportUntrusted(loaded, (message) => {
+      told.add(message);
+      if (!this.#toldTrust.has(message)) this.#warn(message);
+    });
+    this.#toldTrust = told;
+    return liveSkills.prepare(await added.join(loaded));
+  }
+
+  /** The config as it is, with the servers of the store and of skills as they are now. */
+  async #rejoin(): Promise<LoadedConfig> {
+    const { added, liveSkills, present } = this.#options;
+    const { config } = present.wiring;
+    const servers = config.servers.filter(({ origin }) => ![STORE_DIALECT, "skill"].includes(origin.dialect));
+    return liveSkills.prepare(await added.join({ ...config, servers }));
+  }
+
+  /** Reloads run one after another, but do not wait for the servers of the one before. */
+  #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
+    const done = this.#last.then(() => {
+      this.#refuseIfClosed();
+      return task();
+    });
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#closed) throw new ToolcribError("server_unavailable", "The hub is closed.");
+  }
+
+  /** @param answers Those that were written down before the config was read. */
+  async #apply(config: LoadedConfig, answers: readonly string[]): Promise<AppliedConfig> {
+    const { parts, present, events, secrets, liveSkills, isWanted } = this.#options;
+    const { approvals, catalog, servers, limits } = parts;
+    // All that can fail comes first.
+    const newPlugins = await this.#loadPlugins(config);
+    await parts.definitions.prepare(config);
+    if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
+    this.#refuseIfClosed();
+
+    const before = present.wiring.config;
+    const report = reportOf(before, config, servers.wanted());
+    const specs = new Map(config.servers.map((spec) => [spec.id, spec]));
+    const specsOf = (ids: readonly string[]): ServerSpec[] => ids.flatMap((id) => specs.get(id) ?? []);
+
+    // From here to the end without a pause: nobody sees half of it.
+    this.#changePlugins(config, newPlugins);
+    if (!isDeepStrictEqual(before.config.secrets, config.config.secrets)) secrets.configure(config.config.secrets);
+    limits.configure(config.config.limits);
+    approvals.dropPersisted(answers);
+    catalog.configure({ naming: config.config.tools.naming, servers: config.servers });
+    for (const id of report.removed) servers.remove(id);
+    const added = specsOf(report.added).map((spec) => servers.add(spec));
+    const changes = specsOf(report.changed).map((spec) => servers.change(spec, isWanted(spec)));
+    servers.arrange(config.servers.map(({ id }) => id));
+    liveSkills.offer(config, parts.skills);
+    this.#put(wireHub(parts, config));
+
+    this.#tellOddNames();
+    events.emit("reload", { report });
+    if (changesVisibility(before, config)) events.emit("visibility", {});
+    const wanted = added.filter(({ spec }) => isWanted(spec)).map((connection) => () => servers.connect(connection));
+    return { report, connecting: Promise.all([...changes, ...wanted].map((connect) => connect())) };
+  }
+
+  #put(wiring: Wiring): void {
+    const { present, parts } = this.#options;
+    present.wiring = wiring;
+    parts.definitions.configure(wiring.config, wiring.path.isTrusted);
+  }
+
+  #loadPlugins({ config, baseDir }: LoadedConfig): Promise<PluginHandle[]> {
+    const known = new Set(this.#plugins.map(({ file }) => file));
+    return loadPlugins(
+      config.plugins.filter((path) => !known.has(resolve(baseDir, path))),
+      { baseDir, registry: this.#options.parts.registry, warn: (message) => this.#warn(message) },
+    );
+  }
+
+  #changePlugins({ config, baseDir }: LoadedConfig, added: readonly PluginHandle[]): void {
+    const named = new Set(config.plugins.map((path) => resolve(baseDir, path)));
+    const { kept = [], gone = [] } = Object.groupBy(this.#plugins, ({ file }) => (named.has(file) ? "kept" : "gone"));
+    this.#plugins = [...kept, ...added];
+    for (const plugin of gone) plugin.unregister();
+  }
+
+  #tellOddNames(): void {
+    const messages = this.#options.parts.catalog.namingWarnings();
+    for (const message of messages) if (!this.#toldNames.has(message)) this.#warn(message);
+    this.#toldNames = new Set(messages);
+  }
+
+  #warn(message: string): void {
+    this.#options.events.emit("warning", { message });
+  }
+}

@@ -1,0 +1,220 @@
+/** The servers of a hub over time: who serves under each id, who is about to take over, and who is on the way out. */
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Emitter } from "../../base/emitter.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
+import { ClusteredConnection } from "../../upstream/clustered/clustered-connection.ts";
+import type { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
+import { serverConnection, type ServerConnection } from "../../upstream/server-connection.ts";
+import { type HubEvents, relayMessages, relayState } from "../hub-events.ts";
+
+export interface ServerConnectionsOptions {
+  readonly deps: ConnectionDeps;
+  /** Of a node: where programs run is the cluster's to say. */
+  readonly clustered: ClusteredServers | undefined;
+  readonly catalog: Catalog;
+  readonly events: Emitter<HubEvents>;
+  readonly sessions: () => readonly Session[];
+  /** A server is connected, for the first time or again, also one that does not serve yet. */
+  readonly onReady: (connection: ServerConnection) => void;
+  /** Another connection serves under an id now. */
+  readonly onReplaced: (connection: ServerConnection) => void;
+}
+
+interface Member {
+  readonly connection: ServerConnection;
+  readonly stopMessages: () => void;
+  readonly stopState: () => void;
+}
+
+interface Successor {
+  readonly connection: ServerConnection;
+  readonly stopMessages: () => void;
+}
+
+export class ServerConnections {
+  readonly #options: ServerConnectionsOptions;
+  #serving = new Map<string, Member>();
+  readonly #successors = new Map<string, Successor>();
+  readonly #leaving = new Set<ServerConnection>();
+  #closed = false;
+
+  constructor(options: ServerConnectionsOptions) {
+    this.#options = options;
+  }
+
+  get(id: string): ServerConnection | undefined {
+    return this.#serving.get(id)?.connection;
+  }
+
+  /** Those that serve, in the config's order. */
+  list(): ServerConnection[] {
+    return [...this.#serving.values()].map(({ connection }) => connection);
+  }
+
+  /** Those that serve, are about to, or finish their last calls. */
+  all(): ServerConnection[] {
+    const successors = [...this.#successors.values()].map(({ connection }) => connection);
+    return [...this.list(), ...successors, ...this.#leaving];
+  }
+
+  /** The specs that the config last asked for, by id; of a server that is being replaced the new one. */
+  wanted(): Map<string, ServerSpec> {
+    return new Map(this.list().map(({ id, spec }) => [id, this.#successors.get(id)?.connection.spec ?? spec] as const));
+  }
+
+  /** Its tools join the catalog when it is connected. */
+  add(spec: ServerSpec): ServerConnection {
+    const connection = this.#make(spec);
+    this.#serve(connection, this.#listenTo(connection));
+    this.#options.catalog.addSource(connection);
+    return connection;
+  }
+
+  /** Its tools leave the catalog at once; calls under way finish first. */
+  remove(id: string): void {
+    const member = this.#serving.get(id);
+    if (member === undefined) return;
+    this.#dismissSuccessor(id);
+    this.#serving.delete(id);
+    this.#options.catalog.removeSource(id);
+    this.#retire(member.connection, () => {
+      member.stopState();
+      member.stopMessages();
+    });
+  }
+
+  /**
+   * Another spec for a server. Where the link is not touched it holds at once. The returned function does what takes time:
+   * otherwise a new connection takes over when it is ready or has failed, and until then the old one serves. It resolves
+   * then, or when it was overtaken by a newer spec.
+   */
+  change(spec: ServerSpec, wantsConnection: boolean): () => Promise<void> {
+    this.#dismissSuccessor(spec.id);
+    const present = this.get(spec.id);
+    if (present === undefined) return async () => {};
+    const { autoConnect } = present.spec;
+    if (!present.respec(spec)) return () => this.#replace(present, spec, wantsConnection);
+    return async () => {
+      // Only if that is what changed: whoever disconnected it by hand meant it.
+      if (wantsConnection && !autoConnect) await this.connect(present);
+      if (present.settled === undefined) return;
+      await present.settled();
+      if (this.get(spec.id) === present) this.#options.onReplaced(present);
+    };
+  }
+
+  /** @param ids All that serve, in the new order. */
+  arrange(ids: readonly string[]): void {
+    this.#serving = new Map(
+      ids.flatMap((id) => {
+        const member = this.#serving.get(id);
+        return member === undefined ? [] : [[id, member] as const];
+      }),
+    );
+  }
+
+  /** Resolves when it is ready or has failed. Never rejects. */
+  async connect(connection: ServerConnection): Promise<void> {
+    await connectFor(connection, this.#options.sessions()).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const all = this.all();
+    this.#successors.clear();
+    await Promise.all(all.map((connection) => connection.close()));
+    this.#options.clustered?.close();
+  }
+
+  #make(spec: ServerSpec): ServerConnection {
+    const { deps, clustered } = this.#options;
+    // What has an address is reached from every node.
+    const runsAnywhere = clustered === undefined || spec.url !== undefined;
+    return runsAnywhere ? serverConnection(spec, deps) : new ClusteredConnection(spec, deps, clustered);
+  }
+
+  async #replace(present: ServerConnection, spec: ServerSpec, wantsConnection: boolean): Promise<void> {
+    const connection = this.#make(spec);
+    const successor: Successor = { connection, stopMessages: this.#listenTo(connection) };
+    this.#successors.set(spec.id, successor);
+    // Somebody may have connected by hand what does not connect by itself.
+    const connects = spec.enabled && (wantsConnection || present.info().status === "connected");
+    if (!connects || !offersAnything(present)) this.#succeed(spec.id, successor);
+    if (connects) await this.connect(connection);
+    if (this.#successors.get(spec.id) === successor) this.#succeed(spec.id, successor);
+  }
+
+  #serve(connection: ServerConnection, stopWords: () => void): void {
+    const { catalog, events } = this.#options;
+    this.#serving.set(connection.id, {
+      connection,
+      stopMessages: stopWords,
+      stopState: relayState(connection, catalog, events),
+    });
+  }
+
+  #listenTo(connection: ServerConnection): () => void {
+    const { events, onReady } = this.#options;
+    const stopWords = relayMessages(connection, events);
+    const stopReady = connection.on("state", ({ state }) => {
+      if (state.kind === "ready") onReady(connection);
+    });
+    return () => {
+      stopWords();
+      stopReady();
+    };
+  }
+
+  /** One step for everybody who looks: the list changes where it differs, and there is no moment without the server. */
+  #succeed(id: string, { connection, stopMessages: stopWords }: Successor): void {
+    const old = this.#serving.get(id);
+    this.#successors.delete(id);
+    if (old === undefined || this.#closed) return;
+    const { catalog, events, sessions, onReplaced } = this.#options;
+    old.stopState();
+    this.#serve(connection, stopWords);
+    catalog.replaceSource(connection);
+    onReplaced(connection);
+    for (const session of sessions()) connection.startSession?.(session);
+    events.emit("server", { info: connection.info(), previous: old.connection.info().state });
+    this.#retire(old.connection, old.stopMessages);
+  }
+
+  /** A connection that never served: nobody has a call on it. */
+  #dismissSuccessor(id: string): void {
+    const successor = this.#successors.get(id);
+    if (successor === undefined) return;
+    this.#successors.delete(id);
+    successor.stopMessages();
+    this.#follow(successor.connection, successor.connection.close());
+  }
+
+  #retire(connection: ServerConnection, then: () => void): void {
+    // A call that was located a moment ago has not reached the connection yet.
+    const retired = new Promise<void>((resolve) => setImmediate(resolve)).then(() => connection.retire());
+    this.#follow(connection, retired.finally(then));
+  }
+
+  #follow(connection: ServerConnection, over: Promise<void>): void {
+    this.#leaving.add(connection);
+    void over.catch(() => {}).finally(() => this.#leaving.delete(connection));
+  }
+}
+
+function offersAnything(connection: ServerConnection): boolean {
+  const { tools, resources, templates, prompts } = connection.definitions();
+  return tools.length + resources.length + templates.length + prompts.length > 0;
+}
+
+/**
+ * Connects a server. Where each user has a connection and the hub owner has none, the tools are listed only
+ * once some user's is up: one is enough, the others' follow when they are used.
+ */
+async function connectFor(connection: ServerConnection, sessions: readonly Session[]): Promise<void> {
+  await connection.connect();
+  if (connection.connectUser === undefined || connection.info().status === "connected") return;
+  const user = sessions.find((session) => session.user !== undefined)?.user;
+  if (user !== undefined) await connection.connectUser(user);
+}

@@ -1,0 +1,336 @@
+/** Keeps the skills of a hub in step with its home, its config and the folders that the config names. */
+import { hash } from "node:crypto";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import { findNearest } from "../../base/nearest.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import { asToolcribError } from "../../model/errors.ts";
+import type { SkillFacts, SkillFinding } from "../../model/skill.ts";
+import type { FindProblem } from "../../skills/find/find-skills.ts";
+import { isMet, type Machine, missingNeeds } from "../../skills/needs.ts";
+import { baseUri, describeMissing, type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
+import { skillId, toolNameOf } from "../../skills/registry/skill-id.ts";
+import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
+import { readSkillFile } from "../../skills/verified-files.ts";
+import { LazyStore } from "../../store/lazy-store.ts";
+import type { Store } from "../../store/store.ts";
+import { FolderWatcher } from "../reload/file-watcher.ts";
+import { withAutoStartedServers } from "./auto-start.ts";
+import type { SkillSources } from "./skill-sources.ts";
+
+/** What every warning about the user's own skills begins with, so that it can be told from others. */
+export const SKILLS_WARNING = "skills: ";
+
+interface UserSkillsOptions {
+  readonly registry: HubRegistry;
+  readonly clock: Clock;
+  readonly env: NodeJS.ProcessEnv;
+  /** Asked each time, because programs are installed and variables set while a hub runs. */
+  readonly machine: () => Machine;
+  /** Whether this hub brings up what `skills.autoStart` asks for. */
+  readonly startsServers: boolean;
+  readonly warn: (message: string) => void;
+}
+
+export class UserSkills {
+  readonly #options: UserSkillsOptions;
+  /** Of skills in folders, by digest: only what changed is scanned again. */
+  readonly #scans = new Map<string, readonly SkillFinding[]>();
+  readonly #read = new WeakMap<LoadedConfig, readonly OfferedSkill[]>();
+
+  constructor(options: UserSkillsOptions) {
+    this.#options = { ...options, warn: (message) => options.warn(SKILLS_WARNING + message) };
+  }
+
+  /** Reads the skills that belong to a config. The result is the config with the servers that they bring up. */
+  async prepare(config: LoadedConfig): Promise<LoadedConfig> {
+    const { machine, env, warn } = this.#options;
+    const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans, machine: machine() });
+    const wantsServers = this.#options.startsServers && config.config.skills.autoStart;
+    const extended = wantsServers ? await withAutoStartedServers(config, skills, { env, warn }) : config;
+    this.#read.set(extended, skills);
+    return extended;
+  }
+
+  /** Offers the skills that were read for a config. */
+  offer(config: LoadedConfig, sources: SkillSources): void {
+    sources.offerOwn(this.#read.get(config) ?? []);
+  }
+
+  /** Calls `onChange` when skills may have changed, until the returned function is called. */
+  watch({ config, baseDir }: LoadedConfig, onChange: () => void): () => void {
+    const { clock, registry } = this.#options;
+    const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
+    const stopFolders = dirs.length === 0 ? () => {} : watchFolders(dirs, onChange, clock);
+    const stopRegistry = registry.follow(onChange);
+    return () => {
+      stopFolders();
+      stopRegistry();
+    };
+  }
+}
+
+/** The user's own skills: those that were imported into the home, and those in the folders that the config names. */
+
+interface ReadUserSkillsOptions {
+  /** Of imported ones; they are left out if absent. */
+  readonly registry?: Pick<HubRegistry, "mayHaveSkills" | "get">;
+  readonly machine: Machine;
+  /** Findings by digest, from before; new ones are added. */
+  readonly scans: Map<string, readonly SkillFinding[]>;
+  readonly warn: (message: string) => void;
+}
+
+/** Never rejects: what cannot be read is warned about and left out. */
+export async function readUserSkills(
+  { config, baseDir, inCode }: LoadedConfig,
+  options: ReadUserSkillsOptions,
+): Promise<OfferedSkill[]> {
+  const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
+  // A config given in code is complete, unless it says otherwise.
+  const wantsImported = config.skills.imported ?? !inCode;
+  const found = [...(await folderSkills(dirs, options)), ...(wantsImported ? await importedSkills(options) : [])];
+  const byKey = new Map<string, OfferedSkill>();
+  for (const skill of found) {
+    const before = byKey.get(skill.key);
+    if (before === undefined) byKey.set(skill.key, skill);
+    else options.warn(`The skill ${skill.key} of ${skill.source} is left out: ${before.source} has one of that name.`);
+  }
+  const kept = [...byKey.values()];
+  const offered = config.skills.gates === "hide" ? kept.filter((skill) => isReady(skill, options)) : kept;
+  const names = new Set(offered.map(({ facts }) => facts.name));
+  for (const [role, { skills = [] }] of Object.entries(config.roles)) {
+    for (const name of skills.filter((each) => !names.has(each)))
+      options.warn(missingRoleSkill(role, name, [...names]));
+  }
+  return offered;
+}
+
+function missingRoleSkill(role: string, skill: string, names: readonly string[]): string {
+  const near = findNearest(skill, names);
+  const hint = near === undefined ? "" : ` Did you mean ${near}?`;
+  return `The role ${role} names the skill ${JSON.stringify(skill)}, which is not offered.${hint}`;
+}
+
+function isReady({ facts, missing }: OfferedSkill, { warn }: ReadUserSkillsOptions): boolean {
+  if (facts.always || isMet(missing)) return true;
+  warn(`The skill ${facts.name} is hidden: ${describeMissing(missing) ?? "something"} is missing.`);
+  return false;
+}
+
+async function importedSkills({ registry: kept, machine, warn }: ReadUserSkillsOptions): Promise<OfferedSkill[]> {
+  if (kept?.mayHaveSkills() !== true) return [];
+  try {
+    const registry = await kept.get();
+    return (await registry.list()).map((manifest) => ({
+      ...offeredBase(manifest.id, manifest.id, manifest.facts, machine),
+      findings: manifest.findings,
+      source: manifest.source,
+      dir: registry.fileOf(manifest, "."),
+      manifest,
+      read: (path) => registry.readFile(manifest, path),
+    }));
+  } catch (error) {
+    warn(`Imported skills are not offered: ${asToolcribError(error).message}`);
+    return [];
+  }
+}
+
+async function folderSkills(
+  dirs: readonly string[],
+  { machine, scans, warn }: ReadUserSkillsOptions,
+): Promise<OfferedSkill[]> {
+  if (dirs.length === 0) return [];
+  const [{ readSkillFolders }, { scanSkill, worstSeverity }] = await Promise.all([
+    import("../../skills/find/find-skills.ts"),
+    import("../../skills/scan/scan-skill.ts"),
+  ]);
+  const { skills, problems } = await readSkillFolders(dirs);
+  for (const problem of problems) warn(folderProblem(problem, dirs));
+  const present = new Set(skills.map(({ digest }) => digest));
+  for (const digest of scans.keys()) if (!present.has(digest)) scans.delete(digest);
+  const result: OfferedSkill[] = [];
+  for (const skill of skills) {
+    const { dir, body: _body, bytes: _bytes, ...facts } = skill;
+    const findings = scans.get(facts.digest) ?? (await scanSkill(skill));
+    scans.set(facts.digest, findings);
+    if (worstSeverity(findings) === "refuse") {
+      const reasons = findings
+        .filter(({ severity }) => severity === "refuse")
+        .map(({ file, message }) => `${file}: ${message}`);
+      warn(`The skill ${facts.name} in ${dir} is withheld: ${reasons.join("; ")}`);
+      continue;
+    }
+    const id = skillId(facts.name, facts.dialect);
+    result.push({
+      ...offeredBase(`${id}@${folderHash(dir)}`, id, facts, machine),
+      findings,
+      source: dir,
+      dir,
+      read: (path) => readSkillFile(dir, facts.files, path),
+    });
+  }
+  return result;
+}
+
+/** Two folders may have skills of one name. The path itself would not fit into an address. */
+function folderHash(dir: string): string {
+  return hash("sha256", dir).slice(0, 8);
+}
+
+function folderProblem({ path, code, message }: FindProblem, dirs: readonly string[]): string {
+  if (dirs.includes(path) && code === "not_found") return `The folder ${path} of skills.dirs is not there.`;
+  if (dirs.includes(path) && code === "invalid_arguments") return `Of skills.dirs: ${message}`;
+  // These are about looking, and name their folder themselves.
+  if (["unreadable", "too_deep", "too_many", "nested"].includes(code)) return message;
+  return `A skill in ${path} is left out: ${message}`;
+}
+
+function offeredBase(
+  id: string,
+  skillIdOf: string,
+  facts: SkillFacts,
+  machine: Machine,
+): Pick<OfferedSkill, "id" | "key" | "facts" | "missing" | "base"> {
+  const key = toolNameOf(skillIdOf).slice(SKILL_PREFIX.length);
+  return { id, key, facts, missing: missingNeeds(facts.needs, machine), base: baseUri(key) };
+}
+
+/** Imported skills as a hub has them: on its own store, else on the home's if that is there, which is only read then. */
+
+interface HubRegistryOptions {
+  readonly home: string;
+  readonly clock: Clock;
+  /** The hub's. */
+  readonly store: Store | undefined;
+  /** Whether a hub without a store may look into the home's. */
+  readonly readsHome: boolean;
+  readonly warn: (message: string) => void;
+}
+
+export class HubRegistry {
+  readonly #options: HubRegistryOptions;
+  readonly #homeStore: LazyStore;
+  #registry: Promise<SkillRegistry> | undefined;
+
+  constructor(options: HubRegistryOptions) {
+    this.#options = options;
+    this.#homeStore = new LazyStore(async () => {
+      if (!options.readsHome) return undefined;
+      const { openStore } = await import("../../store/open-store.ts");
+      return openStore({ home: options.home, clock: options.clock, create: false });
+    });
+  }
+
+  /** Whether anything was ever imported: most hubs have nothing, and then nothing is loaded for it. */
+  mayHaveSkills(): boolean {
+    // With a database for several machines, another one may have imported them.
+    return this.#options.store?.kind === "postgres" || existsSync(join(this.#options.home, "skills"));
+  }
+
+  get(): Promise<SkillRegistry> {
+    this.#registry ??= this.#make();
+    return this.#registry;
+  }
+
+  /** Calls `onChange` when another process imported or removed skills, until the returned function is called. */
+  follow(onChange: () => void): () => void {
+    const { store } = this.#options;
+    return store === undefined ? () => {} : store.follow(({ topic }) => topic === "skills" && onChange());
+  }
+
+  async close(): Promise<void> {
+    await this.#homeStore.close();
+  }
+
+  async #make(): Promise<SkillRegistry> {
+    const { SkillRegistry } = await import("../../skills/registry/skill-registry.ts");
+    const { home, clock, store, warn } = this.#options;
+    return new SkillRegistry(home, store === undefined ? this.#homeStore.open : async () => store, clock, warn);
+  }
+}
+
+/**
+ * Notices changes anywhere below some folders. Folders are watched one by one and files not at all: Node's recursive watch
+ * loses a file that is replaced by a rename, which is how editors save, and takes a watch for every file.
+ */
+
+/** How long things must rest before a change counts. */
+const DEBOUNCE_MS = 300;
+/** Where the system tells of no changes, as when it can watch no more folders. */
+const POLL_MS = 5000;
+const MAX_FOLDERS = 20_000;
+const MAX_DEPTH = 8;
+
+/** The returned function ends it. */
+function watchFolders(roots: readonly string[], onChange: () => void, clock: Clock): () => void {
+  const watched = new WatchedFolders(roots, onChange, clock);
+  return () => watched.close();
+}
+
+class WatchedFolders {
+  readonly #roots: readonly string[];
+  readonly #onChange: () => void;
+  readonly #clock: Clock;
+  readonly #folders: FolderWatcher;
+  #stopTimer: (() => void) | undefined;
+  #closed = false;
+
+  constructor(roots: readonly string[], onChange: () => void, clock: Clock) {
+    this.#roots = roots;
+    this.#onChange = onChange;
+    this.#clock = clock;
+    this.#folders = new FolderWatcher({ clock, onEvent: this.#soon, pollMs: POLL_MS, onPoll: this.#soon });
+    this.#watchAll();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopTimer?.();
+    this.#folders.close();
+  }
+
+  readonly #soon = (): void => {
+    if (this.#closed) return;
+    this.#stopTimer?.();
+    this.#stopTimer = this.#clock.after(DEBOUNCE_MS, () => {
+      this.#stopTimer = undefined;
+      this.#watchAll();
+      this.#onChange();
+    });
+  };
+
+  #watchAll(): void {
+    const wanted = new Map<string, number>();
+    for (const root of this.#roots) collectFolders(root, wanted);
+    this.#folders.follow(wanted);
+  }
+}
+
+/** The folder and those below it; where it is not there, what is there of the way to it. */
+function collectFolders(root: string, found: Map<string, number>): void {
+  let nearest = root;
+  while (inodeOf(nearest) === undefined && nearest !== dirname(nearest)) nearest = dirname(nearest);
+  if (nearest === root) collectSubfolders(root, found, 0);
+  else found.set(nearest, inodeOf(nearest) ?? 0);
+}
+
+function collectSubfolders(folder: string, found: Map<string, number>, depth: number): void {
+  const inode = inodeOf(folder);
+  if (inode === undefined || depth > MAX_DEPTH || found.size >= MAX_FOLDERS) return;
+  found.set(folder, inode);
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const isLeftOut = entry.name === "node_modules" || entry.name === ".git";
+      if (entry.isDirectory() && !isLeftOut) collectSubfolders(join(folder, entry.name), found, depth + 1);
+    }
+  } catch {
+    // Gone, or not ours to read.
+  }
+}
+
+function inodeOf(path: string): number | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true ? stat.ino : undefined;
+}

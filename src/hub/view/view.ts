@@ -1,0 +1,173 @@
+/** What one kind of session may see of the catalog. Sessions that see the same share one View. */
+import { LruMap } from "../../base/maps.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Snapshot } from "../../catalog/snapshot.ts";
+import type {
+  Capability,
+  PromptCapability,
+  ResourceCapability,
+  TemplateCapability,
+  ToolCapability,
+} from "../../model/capability.ts";
+import type { SessionRules } from "../../model/server-spec.ts";
+import type { Use } from "../../model/source.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { ServerConnection } from "../../upstream/server-connection.ts";
+import type { AccessControl } from "../call/access-control.ts";
+
+export interface View {
+  readonly version: number;
+  readonly tools: readonly ToolCapability[];
+  readonly resources: readonly ResourceCapability[];
+  readonly templates: readonly TemplateCapability[];
+  readonly prompts: readonly PromptCapability[];
+}
+
+/** What clients choose by themselves must not fill the memory; a view that went is made again when it is asked for. */
+const MAX_ROLE_VIEWS = 64;
+const MAX_NARROWED_VIEWS = 64;
+
+/** A session's view, and what it was made of. */
+interface SessionView {
+  readonly view: View;
+  readonly shared: View;
+  readonly own: Snapshot;
+}
+
+export class Views {
+  readonly #catalog: Catalog;
+  readonly #gate: AccessControl;
+  #snapshot: Snapshot | undefined;
+  /** For roles that nothing names, however many are invented. */
+  #nothing: View | undefined;
+  readonly #ofRoles = new LruMap<string, View>(MAX_ROLE_VIEWS);
+  /** Apart, so that no choice of parts drives out the views that roles have by the config. */
+  readonly #narrowed = new LruMap<string, View>(MAX_NARROWED_VIEWS);
+  /** By the object of rules, so doors share one object between sessions that are narrowed in the same way. */
+  readonly #rulesIds = new WeakMap<SessionRules, number>();
+  /** Of sessions that brought something. */
+  #joined = new WeakMap<Session, SessionView>();
+  #lastRulesId = 0;
+
+  constructor(catalog: Catalog, gate: AccessControl) {
+    this.#catalog = catalog;
+    this.#gate = gate;
+  }
+
+  of(session: Session): View {
+    const shared = this.#shared(session);
+    const own = session.brought?.snapshot;
+    return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
+  }
+
+  /** What it brought comes last. */
+  #join(session: Session, shared: View, own: Snapshot): View {
+    const known = this.#joined.get(session);
+    if (known?.shared === shared && known.own === own) return known.view;
+    const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
+    const view = {
+      version: shared.version + own.version,
+      tools: [...shared.tools, ...own.tools.filter(shows)],
+      resources: [...shared.resources, ...own.resources.filter(shows)],
+      templates: [...shared.templates, ...own.templates.filter(shows)],
+      prompts: [...shared.prompts, ...own.prompts.filter(shows)],
+    };
+    this.#joined.set(session, { view, shared, own });
+    return view;
+  }
+
+  #shared(session: Session): View {
+    const snapshot = this.#catalog.snapshot();
+    if (snapshot !== this.#snapshot) {
+      this.forget();
+      this.#snapshot = snapshot;
+    }
+    if (!this.#gate.knowsRoleOf(session)) {
+      this.#nothing ??= { version: snapshot.version, tools: [], resources: [], templates: [], prompts: [] };
+      return this.#nothing;
+    }
+    const { rules, role, owner } = session;
+    const views = rules === undefined ? this.#ofRoles : this.#narrowed;
+    const who = `${owner ? "owner" : "guest"}${role === undefined ? "" : `:${role}`}`;
+    const key = rules === undefined ? who : `${this.#idOf(rules)} ${who}`;
+    let view = views.get(key);
+    if (view === undefined) {
+      const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
+      view = {
+        version: snapshot.version,
+        tools: snapshot.tools.filter(shows),
+        resources: snapshot.resources.filter(shows),
+        templates: snapshot.templates.filter(shows),
+        prompts: snapshot.prompts.filter(shows),
+      };
+      views.set(key, view);
+    }
+    return view;
+  }
+
+  /** For when what may be seen changed and the catalog did not, as after the approval of a pin. */
+  forget(): void {
+    this.#nothing = undefined;
+    this.#ofRoles.clear();
+    this.#narrowed.clear();
+    this.#joined = new WeakMap();
+  }
+
+  #idOf(rules: SessionRules): number {
+    let id = this.#rulesIds.get(rules);
+    if (id === undefined) this.#rulesIds.set(rules, (id = ++this.#lastRulesId));
+    return id;
+  }
+
+  names(session: Session, kind: Use["kind"]): readonly string[] {
+    const view = this.of(session);
+    switch (kind) {
+      case "tool":
+        return view.tools.map((tool) => tool.name);
+      case "prompt":
+        return view.prompts.map((prompt) => prompt.name);
+      case "resource":
+      case "subscribe":
+      case "unsubscribe":
+        return view.resources.map((resource) => resource.name);
+      case "completion":
+        return [...view.prompts, ...view.templates].map((capability) => capability.name);
+    }
+  }
+}
+
+/** The servers' own advice on how to use them. */
+
+export interface ServerInstructions {
+  /** The id of the server. */
+  readonly server: string;
+  /** Its name for people. */
+  readonly name: string;
+  readonly text: string;
+}
+
+interface InstructionSources {
+  readonly view: View;
+  readonly connections: readonly ServerConnection[];
+  /** Whether it is the session of the program that made the hub. */
+  readonly isOwn: boolean;
+  /** For a text that reads like an attack. */
+  readonly withholds: (server: string, text: string) => boolean;
+}
+
+/** Of the servers of which the session sees anything, in their order. */
+export function serverInstructions(
+  session: Session,
+  { view, connections, isOwn, withholds }: InstructionSources,
+): ServerInstructions[] {
+  const { tools, resources, templates, prompts } = view;
+  const seen = new Set([...tools, ...resources, ...templates, ...prompts].map(({ origin }) => origin.source));
+  return connections.flatMap((connection) => {
+    const { id, spec } = connection;
+    // Where each user has a connection, what was said to the hub's owner is not for a session without a user.
+    const isTheirs = spec.isolation !== "user" || session.user !== undefined || isOwn;
+    const text = seen.has(id) && isTheirs ? connection.instructions(session.user, session.id) : null;
+    if (text === null || text === "" || withholds(id, text)) return [];
+    return [{ server: id, name: spec.name ?? id, text }];
+  });
+}

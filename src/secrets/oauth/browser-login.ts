@@ -1,0 +1,281 @@
+/** The authorization code flow with PKCE: a person logs in with a browser, and the tokens are kept. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Clock } from "../../base/clock.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import type { OAuthSettings } from "../../model/server-spec.ts";
+import type { Redactor } from "../redactor.ts";
+import {
+  type AuthorizationServer,
+  type Challenge,
+  discoverAuthorizationServer,
+  isSameIssuer,
+  readChallenge,
+  unexpectedIssuerError,
+} from "./authorization-server.ts";
+import { addressOf, type Grant, type GrantClient, type GrantKey, type GrantStore, tokensFrom } from "./grants.ts";
+import { loadOAuthSdk, type OAuthSdk, printable, toOAuthError } from "./login-errors.ts";
+import { LoginAddressPolicy, oauthFetch, type OAuthFetch } from "./oauth-fetch.ts";
+import { clientFor, clientInformation, scopesToAsk } from "./token-requests.ts";
+
+const MAX_LOGIN_MS = 5 * 60_000;
+
+export interface LoginRequest {
+  readonly key: GrantKey;
+  /** With references resolved. */
+  readonly settings: OAuthSettings;
+  readonly store: GrantStore;
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  /** Gets the person to this address, which is https or on this machine. */
+  readonly onAuthorize: (url: URL) => void;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** Resolves when the tokens are stored. */
+export async function login(request: LoginRequest): Promise<Grant> {
+  const { key, settings, store, signal } = request;
+  const sdk = await loadOAuthSdk();
+  const reach = new LoginAddressPolicy(new URL(key.url), { named: settings });
+  const fetchFn = oauthFetch(reach, signal);
+  const challenge = await askForChallenge(key.url, fetchFn);
+  const at = await discoverAuthorizationServer({ sdk, url: key.url, fetchFn, challenge, issuer: settings.issuer });
+  const before = await store.read(key);
+  const known = before !== undefined && isSameIssuer(before.issuer, at.issuer) ? before : undefined;
+  // A client registered by hand belongs to one authorization server; its secret must not be shown to whoever is named next.
+  if (before !== undefined && known === undefined && settings.clientId !== undefined && settings.issuer === undefined) {
+    throw unexpectedIssuerError(at.issuer, before.issuer, "the last login was at");
+  }
+  const redirect = await openRedirect(settings.redirectPort, known?.client);
+  try {
+    const scope = scopesToAsk({
+      configured: settings.scopes,
+      challenged: challenge?.scope,
+      missed: known?.missed,
+      at,
+    });
+    const common = { sdk, at, settings, fetchFn, scope, redirectUri: redirect.uri };
+    const client = await clientFor({ ...common, known: known?.client });
+    const answer = await authorize(request, { ...common, client, redirect, reach });
+    for (const secret of [answer.access_token, answer.refresh_token])
+      if (secret) request.redactor.addCredential(secret);
+    const grant: Grant = {
+      version: 1,
+      type: "oauth",
+      server: key.server,
+      url: addressOf(key.url),
+      user: key.user,
+      issuer: at.issuer,
+      resource: at.resource,
+      client,
+      tokens: tokensFrom(answer, request.clock, scope),
+      asked: scope,
+    };
+    await store.locked(key, () => store.write(grant));
+    return grant;
+  } finally {
+    await redirect.close();
+  }
+}
+
+interface Flow {
+  readonly sdk: OAuthSdk;
+  readonly at: AuthorizationServer;
+  readonly settings: OAuthSettings;
+  readonly fetchFn: OAuthFetch;
+  readonly scope: string | undefined;
+  readonly client: GrantClient;
+  readonly redirect: LoopbackRedirect;
+  readonly reach: LoginAddressPolicy;
+}
+
+async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk["exchangeAuthorization"]> {
+  const { sdk, at, scope, client, redirect, fetchFn } = flow;
+  const metadata = at.metadata === undefined ? {} : { metadata: at.metadata };
+  const information = clientInformation(client, flow.settings.clientSecret);
+  const state = randomBytes(32).toString("base64url");
+  try {
+    const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(at.issuer, {
+      ...metadata,
+      clientInformation: information,
+      redirectUrl: redirect.uri,
+      ...(scope === undefined ? {} : { scope }),
+      state,
+      resource: at.resource,
+    });
+    // It goes to the program that opens addresses, which would open a file or start a program just as well.
+    await flow.reach.admit(authorizationUrl);
+    const { timeoutMs = MAX_LOGIN_MS, signal } = request;
+    const waiting = redirect.wait({ state, timeoutMs, signal });
+    request.onAuthorize(authorizationUrl);
+    const params = await waiting;
+    const iss = params.get("iss") ?? undefined;
+    sdk.validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: at.metadata?.issuer,
+      issParameterSupported: at.metadata?.authorization_response_iss_parameter_supported === true,
+    });
+    const code = params.get("code");
+    if (code === null) throw loginRefused(params.get("error"));
+    request.redactor.addCredential(code);
+    return await sdk.exchangeAuthorization(at.issuer, {
+      ...metadata,
+      clientInformation: information,
+      authorizationCode: code,
+      ...(iss === undefined ? {} : { iss }),
+      codeVerifier,
+      redirectUri: redirect.uri,
+      resource: at.resource,
+      fetchFn,
+    });
+  } catch (error) {
+    throw toOAuthError(sdk, error, at.issuer);
+  }
+}
+
+/** The same port as last time where it can be had, so that the registration of last time still holds. */
+async function openRedirect(port: number | undefined, known: GrantClient | undefined): Promise<LoopbackRedirect> {
+  if (port !== undefined || known?.redirectUri === undefined) return LoopbackRedirect.open(port);
+  return LoopbackRedirect.open(Number(new URL(known.redirectUri).port)).catch(() => LoopbackRedirect.open(undefined));
+}
+
+/** A request that changes nothing, to be told which login is wanted. Servers without the header are found otherwise. */
+async function askForChallenge(url: string, fetchFn: OAuthFetch): Promise<Challenge | null> {
+  const response = await fetchFn(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "ping" }),
+    signal: AbortSignal.timeout(10_000),
+  }).catch(() => undefined);
+  return response?.status === 401 ? readChallenge(response.headers.get("www-authenticate") ?? undefined) : null;
+}
+
+function loginRefused(error: string | null): ToolcribError {
+  const said = error === null ? "" : `: ${printable(error)}`;
+  return new ToolcribError("unauthorized", `The login was refused${said}.`, {
+    hint: error === "access_denied" ? "Start it again and agree to it in the browser." : undefined,
+  });
+}
+
+/** The little web server on this machine to which the browser comes back after a login. */
+
+// Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
+const { createServer } = process.getBuiltinModule("node:http");
+
+const CALLBACK_PATH = "/callback";
+
+interface WaitOptions {
+  /** The state that was sent; anything that comes with another one is turned away and forgotten. */
+  readonly state: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+class LoopbackRedirect {
+  readonly uri: string;
+  readonly #server: Server;
+  #onCallback: (params: URLSearchParams) => boolean = () => false;
+
+  private constructor(server: Server, port: number) {
+    this.#server = server;
+    this.uri = `http://127.0.0.1:${port}${CALLBACK_PATH}`;
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response));
+  }
+
+  /** On `port`, which must be free; on any free one if undefined. */
+  static async open(port: number | undefined): Promise<LoopbackRedirect> {
+    const server = createServer();
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) => {
+        const text = `port ${port ?? 0} of 127.0.0.1 cannot be used for the login`;
+        const hint = "Another program may use it. Set `auth.redirectPort` to a free one, or leave it out.";
+        reject(new ToolcribError("conflict", text, { hint, cause: error }));
+      });
+      server.listen(port ?? 0, "127.0.0.1", resolve);
+    });
+    const address = server.address();
+    if (address === null || typeof address === "string")
+      throw new ToolcribError("internal", "a TCP server has no port");
+    return new LoopbackRedirect(server, address.port);
+  }
+
+  /** Resolves with the parameters of the first callback that carries the right state. */
+  wait({ state, timeoutMs, signal }: WaitOptions): Promise<URLSearchParams> {
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+        this.#onCallback = () => false;
+        settle();
+      };
+      const onAbort = (): void => end(() => reject(new ToolcribError("cancelled", "The login was cancelled.")));
+      const timer = setTimeout(() => {
+        const minutes = Math.round(timeoutMs / 60_000);
+        end(() => reject(new ToolcribError("timeout", `Nobody logged in within ${minutes} minutes.`)));
+      }, timeoutMs);
+      this.#onCallback = (params) => {
+        if (!isSame(params.get("state") ?? "", state)) return false;
+        end(() => resolve(params));
+        return true;
+      };
+      if (signal?.aborted === true) onAbort();
+      else signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+      // The page that says so may still be on its way; a browser that keeps the connection must not keep us.
+      setTimeout(() => this.#server.closeAllConnections(), 500).unref();
+    });
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? "/", this.uri);
+    // Another name for this machine in Host is a web page that talks to us through its own domain.
+    if (request.method !== "GET" || url.pathname !== CALLBACK_PATH || request.headers.host !== new URL(this.uri).host) {
+      return sendPage(response, 404, "Nothing here", "This address only takes the end of a login.");
+    }
+    if (!this.#onCallback(url.searchParams)) {
+      return sendPage(
+        response,
+        400,
+        "Not this login",
+        "This does not belong to a login that is under way. Start it again.",
+      );
+    }
+    if (url.searchParams.has("error")) {
+      return sendPage(response, 200, "Not logged in", "The login was refused. You may close this page.");
+    }
+    return sendPage(
+      response,
+      200,
+      "Almost done",
+      "Toolcrib finishes the login; the terminal says how it went. You may close this page.",
+    );
+  }
+}
+
+function sendPage(response: ServerResponse, status: number, title: string, text: string): void {
+  response.writeHead(status, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "referrer-policy": "no-referrer",
+    connection: "close",
+  });
+  // Nothing of the request is repeated in it.
+  response.end(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title} – Toolcrib</title>` +
+      `<body style="font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;padding:0 1rem">` +
+      `<h1 style="font-size:1.4rem">${title}</h1><p>${text}</p></body></html>\n`,
+  );
+}
+
+function isSame(a: string, b: string): boolean {
+  const [one, other] = [Buffer.from(a), Buffer.from(b)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}

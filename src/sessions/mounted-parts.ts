@@ -1,0 +1,348 @@
+/** What a session brings along, as the session's own parts: a catalog laid over the hub's, and connections of its own. */
+import { Emitter } from "../base/emitter.ts";
+import { Catalog, type CatalogReader, LayeredCatalog } from "../catalog/catalog.ts";
+import { NamePattern } from "../catalog/naming.ts";
+import type { Snapshot } from "../catalog/snapshot.ts";
+import { isSessionLocalSource, sessionLocalSource } from "../model/capability.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { ServerInfo } from "../model/server-state.ts";
+import type { Tool } from "../model/tool.ts";
+import { LayeredRedactor } from "../secrets/redactor.ts";
+import { type LocalTools, LocalToolSource } from "../tools/tool-registry.ts";
+import { checkNotReserved, checkParameters, checkToolShape } from "../tools/tool-shape.ts";
+import type { Connection } from "../upstream/connection.ts";
+import type {
+  LeftOutServer,
+  MountingSession,
+  MountOptions,
+  SessionHost,
+  SessionNotice,
+  SessionPartEvents,
+  SessionParts,
+  SessionServers,
+} from "./session-parts.ts";
+import { type SessionServer, SessionServerSet } from "./session-servers.ts";
+import { waitAtMost } from "./wait-at-most.ts";
+
+const MAX_NAMED = 10;
+
+export class MountedParts implements SessionParts {
+  /** Knows the session's secrets besides the hub's. */
+  readonly redactor: LayeredRedactor;
+  readonly #host: SessionHost;
+  readonly #bringer: MountingSession;
+  readonly #suffix: string;
+  readonly #events: Emitter<SessionPartEvents>;
+  readonly #notices: NoticeLog;
+  readonly #servers: SessionServerSet;
+  readonly #tools = new ToolGroups();
+  /** Of what was told of already: definitions and names. */
+  readonly #told = new Set<string>();
+  #laid: { readonly own: Catalog; readonly reader: CatalogReader } | undefined;
+  #stopNaming: () => void = () => {};
+  #closed: Promise<void> | undefined;
+
+  constructor(host: SessionHost, bringer: MountingSession) {
+    this.#host = host;
+    this.#bringer = bringer;
+    this.#events = bringer.events;
+    this.#suffix = host.sources.claim(bringer.context.id);
+    this.redactor = new LayeredRedactor(host.deps.redactor);
+    this.#notices = new NoticeLog(this.redactor.maskAll, (notice) => this.#events.emit("notice", notice));
+    this.#servers = new SessionServerSet({
+      host,
+      bringer,
+      suffix: this.#suffix,
+      redactor: this.redactor,
+      tell: (notice) => this.#tell(notice),
+      events: {
+        onState: (info) => this.#events.emit("server", info),
+        onReady: (connection) => host.onReady(connection),
+        onCount: () => this.#share(),
+        onResource: (source, uri) => this.#events.emit("resource", { uri: this.reader?.publicUri(source, uri) ?? uri }),
+      },
+    });
+  }
+
+  /** The hub's catalog with these parts over it; undefined while there are none. */
+  get reader(): CatalogReader | undefined {
+    return this.#laid?.reader;
+  }
+
+  /** These parts alone; undefined while there are none. */
+  get snapshot(): Snapshot | undefined {
+    return this.#laid?.own.snapshot();
+  }
+
+  connections(): readonly Connection[] {
+    return this.#servers.list.map(({ connection }) => connection);
+  }
+
+  /** Those whose tools could have this name. */
+  whoCouldGive(publicName: string): readonly Connection[] {
+    const { naming } = this.#host.catalog.basis;
+    return this.#servers.list
+      .filter(({ id, shownAs }) => new NamePattern(naming, id, undefined, shownAs).canProduce(publicName))
+      .map(({ connection }) => connection);
+  }
+
+  /** What the client calls the server with this id; undefined if it brought none such. */
+  nameOf(id: string): string | undefined {
+    return this.#servers.list.find((server) => server.id === id)?.name;
+  }
+
+  async mount(servers: SessionServers, { waitMs = this.#host.settings().wait }: MountOptions = {}): Promise<void> {
+    this.#checkOpen();
+    const { removed, added } = this.#servers.change(servers);
+    const ended = Promise.all(removed.map((server) => this.#remove(server))).then(() => {});
+    if (added.length > 0 || removed.length > 0) this.#join(added, ended);
+    for (const server of this.#servers.list) if (!added.includes(server)) server.retry();
+    this.#share();
+    const { clock } = this.#host.deps;
+    await waitAtMost(this.settled(), { clock, ms: waitMs, signal: this.#bringer.closing });
+    this.#checkOpen();
+    for (const server of this.#servers.list) server.passOver(waitMs);
+  }
+
+  setTools(group: string, tools: readonly Tool[]): void {
+    this.#checkOpen();
+    const most = this.#mostTools();
+    if (tools.length > 0 && this.#laid?.own.source(this.#localId) === undefined) this.#offerTools();
+    const { taken, tooMany } = this.#tools.set(group, tools, most);
+    this.#share();
+    if (taken.length > 0) {
+      const message = `Left out, because the session has tools of the same name already: ${listNames(taken)}.`;
+      this.#tell({ level: "warning", message });
+    }
+    if (tooMany.length > 0) {
+      const message = `Left out, because a session may bring ${most} tools: ${listNames(tooMany)}.`;
+      this.#tell({ level: "warning", message, hint: "`limits.sessionTools` of the config says how many." });
+    }
+  }
+
+  servers(): readonly ServerInfo[] {
+    return this.#servers.list.map(({ connection }) => connection.info());
+  }
+
+  leftOut(): readonly LeftOutServer[] {
+    return this.#servers.leftOut;
+  }
+
+  notices(): readonly SessionNotice[] {
+    return this.#notices.list;
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#servers.list.map(({ first }) => first));
+  }
+
+  on<Name extends keyof SessionPartEvents>(name: Name, listener: (event: SessionPartEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  /** Resolves when no process is left. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#events.clear();
+    this.#stopNaming();
+    this.#laid?.own.close();
+    for (const { id } of this.#servers.list) this.#host.sources.delete(id);
+    this.#host.sources.delete(this.#localId);
+    this.#host.sources.release(this.#suffix);
+    this.#tools.close();
+    await this.#servers.close();
+  }
+
+  #join(added: readonly SessionServer[], after: Promise<void>): void {
+    const { sources } = this.#host;
+    const { own } = this.#lay();
+    this.#nameServers(own);
+    for (const server of added) {
+      const { name, connection, id } = server;
+      const where = `the session's entry of "${name}"`;
+      sources.add(id, { name, where, rules: connection.spec.tools, connection, isOwnerOnly: () => false });
+      own.addSource(server.source);
+      server.start(after);
+    }
+  }
+
+  #nameServers(own: Catalog): void {
+    own.configure({ servers: this.#servers.list.map(({ id, shownAs }) => ({ id, shownAs })) });
+  }
+
+  #remove(server: SessionServer): Promise<void> {
+    this.#laid?.own.removeSource(server.id);
+    this.#host.sources.delete(server.id);
+    return this.#servers.end(server);
+  }
+
+  #offerTools(): void {
+    const id = this.#localId;
+    const isOwnerOnly = (name: string): boolean => this.#tools.getLocal(name)?.ownerOnly === true;
+    this.#host.sources.add(id, { name: "session", where: "the session's tools", isOwnerOnly });
+    this.#lay().own.addSource(new LocalToolSource(this.#tools, id));
+  }
+
+  get #localId(): string {
+    return sessionLocalSource(this.#suffix);
+  }
+
+  #lay(): { readonly own: Catalog; readonly reader: CatalogReader } {
+    if (this.#laid !== undefined) return this.#laid;
+    const { catalog } = this.#host;
+    const own = new Catalog({ servers: [] }, catalog);
+    own.on("change", () => {
+      this.#look(own.snapshot());
+      this.#events.emit("change", {});
+    });
+    this.#stopNaming = catalog.on("naming", () => {
+      if (this.#servers.rename()) this.#nameServers(own);
+    });
+    this.#laid = { own, reader: new LayeredCatalog(catalog, own) };
+    return this.#laid;
+  }
+
+  /** The session's own tools come first, then its servers' in turn. */
+  #share(): void {
+    let left = Math.max(0, this.#mostTools() - this.#tools.count);
+    for (const server of this.#servers.list) {
+      server.setCap(left);
+      left = Math.max(0, left - server.source.count);
+    }
+  }
+
+  #mostTools(): number {
+    return Math.max(0, Math.min(this.#host.settings().tools, this.#bringer.limits.tools ?? Infinity));
+  }
+
+  /** Tells of definitions that read like an attack, and of tools that are not called what the client calls them. */
+  #look({ tools, prompts, resources, templates }: Snapshot): void {
+    for (const capability of [...tools, ...prompts, ...resources, ...templates]) {
+      const suspicion = this.#host.suspicion(capability);
+      if (suspicion === undefined) continue;
+      const { kind, origin, fingerprint } = capability;
+      const server = this.nameOf(origin.source);
+      const message = `The definition of the ${kind} ${origin.name} looks like an attack: ${suspicion}`;
+      this.#once(`${origin.source} ${kind} ${origin.name} ${fingerprint}`, {
+        level: "warning",
+        message,
+        server,
+      });
+    }
+    for (const { name, origin } of tools) {
+      if (!isSessionLocalSource(origin.source) || name === origin.name) continue;
+      const message = `The hub has a name for "${origin.name}" already; the session's tool is called "${name}".`;
+      this.#once(`name ${name}`, { level: "info", message });
+    }
+  }
+
+  #once(key: string, notice: SessionNotice): void {
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    this.#tell(notice);
+  }
+
+  #tell(notice: SessionNotice): void {
+    this.#notices.tell(notice);
+  }
+
+  #checkOpen(): void {
+    if (this.#bringer.closing.aborted) throw new ToolcribError("cancelled", "The session is closed.");
+  }
+}
+
+function listNames(names: readonly string[]): string {
+  const rest = names.length - MAX_NAMED;
+  return `${names.slice(0, MAX_NAMED).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+}
+
+/** In-process tools of one session, in groups that are replaced as a whole. */
+
+/** The group of Toolcrib's own agent: it alone has names that begin with `toolcrib_`, and they do not count. */
+const AGENT_GROUP = "agent";
+
+class ToolGroups implements LocalTools {
+  readonly #events = new Emitter<{ change: undefined }>();
+  readonly #groups = new Map<string, readonly Tool[]>();
+  #byName: ReadonlyMap<string, Tool> = new Map();
+
+  /** How many there are that count. */
+  get count(): number {
+    return [...this.#groups].reduce((sum, [group, tools]) => sum + (group === AGENT_GROUP ? 0 : tools.length), 0);
+  }
+
+  /**
+   * Throws for what is no tool, and changes nothing then. Returns what was left out.
+   * @param room How many tools all groups may have together.
+   */
+  set(group: string, tools: readonly Tool[], room: number): { readonly taken: string[]; readonly tooMany: string[] } {
+    for (const tool of tools) {
+      checkToolShape(tool);
+      if (group !== AGENT_GROUP) checkNotReserved(tool);
+      checkParameters(tool);
+    }
+    this.#groups.delete(group);
+    const names = new Set([...this.#groups.values()].flat().map(({ name }) => name));
+    const most = group === AGENT_GROUP ? Infinity : Math.max(0, room - this.count);
+    const kept: Tool[] = [];
+    const taken: string[] = [];
+    const tooMany: string[] = [];
+    for (const tool of tools) {
+      if (names.has(tool.name)) taken.push(tool.name);
+      else if (kept.length >= most) tooMany.push(tool.name);
+      else kept.push(tool);
+      names.add(tool.name);
+    }
+    if (kept.length > 0) this.#groups.set(group, kept);
+    this.#byName = new Map([...this.#groups.values()].flat().map((tool) => [tool.name, tool]));
+    this.#events.emit("change", undefined);
+    return { taken, tooMany };
+  }
+
+  localTools(): Tool[] {
+    return [...this.#byName.values()];
+  }
+
+  getLocal(name: string): Tool | undefined {
+    return this.#byName.get(name);
+  }
+
+  on(event: "change", listener: () => void): () => void {
+    return this.#events.on(event, listener);
+  }
+
+  close(): void {
+    this.#groups.clear();
+    this.#byName = new Map();
+    this.#events.clear();
+  }
+}
+
+const MAX_NOTICES = 100;
+
+/** What a session was told, the latest so many. No text of it holds a secret. */
+class NoticeLog {
+  readonly #mask: <Value>(value: Value) => Value;
+  readonly #onNotice: (notice: SessionNotice) => void;
+  readonly #list: SessionNotice[] = [];
+
+  constructor(mask: <Value>(value: Value) => Value, onNotice: (notice: SessionNotice) => void) {
+    this.#mask = mask;
+    this.#onNotice = onNotice;
+  }
+
+  get list(): readonly SessionNotice[] {
+    return [...this.#list];
+  }
+
+  readonly tell = (given: SessionNotice): void => {
+    const notice = Object.freeze(this.#mask({ ...given }));
+    this.#list.push(notice);
+    if (this.#list.length > MAX_NOTICES) this.#list.shift();
+    this.#onNotice(notice);
+  };
+}

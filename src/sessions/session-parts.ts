@@ -1,0 +1,172 @@
+/** What a session brings along and nobody else sees: servers and tools. */
+import type { Emitter } from "../base/emitter.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { SandboxDefaults } from "../config/sandbox-defaults.ts";
+import type { Capability } from "../model/capability.ts";
+import type { SessionsConfig } from "../model/config.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { ToolRules } from "../model/server-spec.ts";
+import type { ServerInfo } from "../model/server-state.ts";
+import type { SessionContext } from "../model/source.ts";
+import type { Tool } from "../model/tool.ts";
+import type { Secrets } from "../secrets/secrets.ts";
+import type { ConnectionDeps } from "../upstream/connection-deps.ts";
+import type { ServerConnection } from "../upstream/server-connection.ts";
+import type { StderrLog } from "../upstream/stdio/stderr-log.ts";
+
+/** Entries by name, or a list as ACP has it, in the words of any dialect. A wrong entry is left out with a notice. */
+export type SessionServers = Readonly<Record<string, unknown>> | readonly unknown[];
+
+/** Something that the client and the model should know: a server that failed, an entry that was left out, a name that is taken. */
+export interface SessionNotice {
+  readonly level: "info" | "warning";
+  readonly message: string;
+  readonly hint?: string;
+  /** As the client named it. */
+  readonly server?: string;
+}
+
+/** An entry of the last `mount` that is no server of the session. */
+export interface LeftOutServer {
+  /** As the client named it. */
+  readonly name: string;
+  /** In Toolcrib's own words alone, for a model; a notice says more. */
+  readonly reason: string;
+}
+
+export interface SessionPartEvents {
+  notice: SessionNotice;
+  /** One of its servers changed its state. */
+  server: ServerInfo;
+  /** Its tools, resources or prompts are other than before. */
+  change: Readonly<Record<string, never>>;
+  /** A resource that the session follows at one of its servers was updated. */
+  resource: { readonly uri: string };
+}
+
+export interface MountOptions {
+  /** Milliseconds to wait for servers; the config's `sessions.wait` if absent. */
+  readonly waitMs?: number;
+}
+
+export interface SessionParts {
+  /**
+   * Makes these the session's servers: new ones are connected, those that are the same stay as they are, others end. Resolves
+   * when all are ready or have failed, or after the wait; who is late joins then. What cannot be used is left out with a
+   * notice. Rejects only with `cancelled`, when the session is closed.
+   */
+  mount(servers: SessionServers, options?: MountOptions): Promise<void>;
+  /** Replaces the tools of one group, such as those of one process; an empty list clears it. */
+  setTools(group: string, tools: readonly Tool[]): void;
+  /** `id` is unique in the hub, `name` is as the client named it. */
+  servers(): readonly ServerInfo[];
+  /** Those that should be there and are not. */
+  leftOut(): readonly LeftOutServer[];
+  /** What has been said so far, oldest first, bounded. */
+  notices(): readonly SessionNotice[];
+  /** Resolves when no server is connecting for the first time any more. */
+  settled(): Promise<void>;
+  on<Name extends keyof SessionPartEvents>(name: Name, listener: (event: SessionPartEvents[Name]) => void): () => void;
+}
+
+const noHub = (): ToolcribError =>
+  new ToolcribError("cancelled", "The session is closed, or no hub has opened it; it can bring nothing.");
+
+/** Of a session that is closed, or that no hub opened. */
+export const NO_PARTS: SessionParts = {
+  mount: () => Promise.reject(noHub()),
+  setTools() {
+    throw noHub();
+  },
+  servers: () => [],
+  leftOut: () => [],
+  notices: () => [],
+  settled: () => Promise.resolve(),
+  on: () => () => {},
+};
+
+/** What stands behind the parts that a session brings: the hub's side, and the session's. */
+
+/** What a hub lends. Limits are asked for each time: the config may change. */
+export interface SessionHost {
+  /** The hub's own, which names of sessions keep clear of. */
+  readonly catalog: Catalog;
+  readonly sources: SessionSources;
+  /** Of these a session's connections take what is not somebody else's. */
+  readonly deps: ConnectionDeps & { readonly secrets: Secrets; readonly stderr: StderrLog };
+  settings(): SessionsConfig & {
+    readonly servers: number;
+    readonly tools: number;
+    /** A client's programs are in the hub's cage, whatever the client says. */
+    readonly cages: SandboxDefaults;
+  };
+  /** Whether the port of this machine is a hub's, or one that a cage published. */
+  isOwnPort(port: number): boolean;
+  /** What in a definition reads like an attack, if anything. */
+  suspicion(capability: Capability): string | undefined;
+  /** A server is connected, for the first time or again. */
+  onReady(connection: ServerConnection): void;
+}
+
+/** Narrows the config's limits; it never widens them. */
+export interface SessionPartLimits {
+  readonly servers?: number;
+  readonly tools?: number;
+}
+
+/** The session that brings something. */
+export interface MountingSession {
+  readonly context: SessionContext;
+  /** Aborts when the session closes. */
+  readonly closing: AbortSignal;
+  /** Whether programs that it names are started, and servers of this machine are reached. */
+  readonly mayRunCommands: boolean;
+  /** Whether its servers are named by the program that runs the hub rather than by a client. */
+  readonly fromProgram: boolean;
+  readonly limits: SessionPartLimits;
+  readonly events: Emitter<SessionPartEvents>;
+}
+
+/** The sources that sessions brought, by id, for the parts of a hub that know a capability only by its origin. */
+
+export interface SessionSource {
+  /** As the client named it. */
+  readonly name: string;
+  /** Where its rules stand, for a person. */
+  readonly where: string;
+  /** Those of its own entry. */
+  readonly rules?: ToolRules | undefined;
+  /** Not of in-process tools. */
+  readonly connection?: ServerConnection | undefined;
+  isOwnerOnly(toolName: string): boolean;
+}
+
+export class SessionSources {
+  readonly #sources = new Map<string, SessionSource>();
+  readonly #suffixes = new Set<string>();
+
+  /** What the ids of a session's sources end in: the beginning of its id, as much of it as nobody else has. */
+  claim(sessionId: string): string {
+    let length = 8;
+    while (length < sessionId.length && this.#suffixes.has(sessionId.slice(0, length))) length += 1;
+    const suffix = sessionId.slice(0, length);
+    this.#suffixes.add(suffix);
+    return suffix;
+  }
+
+  release(suffix: string): void {
+    this.#suffixes.delete(suffix);
+  }
+
+  add(id: string, source: SessionSource): void {
+    this.#sources.set(id, source);
+  }
+
+  delete(id: string): void {
+    this.#sources.delete(id);
+  }
+
+  get(id: string): SessionSource | undefined {
+    return this.#sources.get(id);
+  }
+}

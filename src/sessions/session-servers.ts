@@ -1,0 +1,462 @@
+/** The servers of one session: which there are, and what becomes of them when the client names others. */
+import { Emitter } from "../base/emitter.ts";
+import { type NamedServer, NamePattern } from "../catalog/naming.ts";
+import { ToolcribError } from "../model/errors.ts";
+import type { Result } from "../model/protocol.ts";
+import type { ServerInfo, ServerState } from "../model/server-state.ts";
+import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import { LiteralSecrets } from "../secrets/secrets.ts";
+import type { ConnectionDeps } from "../upstream/connection-deps.ts";
+import { Connection } from "../upstream/connection.ts";
+import { InMemoryEras } from "../upstream/era-memory.ts";
+import { addressPolicy } from "../upstream/http/address-policy.ts";
+import { baseId, readSessionServers, type SessionServerEntry } from "./read-session-servers.ts";
+import type { LeftOutServer, MountingSession, SessionHost, SessionNotice, SessionServers } from "./session-parts.ts";
+
+/** More child processes than this are worth a word. */
+const WARN_ABOVE_PROGRAMS = 5;
+
+interface SessionServerSetOptions {
+  readonly host: SessionHost;
+  readonly bringer: MountingSession;
+  /** What the ids of its servers end in. */
+  readonly suffix: string;
+  readonly redactor: Redactor;
+  readonly tell: (notice: SessionNotice) => void;
+  readonly events: Omit<SessionServerEvents, "tell">;
+}
+
+/** What `change` did. */
+interface ServerChange {
+  readonly removed: readonly SessionServer[];
+  readonly added: readonly SessionServer[];
+}
+
+export class SessionServerSet {
+  readonly #options: SessionServerSetOptions;
+  /** In the client's order. */
+  #servers: readonly SessionServer[] = [];
+  #leftOut: readonly LeftOutServer[] = [];
+  /** With the id that the server had. */
+  readonly #ending = new Map<Promise<void>, string>();
+  /** One for all attempts of this session: nothing about a client's servers is written down. */
+  readonly #eras = new InMemoryEras();
+
+  constructor(options: SessionServerSetOptions) {
+    this.#options = options;
+  }
+
+  get list(): readonly SessionServer[] {
+    return this.#servers;
+  }
+
+  /** Of what was named last. */
+  get leftOut(): readonly LeftOutServer[] {
+    return this.#leftOut;
+  }
+
+  /**
+   * Takes other servers up, without connecting them yet: those whose entry is the same stay as they are.
+   * `start` of those that are new is up to the caller.
+   */
+  change(given: SessionServers): ServerChange {
+    const leftOut: LeftOutServer[] = [];
+    const wanted = this.#permitted(this.#read(given, leftOut), leftOut);
+    this.#leftOut = leftOut;
+    const present = new Map(this.#servers.map((server) => [server.name, server]));
+    const added: SessionServer[] = [];
+    const ending = new Set(this.#ending.values());
+    const taken = new Set([...ending, ...this.#servers.map(({ id }) => id)]);
+    this.#servers = wanted.map((brought) => {
+      const before = present.get(brought.name);
+      if (before !== undefined && before.brought.key === brought.key) return before;
+      // It starts when the one before it has ended, but not when others have.
+      const keeps = before !== undefined && !ending.has(before.id);
+      const server = this.#make(brought, keeps ? before.id : this.#freeId(brought.name, taken));
+      added.push(server);
+      return server;
+    });
+    const kept = new Set(this.#servers);
+    const removed = [...present.values()].filter((server) => !kept.has(server));
+    return { removed, added };
+  }
+
+  /** Resolves when its process is gone. Never rejects. */
+  end(server: SessionServer): Promise<void> {
+    const { stderr } = this.#options.host.deps;
+    const ended = server
+      .close()
+      .catch(() => {})
+      .then(() => stderr.forget(server.id));
+    this.#ending.set(ended, server.id);
+    void ended.then(() => this.#ending.delete(ended));
+    return ended;
+  }
+
+  async close(): Promise<void> {
+    const servers = this.#servers;
+    this.#servers = [];
+    for (const server of servers) void this.end(server);
+    await Promise.all(this.#ending.keys());
+  }
+
+  #read(given: SessionServers, leftOut: LeftOutServer[]): SessionServerEntry[] {
+    const { bringer, tell } = this.#options;
+    const { context, mayRunCommands, fromProgram } = bringer;
+    const { cages, allowReferences } = this.#options.host.settings();
+    return readSessionServers(given, {
+      workspaceDir: context.workspaceDir,
+      mayRunCommands,
+      references: fromProgram ? "any" : new Set(mayRunCommands ? allowReferences : []),
+      cages,
+      tell,
+      onLeftOut: (entry) => leftOut.push(entry),
+    });
+  }
+
+  #permitted(read: readonly SessionServerEntry[], leftOut: LeftOutServer[]): readonly SessionServerEntry[] {
+    const { host, bringer, tell } = this.#options;
+    const most = Math.max(0, Math.min(host.settings().servers, bringer.limits.servers ?? Infinity));
+    for (const { name } of read.slice(most)) {
+      leftOut.push({ name, reason: `a session may bring ${most} servers` });
+      const message = `The server "${name}" is left out: a session may bring ${most} servers.`;
+      tell({ level: "warning", server: name, message, hint: "`limits.sessionServers` of the config says how many." });
+    }
+    const permitted = read.slice(0, most);
+    const programs = permitted.filter(({ spec }) => spec.command !== undefined).length;
+    if (programs > WARN_ABOVE_PROGRAMS) {
+      const message = `This session starts ${programs} programs for its servers, which takes memory and time.`;
+      tell({ level: "warning", message });
+    }
+    return permitted;
+  }
+
+  /** Works out anew what stands for each in names, after servers of the hub came or went. Whether any is another. */
+  rename(): boolean {
+    const renamed = this.#servers.filter((server) => {
+      const before = server.shownAs;
+      server.shownAs = publicServerName(server.name, this.#options.host.catalog.basis);
+      return server.shownAs !== before;
+    });
+    for (const server of renamed) this.#tellName(server);
+    return renamed.length > 0;
+  }
+
+  #make(brought: SessionServerEntry, id: string): SessionServer {
+    const { host, tell, events } = this.#options;
+    const { name } = brought;
+    const shown = publicServerName(name, host.catalog.basis);
+    const server = new SessionServer({ brought, id, shownAs: shown }, this.#deps(brought), { ...events, tell });
+    if (shown !== name) this.#tellName(server);
+    return server;
+  }
+
+  #tellName({ name, shownAs: shown }: SessionServer): void {
+    const message =
+      shown === name
+        ? `The hub has no server "${name}" any more; the names of the session's begin with "${name}" again.`
+        : `The hub has a server "${name}" as well; the names of the session's begin with "${shown}".`;
+    this.#options.tell({ level: "info", server: name, message });
+  }
+
+  #freeId(name: string, taken: Set<string>): string {
+    const { suffix } = this.#options;
+    const plain = baseId(name);
+    let id = `${plain}@${suffix}`;
+    // Where two have one pattern of names, the smaller id has the plain ones: `_` comes after `@`, so that those stay.
+    for (let count = 2; taken.has(id); count++) id = `${plain}_${count}@${suffix}`;
+    taken.add(id);
+    return id;
+  }
+
+  #deps({ name, looksUp, wire }: SessionServerEntry): ConnectionDeps {
+    const { host, bringer, redactor, tell } = this.#options;
+    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, cages } = host.deps;
+    const warned = new Set<string>();
+    return {
+      clock,
+      env,
+      pids,
+      stderr,
+      clientVersion,
+      eras: this.#eras,
+      redactor,
+      secrets: looksUp ? secrets : new LiteralSecrets({ env, clock, redactor }),
+      hubSession: bringer.context,
+      offers: bringer.context.client.capabilities,
+      reach: addressPolicy({
+        allowHosts: host.settings().allowHosts,
+        localClient: bringer.mayRunCommands,
+        isGuarded: (port) => !bringer.fromProgram && host.isOwnPort(port),
+        onLoopback: (hostname) => {
+          if (warned.has(hostname)) return;
+          warned.add(hostname);
+          const message = `The server "${name}" is at ${hostname}, which is the machine that Toolcrib runs on.`;
+          tell({ level: "warning", server: name, message });
+        },
+      }),
+      logLevel,
+      graceMs,
+      cages,
+      openWire: wire,
+    };
+  }
+}
+
+/** One server that a session brought, from its first attempt to connect to its end, and what is said about it meanwhile. */
+
+interface SessionServerEvents {
+  readonly tell: (notice: SessionNotice) => void;
+  readonly onState: (info: ServerInfo) => void;
+  readonly onReady: (connection: Connection) => void;
+  /** It has other tools than before. */
+  readonly onCount: () => void;
+  readonly onResource: (source: string, uri: string) => void;
+}
+
+interface SessionServerFacts {
+  readonly brought: SessionServerEntry;
+  readonly id: string;
+  readonly shownAs: string;
+}
+
+/** What the client knows of it: `late`: that it takes long. `absent`: that it did not come. `lost`: that it went away. */
+type Reported = "nothing" | "late" | "absent" | "up" | "lost" | "gone";
+
+export class SessionServer {
+  readonly brought: SessionServerEntry;
+  readonly connection: Connection;
+  readonly source: CappedSource;
+  /** What stands for it in public names. */
+  shownAs: string;
+  readonly #events: SessionServerEvents;
+  readonly #stops: (() => void)[];
+  #first: Promise<void> = Promise.resolve();
+  #told: Reported = "nothing";
+  #toldLeftOut = 0;
+  #toldRefused = false;
+
+  constructor({ brought, id, shownAs }: SessionServerFacts, deps: ConnectionDeps, events: SessionServerEvents) {
+    this.brought = brought;
+    this.shownAs = shownAs;
+    this.#events = events;
+    this.connection = new Connection({ ...brought.spec, id }, deps);
+    this.source = new CappedSource(this.connection, {
+      onCount: events.onCount,
+      onRun: (error) => this.#ran(error),
+    });
+    this.#stops = [
+      this.connection.on("state", ({ state }) => this.#follow(state)),
+      this.connection.on("resource-updated", ({ uri }) => events.onResource(this.id, uri)),
+    ];
+  }
+
+  get id(): string {
+    return this.connection.id;
+  }
+
+  get name(): string {
+    return this.brought.name;
+  }
+
+  /** Resolves when the first attempt has come to an end, whichever. */
+  get first(): Promise<void> {
+    return this.#first;
+  }
+
+  /** @param after What has to end before, such as the process that it takes the place of. */
+  start(after: Promise<void>): void {
+    this.#first = after.then(() => this.connection.connect());
+  }
+
+  /** Another try for one that has failed; the others stay as they are. */
+  retry(): void {
+    if (this.connection.state.kind !== "failed") return;
+    this.#told = "nothing";
+    this.start(Promise.resolve());
+  }
+
+  /** Nobody waits for it any longer. */
+  passOver(waitedMs: number): void {
+    const { kind } = this.connection.state;
+    if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
+    this.#told = "late";
+    this.#tell("info", `is still connecting after ${waitedMs / 1000} s; its tools join when it is ready.`);
+  }
+
+  setCap(cap: number): void {
+    this.source.setCap(cap);
+    const { leftOut, count } = this.source;
+    if (leftOut === this.#toldLeftOut) return;
+    this.#toldLeftOut = leftOut;
+    if (leftOut === 0) return;
+    this.#tell(
+      "warning",
+      `offers ${count} tools, and ${leftOut} of them are left out: a session may bring only so many.`,
+    );
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.source.close();
+    await this.connection.close();
+  }
+
+  #follow(state: ServerState): void {
+    this.#events.onState(this.connection.info());
+    if (state.kind === "ready") {
+      this.#events.onReady(this.connection);
+      if (this.#told === "late" || this.#told === "absent")
+        this.#tell("info", "is connected now; its tools are there.");
+      else if (this.#told === "lost" || this.#told === "gone") this.#tell("info", "is back.");
+      this.#told = "up";
+    } else if (state.kind === "restarting" || state.kind === "failed") {
+      this.#down(state);
+    }
+  }
+
+  #down({ kind, reason, hint }: Extract<ServerState, { kind: "restarting" | "failed" }>): void {
+    const again = kind === "restarting" ? " It is tried again." : "";
+    if (this.#told === "up") {
+      this.#told = kind === "failed" ? "gone" : "lost";
+      const meanwhile =
+        kind === "failed"
+          ? "Its tools answer with an error."
+          : "It is restarted; its tools answer with an error until then.";
+      this.#tell("warning", `was lost: ${asSentence(reason)} ${meanwhile}`, hint);
+    } else if (this.#told === "nothing" || this.#told === "late") {
+      this.#told = "absent";
+      this.#tell("warning", `could not be connected: ${asSentence(reason)}${again}`, hint);
+    } else if (kind === "failed" && this.#told !== "gone") {
+      this.#told = "gone";
+      this.#tell("warning", `is given up: ${asSentence(reason)}`, hint);
+    }
+  }
+
+  /** The error of each use itself says it too; but who is to send other credentials is the client, not the model. */
+  #ran(error: unknown): void {
+    const status = error instanceof ToolcribError ? error.details?.["status"] : undefined;
+    if (status !== 401 && status !== 403) {
+      if (error === undefined) this.#toldRefused = false;
+      return;
+    }
+    if (this.#toldRefused) return;
+    this.#toldRefused = true;
+    this.#tell(
+      "warning",
+      `answered ${status}: its credentials are no longer accepted, and its tools answer with an error.`,
+      "Send the server again with new credentials.",
+    );
+  }
+
+  #tell(level: SessionNotice["level"], what: string, hint?: string): void {
+    const message = `The server "${this.name}" ${what}`;
+    this.#events.tell({ level, server: this.name, message, hint });
+  }
+}
+
+function asSentence(sentence: string): string {
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+/** A server of a session, as its catalog sees it: with no more tools than it may bring. */
+
+interface CappedSourceEvents {
+  /** Called before anybody is told of other definitions, so that the caps are right by then. */
+  readonly onCount: () => void;
+  /** A use has ended; undefined if it went well. */
+  readonly onRun: (error: unknown) => void;
+}
+
+class CappedSource implements Source {
+  readonly id: string;
+  readonly kind = "server";
+  readonly #source: Source;
+  readonly #onRun: CappedSourceEvents["onRun"];
+  readonly #events = new Emitter<{ change: undefined }>();
+  readonly #stop: () => void;
+  #cap = Infinity;
+  /** What was made of which definitions. */
+  #cut: { readonly of: Definitions; readonly cap: number; readonly definitions: Definitions } | undefined;
+
+  constructor(source: Source, { onCount, onRun }: CappedSourceEvents) {
+    this.id = source.id;
+    this.#onRun = onRun;
+    this.#source = source;
+    this.#stop = source.onChange(() => {
+      onCount();
+      this.#events.emit("change", undefined);
+    });
+  }
+
+  /** How many tools it has, whatever the cap. */
+  get count(): number {
+    return this.#source.definitions().tools.length;
+  }
+
+  /** How many of them are left out. */
+  get leftOut(): number {
+    return Math.max(0, this.count - this.#cap);
+  }
+
+  setCap(cap: number): void {
+    const before = this.leftOut;
+    this.#cap = cap;
+    if (this.leftOut !== before) this.#events.emit("change", undefined);
+  }
+
+  definitions(): Definitions {
+    const of = this.#source.definitions();
+    if (this.leftOut === 0) return of;
+    if (this.#cut?.of !== of || this.#cut.cap !== this.#cap) {
+      this.#cut = { of, cap: this.#cap, definitions: { ...of, tools: of.tools.slice(0, this.#cap) } };
+    }
+    return this.#cut.definitions;
+  }
+
+  async run(use: Use, context: UseContext): Promise<Result> {
+    try {
+      const result = await this.#source.run(use, context);
+      this.#onRun(undefined);
+      return result;
+    } catch (error) {
+      this.#onRun(error);
+      throw error;
+    }
+  }
+
+  endSession(sessionId: string): void {
+    this.#source.endSession?.(sessionId);
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#events.on("change", listener);
+  }
+
+  close(): void {
+    this.#stop();
+    this.#events.clear();
+  }
+}
+
+/** What stands for a session's server in public names: its own name, unless a server of the hub has it. */
+
+const SERVER_PLACEHOLDER = "{server}";
+
+interface Naming {
+  readonly naming: string;
+  /** Every configured server of the hub, up or not. */
+  readonly servers: readonly NamedServer[];
+}
+
+function publicServerName(name: string, { naming, servers }: Naming): string {
+  // Without the server in them, names are told apart by hashes.
+  if (!naming.includes(SERVER_PLACEHOLDER)) return name;
+  const hosts = servers.map(({ id, toolPrefix }) => new NamePattern(naming, id, toolPrefix));
+  const isFree = (candidate: string): boolean => {
+    const pattern = new NamePattern(naming, candidate, undefined);
+    return !hosts.some((host) => host.equals(pattern));
+  };
+  return [name, `session-${name}`].find(isFree) ?? `session-${name}`;
+}

@@ -1,0 +1,74 @@
+/** What an imported skill is on record with. */
+import type { MissingNeeds, Skill, SkillFacts, SkillFinding, SkillManifest } from "../../model/skill.ts";
+import { isMet } from "../needs.ts";
+import { toolNameOf } from "./skill-id.ts";
+
+/** A skill that was read, and what was found out about it. */
+export interface SkillToPut {
+  readonly skill: Skill;
+  /** As it was given; a folder as an absolute path. */
+  readonly source: string;
+  readonly findings: readonly SkillFinding[];
+  readonly missing: MissingNeeds;
+}
+
+interface ManifestPlace {
+  readonly id: string;
+  /** Relative to the registry's folder. */
+  readonly dir: string;
+  readonly importedAt: string;
+}
+
+/** A manifest without what only an imported skill has. */
+export type SkillRecord = Omit<SkillManifest, "importedAt" | "dir">;
+
+export function manifestOf({ skill, source, findings, missing }: SkillToPut, place: ManifestPlace): SkillManifest {
+  const { id, dir, importedAt } = place;
+  const { digest, facts, ...record } = recordOf(factsOf(skill), {
+    id,
+    tool: toolNameOf(id),
+    source,
+    sourcePath: skill.dir,
+    findings,
+    missing,
+  });
+  return { ...record, importedAt, digest, dir, facts };
+}
+
+export interface RecordParts {
+  readonly id: string;
+  /** Public name of the tool that the skill is, if it is one. */
+  readonly tool: string;
+  readonly source: string;
+  readonly sourcePath: string;
+  readonly findings: readonly SkillFinding[];
+  readonly missing: MissingNeeds;
+}
+
+export function recordOf(facts: SkillFacts, { tool, missing, ...parts }: RecordParts): SkillRecord {
+  const { dialect, dispatch, disableModelInvocation } = facts;
+  return {
+    id: parts.id,
+    name: facts.name,
+    version: facts.version ?? "1.0.0",
+    author: facts.author ?? (dialect === "openclaw" ? "OpenClaw Community" : "unknown"),
+    description: facts.description,
+    category: "tools",
+    icon: facts.emoji,
+    // One that no model may take up by itself is no tool, and hands over to none.
+    tools: disableModelInvocation ? [] : [dispatch?.tool ?? tool],
+    keywords: [...new Set([dialect, ...facts.needs.os])],
+    source: parts.source,
+    sourcePath: parts.sourcePath,
+    warnings: facts.warnings,
+    findings: parts.findings,
+    dependenciesMet: isMet(missing),
+    missing,
+    digest: facts.digest,
+    facts,
+  };
+}
+
+export function factsOf({ dir: _dir, body: _body, bytes: _bytes, ...facts }: Skill): SkillFacts {
+  return facts;
+}

@@ -1,0 +1,464 @@
+/**
+ * Imported skills: their manifests in the store, their files in folders of the home. Files are copied into a new folder, then
+ * the manifests change in one transaction, then the old folder goes; so a process that dies at any point leaves either what
+ * was there before or what came after, and at most a copy that nobody speaks of.
+ */
+import { mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { withLock } from "../../files/lock-file.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { SkillManifest } from "../../model/skill.ts";
+import { inParallel } from "../find/in-parallel.ts";
+import {
+  copySkill,
+  isSafePath,
+  isTooLarge,
+  pruneFiles,
+  publishFiles,
+  readIfUnchanged,
+  unpackFiles,
+} from "../verified-files.ts";
+import {
+  LOCK_WAIT_MS,
+  type ManifestStore,
+  noStore,
+  openManifests,
+  type OpenSkillStore,
+  registryLock,
+  stampOf,
+} from "./manifest-store.ts";
+import {
+  baseIdOf,
+  failedOutcome,
+  plannedOutcome,
+  planPut,
+  type PutOutcome,
+  type PutResult,
+  type PutStep,
+  resultOf,
+  withDuplicates,
+} from "./plan-put.ts";
+import { skillId } from "./skill-id.ts";
+import { manifestOf, type SkillToPut } from "./skill-manifest.ts";
+
+/** One manifest before and after; null where there is none. */
+export interface ManifestChange {
+  readonly id: string;
+  readonly before: SkillManifest | null;
+  readonly after: SkillManifest | null;
+}
+
+/** How manifests change where more changes along with them. */
+export interface WithinChanges {
+  /**
+   * To call `write` in its own time. The files of what was there before stay, so that it can be put back with `takeBack`;
+   * `sweep` removes what is over in the end.
+   */
+  readonly within?: (changes: readonly ManifestChange[], write: () => Promise<void>) => Promise<void>;
+}
+
+export interface PutOptions extends WithinChanges {
+  /** Take the id also from a skill of another source. */
+  readonly replace?: boolean;
+  readonly onProgress?: (done: number) => void;
+}
+
+const COPY_CONCURRENCY = 16;
+
+export class SkillRegistry {
+  readonly dir: string;
+  readonly #home: string;
+  readonly #open: OpenSkillStore;
+  readonly #clock: Clock;
+  readonly #lock: string;
+  readonly #warn: (message: string) => void;
+  readonly #toldLarge = new Set<string>();
+  /** Folders that manifests spoke of before this object changed them. */
+  readonly #named = new Set<string>();
+  #known: { readonly stamp: string; readonly manifests: readonly SkillManifest[] } | undefined;
+
+  /** @param open Gives the store, when it is needed; one that writes asks for it to be made. */
+  constructor(
+    home: string,
+    open: OpenSkillStore,
+    clock: Clock = systemClock,
+    warn: (message: string) => void = () => {},
+  ) {
+    this.dir = join(home, "skills");
+    this.#home = home;
+    this.#open = open;
+    this.#clock = clock;
+    this.#lock = registryLock(home);
+    this.#warn = warn;
+  }
+
+  /** In order of id. They are read again only if something changed. */
+  async list(): Promise<readonly SkillManifest[]> {
+    const store = await this.#manifests();
+    if (store === undefined) return [];
+    // Taken before reading: a change in between makes the next call read again.
+    const stamp = await store.stamp();
+    if (this.#known?.stamp === stamp) return this.#known.manifests;
+    const manifests = Object.freeze(await store.list());
+    // What could not be unpacked is for the next call.
+    this.#known = (await this.#unpack(store, manifests)) ? { stamp, manifests } : undefined;
+    return manifests;
+  }
+
+  /** By id, else by name. Rejects with `invalid_arguments` for a name that several have. */
+  async get(idOrName: string): Promise<SkillManifest | undefined> {
+    return skillNamed(await this.list(), idOrName);
+  }
+
+  /** What `put` would do, without doing it: for each skill, in their order. */
+  async preview(skills: readonly SkillToPut[], options: Pick<PutOptions, "replace"> = {}): Promise<PutOutcome[]> {
+    const steps = await planWith(await this.list(), skills, options);
+    const outcomes = skills.map((item, index) => plannedOutcome(item, steps[index]));
+    return withDuplicates(skills, steps, outcomes);
+  }
+
+  /** Copies the files and enters the manifests; all of a batch appear at once. */
+  async put(skills: readonly SkillToPut[], options: PutOptions = {}): Promise<PutResult> {
+    const store = await this.#manifests({ create: true });
+    if (store === undefined) throw noStore();
+    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    return this.#locked(() => this.#put(store, skills, options));
+  }
+
+  async remove(id: string, { within }: WithinChanges = {}): Promise<SkillManifest> {
+    const store = await this.#manifests();
+    // Without the folder there is nothing to lock, and nothing to remove.
+    if (store === undefined || (await stampOf(this.dir)) === undefined) throw unknownSkill(id);
+    return this.#locked(async () => {
+      const before = (await store.list()).find((each) => each.id === id);
+      if (before === undefined) throw unknownSkill(id);
+      this.#named.add(before.dir);
+      await commitChanges(store, [{ id, before, after: null }], within);
+      if (within === undefined) await discardNamedCopy(this.dir, before, await store.owner());
+      return before;
+    });
+  }
+
+  /** Undoes changes that were made with `within`. One that somebody changed since is left. */
+  async takeBack(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
+    const store = await this.#manifests({ create: true });
+    if (store === undefined) throw noStore();
+    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    return this.#locked(async () => {
+      const present = new Map((await store.list()).map((manifest) => [manifest.id, manifest]));
+      const isNow = (id: string, manifest: SkillManifest | null): boolean =>
+        isSameManifest(present.get(id) ?? null, manifest);
+      const undone = changes.filter(({ id, before }) => !isNow(id, before));
+      const ours = undone.filter(({ id, after }) => isNow(id, after));
+      await writeChanges(
+        store,
+        ours.map(({ id, before, after }) => ({ id, before: after, after: before })),
+      );
+      if (ours.length < undone.length) return "kept";
+      return ours.length > 0 ? "restored" : "same";
+    });
+  }
+
+  /** Removes copies that no manifest speaks of. Never rejects: what is left now is removed by the next `put`. */
+  async sweep(): Promise<void> {
+    if ((await stampOf(this.dir)) === undefined) return;
+    const swept = async (): Promise<void> => {
+      const store = await this.#manifests();
+      if (store !== undefined) await this.#locked(async () => this.#sweep(store, await store.list()));
+    };
+    await swept().catch(() => undefined);
+  }
+
+  /** The absolute path of a file of the skill, or of its folder for `.`. */
+  fileOf(manifest: Pick<SkillManifest, "name" | "dir">, path: string): string {
+    const folder = join(this.dir, ...manifest.dir.split("/"));
+    if (path === ".") return folder;
+    if (!isSafePath(path)) throw noSuchFile(manifest, path);
+    return join(folder, ...path.split("/"));
+  }
+
+  /** The bytes after checking them against the manifest; rejects with `blocked` if somebody changed them. */
+  async readFile(manifest: SkillManifest, path: string): Promise<Uint8Array> {
+    const file = manifest.facts.files.find((each) => each.path === path);
+    if (file === undefined) throw noSuchFile(manifest, path);
+    const at = this.fileOf(manifest, path);
+    const read = await readIfUnchanged(at, file);
+    if (read.bytes !== undefined) return read.bytes;
+    const now = (await this.list()).find(({ id }) => id === manifest.id);
+    if (now?.dir !== manifest.dir) {
+      throw new ToolcribError("conflict", `The skill ${manifest.name} was updated or removed meanwhile.`, {
+        hint: "Try again.",
+      });
+    }
+    // Unpacked only now, perhaps.
+    const again = await readIfUnchanged(at, file);
+    if (again.bytes !== undefined) return again.bytes;
+    throw new ToolcribError("blocked", `${at} is ${again.reason}: it is not the file that was imported.`, {
+      hint: `Import the skill again from ${manifest.source}.`,
+      details: { skill: manifest.id, path },
+    });
+  }
+
+  #manifests({ create = false }: { readonly create?: boolean } = {}): Promise<ManifestStore | undefined> {
+    return openManifests(this.#home, this.#open, { create });
+  }
+
+  /**
+   * What another machine imported. A skill whose files cannot be had says so when it is read. False if some of them may be
+   * had later.
+   */
+  async #unpack({ files }: ManifestStore, manifests: readonly SkillManifest[]): Promise<boolean> {
+    if (files === undefined) return true;
+    let isWhole = true;
+    for (const manifest of manifests) {
+      const folder = this.fileOf(manifest, ".");
+      if ((await stampOf(folder)) !== undefined) continue;
+      if (isTooLarge(manifest)) {
+        this.#tellLarge(manifest, "They are only where it was imported; import it here too.");
+        continue;
+      }
+      await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
+      const isUnpacked = await unpackFiles(files, manifest, folder).catch(() => false);
+      // Another process of this home may be faster.
+      if (!isUnpacked && (await stampOf(folder)) === undefined) isWhole = false;
+    }
+    return isWhole;
+  }
+
+  #tellLarge({ name, dir }: SkillManifest, meaning: string): void {
+    if (this.#toldLarge.has(dir)) return;
+    this.#toldLarge.add(dir);
+    this.#warn(`The files of the skill ${name} are too large to be shared through the store. ${meaning}`);
+  }
+
+  async #sweep(store: ManifestStore, manifests: readonly SkillManifest[]): Promise<void> {
+    if (store.files !== undefined) await pruneFiles(store.files, manifests, this.#clock.now());
+    await removeUnreferencedCopies(this.dir, manifests, { owner: await store.owner(), named: this.#named });
+  }
+
+  #locked<T>(task: () => Promise<T>): Promise<T> {
+    return withLock(this.#lock, task, { waitMs: LOCK_WAIT_MS });
+  }
+
+  async #put(
+    store: ManifestStore,
+    skills: readonly SkillToPut[],
+    { replace = false, onProgress, within }: PutOptions,
+  ): Promise<PutResult> {
+    const present = await store.list();
+    await this.#sweep(store, present);
+    const steps = await planWith(present, skills, { replace });
+    const owner = await store.owner();
+    let finished = 0;
+    const own = await inParallel(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
+      const outcome = await this.#take(item, steps[index], owner);
+      onProgress?.(++finished);
+      return outcome;
+    });
+    const taken = own.flatMap((outcome) => ("manifest" in outcome && outcome.manifest ? [outcome.manifest] : []));
+    const known = new Map(present.map((manifest) => [manifest.id, manifest]));
+    const changes = taken
+      .map((after) => ({ id: after.id, before: known.get(after.id) ?? null, after }))
+      .filter(({ before, after }) => !isSameManifest(before, after));
+    const copied = changes.filter(({ before, after }) => before?.dir !== after.dir);
+    for (const { before } of copied) if (before !== null) this.#named.add(before.dir);
+    try {
+      const { files } = store;
+      if (files !== undefined) {
+        for (const { after } of copied) {
+          if (isTooLarge(after)) this.#tellLarge(after, "Other machines must import it themselves.");
+          else await publishFiles(files, after, this.fileOf(after, "."));
+        }
+      }
+      await commitChanges(store, changes, within);
+    } catch (error) {
+      for (const { after } of copied) await discardCopy(this.fileOf(after, "."));
+      throw error;
+    }
+    for (const { before } of within === undefined ? copied : []) {
+      if (before !== null) await discardNamedCopy(this.dir, before, owner);
+    }
+    return resultOf(withDuplicates(skills, steps, own));
+  }
+
+  async #take(item: SkillToPut, step: PutStep | undefined, owner: string): Promise<PutOutcome> {
+    const outcome = plannedOutcome(item, step);
+    // A double waits for what becomes of the other; a conflict is settled.
+    if (outcome.status === "failed" || step === undefined || !("id" in step)) return outcome;
+    try {
+      if (step.action === "unchanged" && (await this.#isWhole(step.before))) {
+        return { ...outcome, manifest: await this.#checkedAgain(item, step.before) };
+      }
+      const manifest = await this.#copied(item, step.id, owner);
+      return { status: step.action === "add" ? "added" : "updated", id: step.id, manifest };
+    } catch (error) {
+      const { code, message } = asToolcribError(error);
+      return failedOutcome(item, code, code === "internal" ? `It could not be copied: ${message}` : message);
+    }
+  }
+
+  async #copied(item: SkillToPut, id: string, owner: string): Promise<SkillManifest> {
+    // From before the copy, so that whatever changes at the source from here on is later than it.
+    const importedAt = new Date(this.#clock.now()).toISOString();
+    const dir = await this.#freeDir(`files/${id}/${copyName(item.skill.digest, owner)}`);
+    const manifest = manifestOf(item, { id, dir, importedAt });
+    const folder = this.fileOf(manifest, ".");
+    try {
+      await copySkill(item.skill, folder);
+    } catch (error) {
+      await discardCopy(folder);
+      throw error;
+    }
+    return manifest;
+  }
+
+  /** Needs, findings and what the reader says are as of now; a source that is still there stays. */
+  async #checkedAgain(item: SkillToPut, before: SkillManifest): Promise<SkillManifest> {
+    const { id, dir, importedAt, source, sourcePath } = before;
+    const manifest = manifestOf(item, { id, dir, importedAt });
+    return (await isSourcePresent(before)) ? { ...manifest, source, sourcePath } : manifest;
+  }
+
+  async #isWhole(manifest: SkillManifest): Promise<boolean> {
+    for (const file of manifest.facts.files) {
+      const read = await readIfUnchanged(this.fileOf(manifest, file.path), file);
+      if (read.bytes === undefined) return false;
+    }
+    return true;
+  }
+
+  /** Always a new folder, also for the same files again: the one that is there may be in use. */
+  async #freeDir(base: string): Promise<string> {
+    for (let number = 1; ; number++) {
+      const dir = number === 1 ? base : `${base}-${number}`;
+      if ((await stampOf(join(this.dir, dir))) === undefined) return dir;
+    }
+  }
+}
+
+async function commitChanges(
+  store: ManifestStore,
+  changes: readonly ManifestChange[],
+  within: WithinChanges["within"] = (_changes, done) => done(),
+): Promise<void> {
+  if (changes.length > 0) await within(changes, () => writeChanges(store, changes));
+}
+
+async function writeChanges(store: ManifestStore, changes: readonly ManifestChange[]): Promise<void> {
+  const put = changes.flatMap(({ after }) => after ?? []);
+  await store.change(
+    put,
+    changes.filter(({ after }) => after === null).map(({ id }) => id),
+  );
+}
+
+/** By id, else by name; undefined if there is none. Throws `invalid_arguments` with the ids if several have the name. */
+export function skillNamed<S extends Pick<SkillManifest, "id" | "name">>(
+  skills: readonly S[],
+  idOrName: string,
+): S | undefined {
+  const byId = skills.find(({ id }) => id === idOrName);
+  if (byId !== undefined) return byId;
+  const named = skills.filter(({ name }) => name === idOrName);
+  if (named.length <= 1) return named[0];
+  const ids = named.map(({ id }) => id);
+  throw new ToolcribError("invalid_arguments", `${named.length} skills are called ${JSON.stringify(idOrName)}.`, {
+    hint: `Use an id: ${ids.join(", ")}.`,
+    details: { ids },
+  });
+}
+
+async function planWith(
+  present: readonly SkillManifest[],
+  skills: readonly SkillToPut[],
+  { replace = false }: Pick<PutOptions, "replace">,
+): Promise<PutStep[]> {
+  const bases = new Set(skills.map(baseIdOf));
+  const concerned = present.filter(({ name, facts }) => bases.has(skillId(name, facts.dialect)));
+  const there = new Set<string>();
+  await inParallel(concerned, COPY_CONCURRENCY, async (manifest) => {
+    if (await isSourcePresent(manifest)) there.add(manifest.id);
+  });
+  return planPut(present, skills, { replace, isThere: ({ id }) => there.has(id) });
+}
+
+async function isSourcePresent({ sourcePath, facts }: SkillManifest): Promise<boolean> {
+  const found = await stat(join(sourcePath, facts.files[0]?.path ?? "SKILL.md")).catch(() => undefined);
+  return found?.isFile() === true;
+}
+
+/** As they are written: what is not JSON in them, such as a prototype, does not count. */
+function isSameManifest(a: SkillManifest | null, b: SkillManifest | null): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function unknownSkill(id: string): ToolcribError {
+  return new ToolcribError("not_found", `There is no imported skill "${id}".`, {
+    hint: "toolcrib skill list shows them.",
+  });
+}
+
+function noSuchFile({ name }: Pick<SkillManifest, "name">, path: string): ToolcribError {
+  return new ToolcribError("not_found", `The skill ${name} has no file ${JSON.stringify(path)}.`);
+}
+
+/**
+ * Removes copies that no manifest speaks of, such as those of a process that was killed in the middle. A home may serve
+ * several stores, and one does not know what another names; so the name of a copy says whose it is. Only under the lock.
+ */
+
+/** The name of a folder with a copy: of what, and of which store. */
+export function copyName(digest: string, owner: string): string {
+  return `${digest.replace(/^sha256:/, "").slice(0, 16)}-${owner}`;
+}
+
+/** Those of an earlier version say nothing: then the digest is followed by nothing or by a short number. */
+function ownerOf(copy: string): string | undefined {
+  const [, owner = ""] = copy.split("-");
+  return owner.length < 8 ? undefined : owner;
+}
+
+export interface SweepOptions {
+  /** Whose copies go. */
+  readonly owner: string;
+  /** Folders that a manifest of this store spoke of until now, relative to `dir`. */
+  readonly named: Iterable<string>;
+}
+
+/** @param dir The registry's folder. */
+export async function removeUnreferencedCopies(
+  dir: string,
+  manifests: readonly Pick<SkillManifest, "dir">[],
+  { owner, named }: SweepOptions,
+): Promise<void> {
+  const kept = new Set(manifests.map((manifest) => manifest.dir));
+  const before = new Set(named);
+  const ids = await readdir(join(dir, "files")).catch(() => []);
+  await inParallel(ids, 16, async (id) => {
+    const copies = await readdir(join(dir, "files", id)).catch(() => []);
+    for (const copy of copies) {
+      const place = `files/${id}/${copy}`;
+      const whose = ownerOf(copy);
+      if (!kept.has(place) && (whose === owner || (whose === undefined && before.has(place))))
+        await discardCopy(join(dir, place));
+    }
+  });
+}
+
+/** A copy that the manifests of a store spoke of, unless it is another store's: one that was restored names those too. */
+export async function discardNamedCopy(
+  dir: string,
+  { dir: place }: Pick<SkillManifest, "dir">,
+  owner: string,
+): Promise<void> {
+  const whose = ownerOf(place.split("/").at(-1) ?? "");
+  if (whose === undefined || whose === owner) await discardCopy(join(dir, place));
+}
+
+/** What cannot be removed now, because somebody reads it on Windows, is removed by the next sweep. */
+export async function discardCopy(copy: string): Promise<void> {
+  await rm(copy, { recursive: true, force: true }).catch(() => undefined);
+  // The folder of the id, if that was the last copy in it.
+  await rmdir(dirname(copy)).catch(() => undefined);
+}

@@ -1,0 +1,113 @@
+/** A rule reads one file of a skill. */
+import { excerptOf } from "../../guard/detect/show-hidden.ts";
+import type { SkillFinding, SkillSeverity } from "../../model/skill.ts";
+import type { ScannedLine, ScannedText } from "./scanned-text.ts";
+import { defenceLevel, type Subject } from "./subject.ts";
+
+export interface Rule {
+  /** Found somewhere in every text that the rule can find something in; most texts have none and are not read further. */
+  readonly hint: RegExp;
+  /** Must be linear in the text and must not throw. Gives `undefined` where others may have a turn. */
+  find(text: ScannedText, subject: Subject): Iterable<Sign | undefined>;
+}
+
+/** The signs of a rule in a text, without a turn for others: for texts that are known to be short. */
+export function* signsOf(rule: Rule, text: ScannedText, subject: Subject): Generator<Sign> {
+  for (const sign of findingSigns(rule, text, subject)) if (sign !== undefined) yield sign;
+}
+
+export function findingSigns({ hint, find }: Rule, text: ScannedText, subject: Subject): Iterable<Sign | undefined> {
+  return hint.test(text.all) ? find(text, subject) : [];
+}
+
+/** A rule gives others a turn after so many lines. */
+export const LINES_PER_SLICE = 256;
+
+/** What a rule found, before the surroundings of the place are taken into account. */
+
+export interface Sign {
+  readonly code: SignCode;
+  readonly severity: SkillSeverity;
+  /** What it is and why it matters. */
+  readonly message: string;
+  readonly line: ScannedLine;
+  /** Words of the line to show; the whole line without them. */
+  readonly near?: string;
+  /** It names a place that could really be reached; an example names none. */
+  readonly concrete?: boolean;
+}
+
+export const SIGN_CODES = [
+  "piped_download",
+  "download_and_run",
+  "encoded_command",
+  "raw_address",
+  "locked_archive",
+  "credential_theft",
+  "fake_prerequisite",
+  "always_on",
+  "undeclared_env",
+  "unexpected_executable",
+  "hidden_code",
+  "persistence",
+  "reverse_shell",
+  "destructive_command",
+  "crypto_miner",
+  "remote_instructions",
+  "weakened_security",
+  "obfuscated_code",
+  "hidden_unicode",
+  "hidden_text",
+  "prompt_injection",
+  "unscanned",
+] as const;
+
+export type SignCode = (typeof SIGN_CODES)[number];
+
+const SEVERITY_ORDER: readonly SkillSeverity[] = ["note", "warn", "refuse"];
+
+export function isWorse(severity: SkillSeverity, than: SkillSeverity): boolean {
+  return SEVERITY_ORDER.indexOf(severity) > SEVERITY_ORDER.indexOf(than);
+}
+
+/** From signs to findings: what stands around a sign makes it better, what stands beside it makes it worse. */
+
+/** The guard weighs talk about attacks by itself. */
+const WEIGHED_CODES = new Set<SignCode>(["prompt_injection", "hidden_unicode", "hidden_text", "undeclared_env"]);
+
+export function findingOf(sign: Sign, text: ScannedText, subject: Subject): SkillFinding {
+  const { code, message, line } = sign;
+  return {
+    code,
+    severity: inContext(sign, text, subject),
+    message,
+    file: text.path,
+    line: line.number,
+    excerpt: excerptIn(line, sign.near),
+  };
+}
+
+function inContext(sign: Sign, text: ScannedText, subject: Subject): SkillSeverity {
+  const { severity, code, line, concrete } = sign;
+  if (severity === "note" || WEIGHED_CODES.has(code)) return severity;
+  switch (defenceLevel(text, line, subject.security)) {
+    case 3:
+      return "note";
+    case 2:
+      return severity === "refuse" ? "warn" : "note";
+    case 1:
+      // A guide for testers shows what a tester types, with gaps or private numbers for the place.
+      return severity === "refuse" && concrete !== true ? "warn" : severity;
+    default:
+      return severity;
+  }
+}
+
+const MAX_EXCERPT_LENGTH = 160;
+
+function excerptIn({ raw }: ScannedLine, near: string | undefined): string {
+  const line = raw.trim();
+  if (line.length <= MAX_EXCERPT_LENGTH) return excerptOf(line, 0, line.length);
+  const at = near === undefined ? 0 : Math.max(0, line.toLowerCase().indexOf(near.toLowerCase()) - 20);
+  return excerptOf(line, at, Math.min(line.length, at + MAX_EXCERPT_LENGTH));
+}

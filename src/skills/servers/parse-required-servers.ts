@@ -1,0 +1,244 @@
+/**
+ * `requires-mcp-servers`: which MCP servers a skill needs and how to get them. Authors write it in many ways; all that can be
+ * understood is, and the rest is a warning. Nothing here throws.
+ */
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { ServerIdSchema } from "../../model/server-spec.ts";
+import type { RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
+import { launchedPackage, nameFromPackage, type PackageReference, parsePackage } from "./package-reference.ts";
+import { parametersUsed, placeholdersIn } from "./placeholders.ts";
+import { abbreviate, type FieldPath, scalarText, ServerFields, type Warn, warnOfType } from "./server-fields.ts";
+import { mergedParameters, readParameters, withImpliedParameters } from "./server-parameters.ts";
+import { beginsCommandLine, completeTemplate, isTemplateAllowed, readTemplate } from "./server-template.ts";
+import { wellKnownByName, wellKnownByPackage } from "./well-known.ts";
+
+/** One server as an object, whatever form it was written in. */
+interface Item {
+  readonly entry: JsonObject;
+  readonly path: FieldPath;
+}
+
+/** Keys that say that an object is one server, and no map of servers by name. */
+const SERVER_KEYS = [
+  ...["name", "id", "server", "package", "npm", "pypi", "command", "cmd", "url", "serverUrl", "httpUrl"],
+  ...["configTemplate", "template", "docker", "stdio"],
+];
+
+/** Keys that tell more about a server that is named by another key: `- files: "@scope/package"`, then `purpose: …`. */
+const MORE_KEYS = new Set([
+  ...["description", "purpose", "reason", "args", "arguments", "env", "environment", "cwd", "headers"],
+  ...["parameters", "params", "transport", "type"],
+]);
+
+/** `warn` gets the path below the key `requires-mcp-servers`. */
+export function parseRequiredServers(value: unknown, warn: Warn): RequiredServer[] {
+  const servers = new Map<string, RequiredServer>();
+  for (const { entry, path } of itemsOf(value, warn)) {
+    const server = readServer(entry, path, warn);
+    if (server === undefined) continue;
+    if (servers.has(server.name))
+      warn("DUPLICATE_SERVER", `The server ${JSON.stringify(server.name)} is listed twice; the first counts.`, path);
+    else servers.set(server.name, server);
+  }
+  return [...servers.values()];
+}
+
+function itemsOf(value: unknown, warn: Warn): Item[] {
+  if (value === null || value === undefined) return [];
+  if (typeof value === "string") {
+    const texts = value.includes("://") ? [value] : value.split(",");
+    return texts.filter((text) => text.trim() !== "").map((text) => ({ entry: fromText(text), path: [] }));
+  }
+  if (isJsonObject(value)) return fromMap(value, [], warn);
+  if (!Array.isArray(value)) {
+    warnOfType({ value, path: [] }, "a list of servers", warn);
+    return [];
+  }
+  return value.flatMap((item: unknown, index): Item[] => {
+    if (typeof item === "string" && item.trim() !== "") return [{ entry: fromText(item), path: [index] }];
+    if (isJsonObject(item) && Object.keys(item).length > 0) return fromMap(item, [index], warn);
+    warnOfType({ value: item, path: [index] }, "a server", warn);
+    return [];
+  });
+}
+
+/** One server with its keys, or servers by name. */
+function fromMap(map: JsonObject, path: FieldPath, warn: Warn): Item[] {
+  const named = Object.entries(map).filter(([key]) => !MORE_KEYS.has(key));
+  if (named.length === 0 || new ServerFields(map, path).has(...SERVER_KEYS)) return [{ entry: map, path }];
+  const more = named.length === 1 ? Object.fromEntries(Object.entries(map).filter(([key]) => MORE_KEYS.has(key))) : {};
+  const entries = named.length === 1 ? named : Object.entries(map);
+  return entries.flatMap(([name, value]): Item[] => {
+    const at = Object.keys(more).length === 0 ? [...path, name] : path;
+    if (value === null || value === true || value === "") return [{ entry: { ...more, name }, path: at }];
+    if (typeof value === "string") return [{ entry: { ...fromText(value, "package"), ...more, name }, path: at }];
+    if (isJsonObject(value)) return [{ entry: { ...more, ...value, name }, path: at }];
+    warnOfType({ value, path: at }, "a package or a server", warn);
+    return [];
+  });
+}
+
+/** A text alone is an address, a command line, a package, a sentence that describes, or what `otherwise` says. */
+function fromText(written: string, otherwise: "name" | "package" = "name"): JsonObject {
+  const text = written.trim();
+  if (/^https?:\/\//i.test(text)) return { url: text };
+  const reference = parsePackage(text);
+  if (reference !== undefined) {
+    const isPlain = /^[^@:\s]+$/.test(text);
+    if (!isPlain || otherwise === "package" || wellKnownByPackage(reference) !== undefined) return { package: text };
+  }
+  const words = text.split(/\s+/);
+  if (words.length === 1) return { name: text };
+  return beginsCommandLine(words[0] ?? "") ? { command: words } : { description: text };
+}
+
+/** One object under `requires-mcp-servers`. */
+
+/** undefined, with a warning, if it cannot even be named. */
+function readServer(entry: JsonObject, path: FieldPath, warn: Warn): RequiredServer | undefined {
+  const outer = new ServerFields(entry, path);
+  const written = outer.takeText(warn, "name", "id", "server");
+  const fields = outer.inside(warn, "configTemplate", "template", "config").inside(warn, "stdio", "http", "sse");
+  const description = fields.takeText(warn, "description", "purpose", "reason");
+  const reference = readPackage(fields, warn);
+  const docker = readDocker(fields, warn);
+  const declared = readParameters(fields.take("parameters", "params"), warn);
+  const { draft, parameters: inPlace } = readTemplate(fields, warn);
+  fields.warnOfRest(warn);
+
+  // An image under a well-known name is that image, not the server of the table.
+  const named = written === undefined || docker !== undefined ? undefined : wellKnownByName(written);
+  const completed = completeTemplate(draft, reference, named);
+  const known = completed?.known;
+  const started = completed === undefined ? undefined : startedBy(completed.template);
+  const name = validName(written ?? known?.name ?? guessedName(reference ?? started, completed?.template), path, warn);
+  if (name === undefined) return undefined;
+
+  const own = [...declared, ...inPlace];
+  const parameters = completed === undefined ? own : mergedParameters(own, known?.parameters ?? [], completed.template);
+  const rest = completed === undefined ? undefined : withVariables(completed, parameters);
+  const template = rest !== undefined && isTemplateAllowed(rest, path, warn) ? rest : undefined;
+  if (template !== undefined) warnUnused(template, own, path, warn);
+  if (completed === undefined) warnUnknown(name, docker !== undefined, path, warn);
+  const packageText = formatPackage(reference ?? known?.package ?? started);
+  const about = description ?? known?.description;
+  return {
+    name,
+    package: packageText,
+    description: about,
+    template,
+    parameters: template === undefined ? parameters : withImpliedParameters(parameters, template, path, warn),
+    docker,
+    ...(known === undefined || template === undefined ? {} : { wellKnown: true }),
+  };
+}
+
+function readPackage(fields: ServerFields, warn: Warn): PackageReference | undefined {
+  const pypi = fields.take("pypi");
+  const field = fields.take("package", "npm", "packageName") ?? pypi;
+  if (field === undefined) return undefined;
+  const text = scalarText(field.value);
+  const reference = text === undefined ? undefined : parsePackage(field === pypi ? `pypi:${text}` : text);
+  if (reference === undefined) warnOfType(field, "the name of a package", warn);
+  return reference;
+}
+
+function readDocker(fields: ServerFields, warn: Warn): RequiredServer["docker"] {
+  const field = fields.take("docker");
+  if (field === undefined) return undefined;
+  const text = scalarText(field.value);
+  if (typeof field.value === "string" && text !== undefined && text !== "") return { image: text };
+  if (text !== undefined || Array.isArray(field.value)) {
+    warnOfType(field, "a map with image and port", warn);
+    return undefined;
+  }
+  // What is neither a scalar nor a list is an object.
+  const inner = new ServerFields(field.value as JsonObject, field.path);
+  const image = inner.takeText(warn, "image");
+  const portField = inner.take("port");
+  const port = portField === undefined ? undefined : Number(scalarText(portField.value));
+  inner.warnOfRest(warn);
+  if (image === undefined) {
+    warn("INVALID_DOCKER", "docker names no image and is left out.", field.path);
+    return undefined;
+  }
+  if (port === undefined) return { image };
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return { image, port };
+  warn("INVALID_DOCKER", "The port of docker is no number from 1 to 65535 and is left out.", field.path);
+  return { image };
+}
+
+function startedBy({ command, args }: ServerTemplate): PackageReference | undefined {
+  return command === undefined ? undefined : launchedPackage(command, args ?? [])?.package;
+}
+
+/** In a form that is read back as the same. */
+function formatPackage(reference: PackageReference | undefined): string | undefined {
+  return reference?.registry === "pypi" ? `pypi:${reference.spec}` : reference?.spec;
+}
+
+function guessedName(
+  reference: PackageReference | undefined,
+  template: ServerTemplate | undefined,
+): string | undefined {
+  if (reference !== undefined) return nameFromPackage(reference);
+  if (template?.url !== undefined && URL.canParse(template.url)) {
+    const labels = new URL(template.url).hostname.split(".").filter((label) => !/^(?:www|mcp|api)$/.test(label));
+    return labels.at(-2) ?? labels[0];
+  }
+  const program = template?.command?.split(/[\\/]/).at(-1);
+  return program === undefined || placeholdersIn(program).length > 0 ? undefined : program;
+}
+
+/** A name that can be the id of a server. */
+function validName(wanted: string | undefined, path: FieldPath, warn: Warn): string | undefined {
+  const name = wanted
+    ?.replaceAll(/[^A-Za-z0-9._@ -]+/g, "-")
+    .replace(/^[^A-Za-z0-9]+/, "")
+    .slice(0, 60)
+    .replace(/[ -]+$/, "");
+  if (name === undefined || name === "") {
+    warn("INVALID_SERVER", "Found something that names no server; it is left out.", path);
+    return undefined;
+  }
+  const valid = ServerIdSchema.safeParse(name).success ? name : `${name}-server`;
+  if (valid !== wanted)
+    warn(
+      "INVALID_SERVER_NAME",
+      `${JSON.stringify(abbreviate(wanted ?? ""))} cannot be a server's name; it is called ${valid}.`,
+      path,
+    );
+  return valid;
+}
+
+/**
+ * A parameter of a package that no text uses can only be meant for its environment. In a template that the skill wrote
+ * itself, it is just not used.
+ */
+function withVariables(
+  { template, isExplicit }: { template: ServerTemplate; isExplicit: boolean },
+  parameters: readonly ServerParameter[],
+): ServerTemplate {
+  if (isExplicit || template.command === undefined) return template;
+  const used = parametersUsed(template);
+  const unused = parameters.filter(({ name }) => !used.has(name) && /^[A-Z][A-Z0-9_]*$/.test(name));
+  if (unused.length === 0) return template;
+  return {
+    ...template,
+    env: { ...template.env, ...Object.fromEntries(unused.map(({ name }) => [name, `\${${name}}`])) },
+  };
+}
+
+function warnUnused(template: ServerTemplate, declared: readonly ServerParameter[], path: FieldPath, warn: Warn): void {
+  const used = parametersUsed(template);
+  for (const { name } of declared)
+    if (!used.has(name)) warn("UNUSED_PARAMETER", `The parameter ${abbreviate(name)} is declared and not used.`, path);
+}
+
+function warnUnknown(name: string, hasImage: boolean, path: FieldPath, warn: Warn): void {
+  const what = JSON.stringify(name);
+  const message = hasImage
+    ? `The server ${what} comes as a container image only: podman or docker is needed to run it.`
+    : `The server ${what} is not well known, and the skill does not say how it is started.`;
+  warn(hasImage ? "CONTAINER_ONLY" : "UNKNOWN_SERVER", message, path);
+}

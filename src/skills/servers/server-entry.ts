@@ -1,0 +1,263 @@
+/** From a server that a skill needs, and values for its parameters, to the entry that stands in the config. */
+import { ToolcribError } from "../../model/errors.ts";
+import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
+import type { ContainerTemplate, RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
+import {
+  findReferences,
+  hasReference,
+  type Part,
+  parseReferences,
+  type Reference,
+  type SecretReference,
+} from "../../secrets/secret-references.ts";
+import { launchedPackage } from "./package-reference.ts";
+import { isVariable, parsePlaceholders, type ServerVariables } from "./placeholders.ts";
+
+export { isSameServer as sameServer, findMatchingServer as satisfiedBy } from "./match-servers.ts";
+export type { ServerVariables } from "./placeholders.ts";
+
+/** The default with its variables filled in. */
+export function resolveDefault(parameter: ServerParameter, variables: ServerVariables): string | undefined {
+  if (parameter.default === undefined || parameter.sensitive) return undefined;
+  return parsePlaceholders(parameter.default)
+    .map((part) => (typeof part === "string" ? part : isVariable(part.name) ? variables[part.name] : ""))
+    .join("");
+}
+
+/** A piece of an entry's string: text that must reach the server as it is, or a reference to a secret. */
+type Piece = { readonly plain: string } | { readonly secret: string };
+
+/** A parameter with its value, or none where it is optional. */
+type Pieces = ReadonlyMap<string, Piece | undefined>;
+
+/**
+ * The entry for `mcpServers`. `values` are by parameter name; those of sensitive ones are `secret://…` references. Throws
+ * `invalid_arguments` for values that are missing or do not fit, all of the missing ones at once. No message holds a value.
+ */
+export function resolveServerEntry(
+  server: RequiredServer,
+  values: Readonly<Record<string, string>>,
+  variables: ServerVariables,
+): ServerEntryInput {
+  const { template } = server;
+  if (template === undefined) {
+    throw new ToolcribError(
+      "invalid_config",
+      `The skill does not say how the server ${quoted(server.name)} is started.`,
+      {
+        hint: `Add it to the config yourself: toolcrib add ${server.name} -- <command …>`,
+      },
+    );
+  }
+  const pieces = piecesOf(server, values, variables);
+  for (const [name, path] of Object.entries(variables)) pieces.set(name, { plain: path });
+  const fill = (text: string): string | undefined => filled(text, pieces, server.name);
+  const entry = { ...stdioPart(template, fill), ...remotePart(template, fill), ...containerPart(template) };
+  const parsed = ServerEntrySchema.safeParse(entry);
+  const ways = [entry.command, entry.url, entry.sandbox].filter((way) => way !== undefined);
+  const isWhole = ways.length === 1 && isAddress(entry.url);
+  if (!parsed.success || !isWhole) {
+    throw new ToolcribError(
+      "invalid_config",
+      `The template of the server ${quoted(server.name)} makes no valid entry.`,
+      {
+        hint: "It must give a command, or a url that begins with https://, when its parameters are filled in.",
+      },
+    );
+  }
+  return entry;
+}
+
+function piecesOf(
+  { name: id, parameters }: RequiredServer,
+  values: Readonly<Record<string, string>>,
+  variables: ServerVariables,
+): Map<string, Piece | undefined> {
+  const pieces = new Map<string, Piece | undefined>();
+  const missing: string[] = [];
+  for (const parameter of parameters) {
+    const { name, required, sensitive } = parameter;
+    const given = Object.hasOwn(values, name) ? values[name] : undefined;
+    const value = given === undefined || (given === "" && required) ? resolveDefault(parameter, variables) : given;
+    if (value === undefined && required) missing.push(name);
+    else if (value === undefined || (value === "" && sensitive)) pieces.set(name, undefined);
+    else pieces.set(name, sensitive ? secretPiece(name, value, id) : plainPiece(name, value, id));
+  }
+  if (missing.length === 0) return pieces;
+  const list = missing.join(", ");
+  throw new ToolcribError("invalid_arguments", `The server ${quoted(id)} needs a value for ${list}.`, {
+    hint: missing.map((name) => `--set ${name}=…`).join(" "),
+    details: { server: id, missing },
+  });
+}
+
+function secretPiece(name: string, value: string, id: string): Piece {
+  const [reference, ...more] = findReferences(value);
+  if (reference?.kind === "secret" && reference.text === value && more.length === 0) return { secret: value };
+  throw new ToolcribError(
+    "invalid_arguments",
+    `The parameter ${name} of the server ${quoted(id)} is sensitive: only a reference to a secret may stand for it.`,
+    { hint: "Keep the text with `toolcrib secrets set`, and give secret://… here." },
+  );
+}
+
+/** There is no way to write `secret://` so that it is not read as a reference; `${` has one. */
+function plainPiece(name: string, value: string, id: string): Piece {
+  if (!/secret:\/\//i.test(value)) return { plain: value };
+  throw new ToolcribError(
+    "invalid_arguments",
+    `The value for ${name} of the server ${quoted(id)} holds "secret://", which would be read as a reference to a secret.`,
+    { hint: `${name} is not declared sensitive, so it takes plain text only.` },
+  );
+}
+
+/** The text as the config wants it; undefined if it needs a parameter that has no value. */
+function filled(text: string, pieces: Pieces, id: string): string | undefined {
+  const joined: Piece[] = [];
+  for (const part of parsePlaceholders(text)) {
+    const piece: Piece | undefined = typeof part === "string" ? { plain: part } : pieces.get(part.name);
+    if (piece === undefined) return undefined;
+    const last = joined.at(-1);
+    // Joined before it is escaped: `$` and `{` may come from two sides.
+    if (last !== undefined && "plain" in last && "plain" in piece)
+      joined.splice(-1, 1, { plain: last.plain + piece.plain });
+    else joined.push(piece);
+  }
+  const [first] = joined;
+  const isAlone = joined.length === 1 && first !== undefined && "secret" in first;
+  const result = isAlone ? first.secret : joined.map(escapePiece).join("");
+  if (isReadAs(result, joined)) return result;
+  throw new ToolcribError("invalid_arguments", `A value for the server ${quoted(id)} would be read as a reference.`, {
+    hint: "Neither `${` nor `secret://` may come about where a value meets the text around it.",
+  });
+}
+
+function escapePiece(piece: Piece): string {
+  if ("plain" in piece) return piece.plain.replaceAll("${", () => "$${");
+  return piece.secret.startsWith("${") ? piece.secret : `\${${piece.secret}}`;
+}
+
+/** Whether the config's own reader gives the same texts and the same secrets back. */
+function isReadAs(text: string, wanted: readonly Piece[]): boolean {
+  let parts: readonly Part[];
+  try {
+    parts = parseReferences(text);
+  } catch {
+    return false;
+  }
+  const texts = wanted.filter((piece) => "secret" in piece || piece.plain !== "" || wanted.length === 1);
+  return (
+    parts.length === texts.length &&
+    texts.every((piece, index) => {
+      const part = parts[index];
+      if ("plain" in piece) return part === piece.plain;
+      const [reference] = findReferences(piece.secret);
+      return typeof part === "object" && part.kind === "secret" && sameSecret(part, reference);
+    })
+  );
+}
+
+function sameSecret(a: SecretReference, b: Reference | undefined): boolean {
+  return b?.kind === "secret" && a.provider === b.provider && a.path === b.path && a.field === b.field;
+}
+
+type Fill = (text: string) => string | undefined;
+
+function stdioPart(template: ServerTemplate, fill: Fill): ServerEntryInput {
+  const command = template.command === undefined ? undefined : fill(template.command);
+  const cwd = template.cwd === undefined ? undefined : fill(template.cwd);
+  const args = argumentsOf(template.args ?? [], fill);
+  const env = recordOf(template.env, fill);
+  return {
+    ...(command === undefined ? {} : { command }),
+    ...(args.length === 0 ? {} : { args }),
+    ...(env === undefined ? {} : { env }),
+    ...(cwd === undefined ? {} : { cwd }),
+  };
+}
+
+/** A port is published by a container with a network only. */
+function containerPart({ container }: ServerTemplate): Pick<ServerEntryInput, "sandbox"> {
+  if (container === undefined) return {};
+  return { sandbox: { kind: "container", network: container.port === undefined ? "none" : "host", ...container } };
+}
+
+function remotePart(template: ServerTemplate, fill: Fill): ServerEntryInput {
+  const url = template.url === undefined ? undefined : fill(template.url);
+  if (url === undefined) return {};
+  const headers = recordOf(template.headers, fill);
+  const { transport } = template;
+  return {
+    url,
+    ...(headers === undefined ? {} : { headers }),
+    ...(transport === "http" || transport === "sse" ? { transport } : {}),
+  };
+}
+
+/** An argument whose parameter has no value is left out, and with it the option that it is the value of. */
+function argumentsOf(args: readonly string[], fill: Fill): string[] {
+  const result: string[] = [];
+  for (const arg of args) {
+    const text = fill(arg);
+    const isWholeValue = parsePlaceholders(arg).length === 1;
+    if (text !== undefined) result.push(text);
+    else if (isWholeValue && /^--[^=]+$/.test(result.at(-1) ?? "")) result.pop();
+  }
+  return result;
+}
+
+function recordOf(
+  record: Readonly<Record<string, string>> | undefined,
+  fill: Fill,
+): Record<string, string> | undefined {
+  const entries = Object.entries(record ?? {}).flatMap(([key, text]) => {
+    const value = fill(text);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+/** One that holds a reference is judged when it is known, at connect time. */
+function isAddress(url: string | undefined): boolean {
+  return url === undefined || hasReference(url) || (/^https?:\/\//i.test(url) && URL.canParse(url));
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name);
+}
+
+/** A server that a skill offers as a container image, as a template that runs it so. */
+
+/**
+ * The same server in its container; the server itself if it names no image.
+ * @param bounds What the operator gives the servers of skills.
+ */
+export function withContainer(
+  server: RequiredServer,
+  bounds: Omit<ContainerTemplate, "image" | "port"> = {},
+): RequiredServer {
+  const { docker, template, parameters } = server;
+  if (docker === undefined) return server;
+  const args = serverArguments(template);
+  const env = template?.env ?? variablesFor(parameters);
+  return {
+    ...server,
+    template: {
+      ...(args.length === 0 ? {} : { args }),
+      ...(Object.keys(env).length === 0 ? {} : { env }),
+      container: { ...docker, ...bounds },
+    },
+  };
+}
+
+/** What follows the package is for the server itself, and its image starts the same one. */
+function serverArguments(template: ServerTemplate | undefined): readonly string[] {
+  if (template?.command === undefined) return [];
+  return launchedPackage(template.command, template.args ?? [])?.rest ?? [];
+}
+
+/** Of a server that has no template: its parameters can only be meant for its environment. */
+function variablesFor(parameters: readonly ServerParameter[]): Record<string, string> {
+  const names = parameters.map(({ name }) => name).filter((name) => /^[A-Z][A-Z0-9_]*$/.test(name));
+  return Object.fromEntries(names.map((name) => [name, `\${${name}}`]));
+}

@@ -1,0 +1,215 @@
+/** What the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
+import type { Expression, Kysely, RawBuilder, Selectable, SqlBool, Transaction } from "kysely";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { ApprovalStatus, ChangedTopic, StoredPin } from "./store.ts";
+
+export type TableName = (typeof COPIED_TABLES)[number];
+export type TableRow<Name extends TableName> = Selectable<Tables[Name]>;
+
+export interface DatabaseEngine {
+  readonly kind: "sqlite" | "postgres";
+  /** A path or an address without its password, for messages. */
+  readonly place: string;
+  /** Why it cannot be reached, by the last that was heard of it. Absent where that cannot be. */
+  readonly trouble?: string | undefined;
+  readonly db: Kysely<Tables>;
+  readonly types: ColumnTypes;
+  /** Holds off other processes that migrate, until the transaction ends. */
+  lockMigrations(trx: Transaction<Tables>): Promise<void>;
+  /** Holds off other transactions that lock the same name, in whichever process, until this one ends. */
+  lock(trx: Transaction<Tables>, name: string): Promise<void>;
+  /** After a migration, inside its transaction. */
+  markVersion(trx: Transaction<Tables>, version: number): Promise<void>;
+  /** Whether the text matches a pattern in which `*` stands for anything; case counts. */
+  matches(text: Expression<string | null>, pattern: string): RawBuilder<SqlBool>;
+  /** Tells other processes, when the transaction is committed. */
+  announce(trx: Transaction<Tables>, revision: number): Promise<void>;
+  /** Calls back whenever another process may have changed something. */
+  watch(look: () => void): () => void;
+  /** Every row of a table, some at a time; inside a transaction. */
+  readTable<Name extends TableName>(trx: Kysely<Tables>, table: Name): AsyncIterable<TableRow<Name>[]>;
+  /** The whole database as one new SQLite file. */
+  copyTo(file: string): Promise<void>;
+  /** After much was removed; absent where the database sees to it by itself. */
+  giveBackSpace?(): Promise<void>;
+  /** Ends what is under way and refuses what comes, for a database that does not answer; absent where that cannot be. */
+  giveUp?(): void;
+  close(): Promise<void>;
+}
+
+/** A step from one version of the tables to the next, the same on every database. */
+
+/** Column types that databases name differently. */
+export interface ColumnTypes {
+  /** Compared and ordered byte by byte, so that both databases agree. */
+  readonly text: Expression<unknown>;
+  /** Whole numbers up to 2^53. */
+  readonly integer: Expression<unknown>;
+}
+
+export interface Migration {
+  /** 1, 2, 3 …; never reused, and a migration that was released is never changed. */
+  readonly version: number;
+  readonly name: string;
+  /** Runs in a transaction. Column names are in snake case here. */
+  up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>;
+}
+
+/**
+ * The tables as Kysely sees them; in the database their names and columns are in snake case. JSON is text on both
+ * databases, so that it comes back as it was written, and a yes or no is 1 or 0.
+ */
+
+export interface Tables {
+  servers: {
+    id: string;
+    entry: string;
+    source: string;
+    /** What the entry says, for people who look with SQL. */
+    enabled: number;
+    autoConnect: number;
+    createdAt: string;
+    updatedAt: string;
+    revision: number;
+  };
+  skills: { id: string; manifest: string };
+  pins: {
+    scope: string;
+    server: string;
+    kind: StoredPin["kind"];
+    tool: string;
+    fingerprint: string;
+    definition: string;
+    pinnedAt: string;
+  };
+  approvals: {
+    id: string;
+    hub: string;
+    status: ApprovalStatus;
+    request: string;
+    askedAt: string;
+    answer: string | null;
+    answeredAt: string | null;
+    answeredBy: string | null;
+  };
+  sessions: {
+    id: string;
+    hub: string;
+    door: string;
+    role: string | null;
+    user: string | null;
+    owner: number;
+    openedAt: string;
+    closedAt: string | null;
+    lastCallAt: string | null;
+    calls: number;
+    taint: string | null;
+  };
+  audit: {
+    file: string;
+    seq: number;
+    chain: string;
+    line: string;
+    type: string;
+    time: string;
+    callId: string | null;
+    session: string | null;
+    user: string | null;
+    role: string | null;
+    door: string | null;
+    name: string | null;
+    server: string | null;
+    outcome: string | null;
+    event: string | null;
+  };
+  /** Sums over `audit`, kept so that nobody has to read all of it. */
+  auditFiles: {
+    file: string;
+    chain: string;
+    bytes: number;
+    lines: number;
+    lastSeq: number;
+    firstTime: string;
+    lastTime: string;
+  };
+  sealedValues: { name: string; nonce: string; ciphertext: string; tag: string; keyId: string; updatedAt: string };
+  conversations: {
+    id: string;
+    title: string | null;
+    door: string;
+    cwd: string | null;
+    user: string | null;
+    createdAt: string;
+    updatedAt: string;
+    facts: string;
+  };
+  /** `seq` counts from 0 in each conversation, without gaps. */
+  conversationMessages: { conversation: string; seq: number; message: string };
+  settings: { key: string; value: string };
+  /** What was taken of a limit in one span of time, and what the last who took got. */
+  limitSpans: { key: string; span: number; used: number; given: number };
+  /** Files of imported skills by the digest of their content, as base64. */
+  skillFiles: { digest: string; content: string; addedAt: string };
+  outbox: { revision: number; topic: ChangedTopic; subject: string; writer: string; writtenAt: string };
+  /** The revision of the last change of skills, and of each scope of pins; outlives the outbox. */
+  stamps: { topic: ChangedTopic; subject: string; revision: number };
+  /** One row: the revision of the last change. */
+  counter: { id: number; value: number };
+  migrations: { version: number; name: string; appliedAt: string };
+}
+
+/** Every table but `migrations`, what holds for a minute only and what is in the homes too, in the order in which a copy is written. */
+export const COPIED_TABLES = [
+  "servers",
+  "skills",
+  "pins",
+  "approvals",
+  "sessions",
+  "audit",
+  "auditFiles",
+  "sealedValues",
+  "conversations",
+  "conversationMessages",
+  "settings",
+  "outbox",
+  "stamps",
+  "counter",
+] as const satisfies readonly (keyof Tables)[];
+
+/** How many rows a copy holds in memory at once: few where one may have images in it. */
+export function rowsAtOnce(table: (typeof COPIED_TABLES)[number]): number {
+  return table === "conversationMessages" ? 16 : 500;
+}
+
+/** All rows of one database into another. */
+
+/** Both inside transactions; `to` loses what it had. */
+export async function copyTables(
+  read: DatabaseEngine["readTable"],
+  from: Kysely<Tables>,
+  to: Kysely<Tables>,
+): Promise<void> {
+  for (const table of COPIED_TABLES) {
+    await to.deleteFrom(table).execute();
+    for await (const rows of read(from, table)) {
+      await to.insertInto(table).values(rows).execute();
+    }
+  }
+}
+
+/** A JSON column as an object; what somebody else made of it counts as empty. */
+export function parseObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Databases take a limited number of values with one statement: SQLite 32,766, PostgreSQL 65,535. */
+const ROWS_AT_ONCE = 500;
+
+export function* chunks<Entry>(entries: readonly Entry[], size = ROWS_AT_ONCE): Generator<Entry[]> {
+  for (let start = 0; start < entries.length; start += size) yield entries.slice(start, start + size);
+}

@@ -1,0 +1,49 @@
+/** Checks the arguments of a call against a tool's schema and says in words what does not fit. */
+import { ToolcribError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Tool } from "../model/tool.ts";
+import { untrustedProblems } from "./untrusted-schemas.ts";
+import { compileSchema, type Problems, problemsOf } from "./validator.ts";
+
+type CheckedTool = Pick<Tool, "name" | "parameters">;
+
+/**
+ * A deep copy of the arguments that fits the tool's schema. The copy keeps a tool from changing its caller's object,
+ * and makes what was checked the same as what is run; arguments are JSON, so it costs little beside a call.
+ */
+export function checkArguments(tool: CheckedTool, args: JsonObject): JsonObject {
+  const copy = plainCopy(tool, args);
+  throwProblems(tool, problemsOf(compileSchema(tool.parameters), copy));
+  return copy;
+}
+
+/** The same for a schema that a client or a server wrote: it cannot keep the hub busy. */
+export async function checkUntrustedArguments(tool: CheckedTool, args: JsonObject): Promise<JsonObject> {
+  const copy = plainCopy(tool, args);
+  throwProblems(tool, await untrustedProblems(tool.parameters, copy));
+  return copy;
+}
+
+function throwProblems(tool: CheckedTool, { problems, more, isEndless }: Problems): void {
+  if (isEndless) {
+    const message = `Arguments of the tool "${tool.name}" cannot be checked: its schema has no end.`;
+    throw new ToolcribError("invalid_arguments", message);
+  }
+  if (problems.length === 0) return;
+  const shown = more === 0 ? problems : [...problems, `${more} more`];
+  throw new ToolcribError(
+    "invalid_arguments",
+    `Arguments of the tool "${tool.name}" do not fit: ${shown.join("; ")}.`,
+    { hint: "Look at the tool's input schema and call it again.", details: { tool: tool.name, problems } },
+  );
+}
+
+function plainCopy(tool: CheckedTool, args: JsonObject): JsonObject {
+  try {
+    return structuredClone(args);
+  } catch (error) {
+    throw new ToolcribError("invalid_arguments", `Arguments of the tool "${tool.name}" must be plain JSON values.`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,383 @@
+/** Slots: where a server runs now, and when this node takes a slot or gives it back. */
+import type { Lease } from "../../cluster/cluster.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
+import type { ServerState } from "../../model/server-state.ts";
+import type { ConnectionDeps } from "../connection-deps.ts";
+import type { ClusteredServers, ReportedFailure } from "./clustered-servers.ts";
+import { LocalReplica, ReplicaHost } from "./replica-host.ts";
+import { LocalServer } from "./local-server.ts";
+import {
+  type ClaimTurn,
+  claimTurn,
+  isUp,
+  leaseKey,
+  rankNodes,
+  type Replica,
+  serverCounts,
+  specDigest,
+} from "./replica.ts";
+import { RemoteReplicas } from "./remote-replicas.ts";
+
+export interface ReplicaSetOptions {
+  readonly shared: ClusteredServers;
+  readonly word: string;
+  readonly deps: ConnectionDeps;
+  readonly spec: () => ServerSpec;
+  /** Whether it is to run at all. */
+  readonly isWanted: () => boolean;
+  readonly users: () => string[];
+  /** A program was made that runs here. */
+  readonly onServer: (server: LocalServer) => void;
+  readonly warn: (message: string) => void;
+  readonly onChange: () => void;
+}
+
+/** Who is next in line waits so long for each of those before it. */
+const CLAIM_TURN_MS = 300;
+const CLAIM_AGAIN_MS = 500;
+/** What a program has in memory is lost when it moves: it must have been idle for so many leases. */
+const MIN_IDLE_LEASES = 15;
+
+interface LocalFailure extends Omit<ReportedFailure, "node"> {
+  readonly at: number;
+  /** The other nodes know of it; if they no longer do, somebody wants another try. */
+  noted: boolean;
+}
+
+export class ReplicaSet {
+  readonly #options: ReplicaSetOptions;
+  readonly #remote: RemoteReplicas;
+  readonly #stops: (() => void)[];
+  #host: ReplicaHost | undefined;
+  /** Runs without a lease: only what may run any number of times, while NATS is away. */
+  #free: LocalServer | undefined;
+  #ending: Promise<void> | undefined;
+  #failure: LocalFailure | undefined;
+  /** Nodes that it was given away for, until one of them has it. */
+  #offeredTo: readonly string[] = [];
+  /** Those that did not take it. */
+  readonly #declined = new Set<string>();
+  #claiming = false;
+  /** The one that ran here lost its lease. */
+  #wasLost = false;
+  #stopTurn: (() => void) | undefined;
+  #stopTimers = new Set<() => void>();
+  #closed = false;
+
+  constructor(options: ReplicaSetOptions) {
+    this.#options = options;
+    const { shared, word } = options;
+    const { cluster } = shared;
+    this.#remote = new RemoteReplicas({
+      ...options,
+      onChange: () => {
+        this.#reviewFree();
+        options.onChange();
+      },
+    });
+    const prefix = leaseKey(word, 0).slice(0, -1);
+    this.#stops = [
+      cluster.leases.onChange((key) => {
+        if (key.startsWith(prefix)) this.review();
+      }),
+      cluster.on("up", () => this.review()),
+      cluster.on("down", () => this.review()),
+      cluster.on("nodes", () => this.review()),
+      shared.on(word, () => this.review()),
+      shared.add(this),
+    ];
+  }
+
+  /** Those that agree with this node on the spec, by slot; one that runs here first. */
+  places(): Replica[] {
+    const { node } = this.#options.shared.cluster;
+    const here = this.#host?.server ?? this.#free;
+    return [...(here === undefined ? [] : [new LocalReplica(node.id, here, this.#host)]), ...this.#remote.agreeing()];
+  }
+
+  /** Why it runs nowhere, where every node that could run it has given up. */
+  givenUp(): Omit<ReportedFailure, "node"> | undefined {
+    const failure = this.#failure;
+    if (failure === undefined) return undefined;
+    // Others get the time to try.
+    const others = this.#others().length > 0 && this.#clock.now() - failure.at < this.#patience;
+    return others ? undefined : failure;
+  }
+
+  get isEnding(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** It runs nowhere because its node gave it away in order: another one takes it. */
+  get isGivenAway(): boolean {
+    const { lastHolder } = this.#remote;
+    return !this.#wasLost && this.#options.shared.cluster.nodes().some(({ id }) => id === lastHolder);
+  }
+
+  /** A connection before this one still has a slot at this node, and finishes its calls. */
+  get isHeldByPredecessor(): boolean {
+    const { cluster } = this.#options.shared;
+    if (this.#host !== undefined || this.#claiming) return false;
+    const leases = cluster.leases.all();
+    return this.#slots.some((slot) => leases.get(leaseKey(this.#options.word, slot))?.holder === cluster.node.id);
+  }
+
+  /** Looks at everything again; safe to call at any time. */
+  review(): void {
+    if (this.#closed) return;
+    const { shared, spec } = this.#options;
+    shared.willing.declare(this, spec().enabled ? specDigest(spec()) : undefined);
+    this.#remote.follow(shared.cluster.leases.all(), this.#slots.length);
+    if (this.#remote.all().length > 0) {
+      this.#offeredTo = [];
+      this.#wasLost = false;
+    }
+    this.#reviewFailure();
+    if (!this.#options.isWanted() || this.#isSurplus()) this.#leave();
+    this.#takeTurn();
+    this.#reviewFree();
+    this.#options.onChange();
+  }
+
+  /** Another try on this node. */
+  forgive(): void {
+    this.#failure = undefined;
+  }
+
+  /** The program that runs here takes another spec over; resolves when it has. */
+  async respec(spec: ServerSpec): Promise<void> {
+    this.#declined.clear();
+    await (this.#host?.server ?? this.#free)?.respec(spec);
+  }
+
+  /** Runs it here although nobody can say who else does. */
+  runWithoutLease(): void {
+    if (this.#host !== undefined || this.#free !== undefined || this.#closed) return;
+    this.#free = this.#start();
+    this.#options.onChange();
+  }
+
+  async moveTo(nodes: readonly string[]): Promise<boolean> {
+    const host = this.#host;
+    const { leaseMs, willing } = this.#options.shared;
+    const able = this.#idle(willing.willRun(specDigest(this.#options.spec())));
+    const takers = nodes.filter((node) => able.includes(node) && !this.#declined.has(node));
+    if (host === undefined || takers.length === 0 || !host.server.isUnusedFor(leaseMs * MIN_IDLE_LEASES)) return false;
+    this.#offeredTo = takers;
+    await this.#giveBack(host, { drainMs: 0 });
+    return true;
+  }
+
+  /** @param keepMs How long the slot is kept from others after the program has ended. */
+  async close(options: { readonly drainMs: number; readonly keepMs?: number }): Promise<void> {
+    this.#closed = true;
+    this.#options.shared.willing.declare(this, undefined);
+    for (const stop of [...this.#stops, ...this.#stopTimers]) stop();
+    this.#stopTurn?.();
+    const free = this.#free;
+    await Promise.all([this.#host?.handOver(options), free?.drained(options.drainMs).then(() => free.close())]);
+    await this.#ending;
+    this.#remote.end();
+  }
+
+  get #clock(): ConnectionDeps["clock"] {
+    return this.#options.deps.clock;
+  }
+
+  get #slots(): number[] {
+    return Array.from({ length: this.#options.spec().replicas ?? 1 }, (_, slot) => slot);
+  }
+
+  get #isStateless(): boolean {
+    return (this.#options.spec().replicas ?? 1) > 1;
+  }
+
+  get #patience(): number {
+    return CLAIM_TURN_MS * 2 + this.#options.shared.leaseMs;
+  }
+
+  #reviewFailure(): void {
+    const { shared, word, spec } = this.#options;
+    const failure = this.#failure;
+    if (failure === undefined) return;
+    const { id } = shared.cluster.node;
+    const isKnown = shared.failures(word, failure.digest).some(({ node }) => node === id);
+    if (failure.digest !== specDigest(spec()) || (failure.noted && !isKnown)) this.#failure = undefined;
+  }
+
+  #isSurplus(): boolean {
+    return this.#host !== undefined && this.#host.slot >= this.#slots.length;
+  }
+
+  /** Nobody is meant to use it here. */
+  #leave(): void {
+    const host = this.#host;
+    const free = this.#free;
+    this.#free = undefined;
+    if (free !== undefined) void this.#track(free.close());
+    if (host !== undefined) void this.#giveBack(host, { drainMs: 0 });
+  }
+
+  /** What runs without a lease ends when other nodes run every replica. */
+  #reviewFree(): void {
+    const free = this.#free;
+    if (free === undefined || !this.#options.shared.cluster.isUp) return;
+    // Counted by node: neither the lease that this node is just getting nor one that its holder has lost is another replica.
+    const holders = new Set(this.#remote.all().flatMap((slot) => (isUp(slot) ? [slot.node] : [])));
+    if (holders.size < this.#slots.length) return;
+    this.#free = undefined;
+    void this.#track(free.drained(this.#options.spec().toolTimeout).then(() => free.close()));
+  }
+
+  #openSlots(): number[] {
+    const leases = this.#options.shared.cluster.leases.all();
+    return this.#slots.filter((slot) => !leases.has(leaseKey(this.#options.word, slot)));
+  }
+
+  /** The other nodes that may take a slot, or are about to say whether they do. */
+  #others(): string[] {
+    return this.#idle(this.#options.shared.willing.mayRun(specDigest(this.#options.spec())));
+  }
+
+  /** Those of them that have no slot, and have not failed. */
+  #idle(nodes: readonly string[]): string[] {
+    const { shared, word, spec } = this.#options;
+    const busy = new Set(this.#remote.all().map(({ node }) => node));
+    for (const { node } of shared.failures(word, specDigest(spec()))) busy.add(node);
+    return nodes.filter((node) => !busy.has(node));
+  }
+
+  /** Undefined where this node is to take none now. */
+  #turn(): ClaimTurn | undefined {
+    const { shared, word, isWanted } = this.#options;
+    const { cluster } = shared;
+    const mayHost = !this.#closed && isWanted() && cluster.isUp && this.#ending === undefined;
+    if (!mayHost || this.#host !== undefined || this.#failure !== undefined) return undefined;
+    const open = this.#openSlots();
+    if (open.length === 0) return undefined;
+    const self = cluster.node.id;
+    const load = serverCounts([self, ...this.#others()], cluster.leases.all().values());
+    return claimTurn(self, rankNodes(load, word), open);
+  }
+
+  #takeTurn(): void {
+    const turn = this.#turn();
+    if (turn === undefined) {
+      this.#stopTurn?.();
+      this.#stopTurn = undefined;
+      return;
+    }
+    this.#stopTurn ??= this.#clock.after(turn.after * CLAIM_TURN_MS, () => {
+      this.#stopTurn = undefined;
+      void this.#claim();
+    });
+  }
+
+  async #claim(): Promise<void> {
+    const slot = this.#turn()?.slot;
+    if (slot === undefined || this.#claiming) return;
+    const { shared, word, spec } = this.#options;
+    const facts = { server: spec().id, digest: specDigest(spec()), generation: 0, revision: 0 };
+    this.#claiming = true;
+    const lease = await shared.cluster.leases.claim(leaseKey(word, slot), facts).catch(() => undefined);
+    this.#claiming = false;
+    if (lease === undefined) return this.#reviewIn(CLAIM_AGAIN_MS);
+    const isNeeded = !this.#closed && this.#options.isWanted() && this.#host === undefined;
+    if (isNeeded && this.#ending === undefined) this.#begin(lease, slot);
+    else await lease.release().catch(() => {});
+    this.review();
+  }
+
+  #begin(lease: Lease, slot: number): void {
+    const { shared, word, deps } = this.#options;
+    const server = this.#free ?? this.#start();
+    this.#free = undefined;
+    this.#wasLost = false;
+    for (const node of this.#offeredTo) this.#declined.add(node);
+    this.#offeredTo = [];
+    const { clock, hubSession } = deps;
+    const host: ReplicaHost = new ReplicaHost({
+      cluster: shared.cluster,
+      clock,
+      leaseMs: shared.leaseMs,
+      word,
+      slot,
+      lease,
+      server,
+      hubSession,
+      onLost: () => this.#lost(host),
+    });
+    this.#host = host;
+  }
+
+  #start(): LocalServer {
+    const server = new LocalServer(this.#options.spec(), this.#options.deps);
+    server.on("state", (state) => {
+      if (state.kind === "failed") this.#giveUp(server, state);
+      else this.#options.onChange();
+    });
+    server.on("changed", () => this.#options.onChange());
+    this.#options.onServer(server);
+    void server.connection.connect();
+    return server;
+  }
+
+  /** Another node may run it from now on. */
+  #lost(host: ReplicaHost): void {
+    // It may be about to be handed over, and still finish its calls.
+    if (this.#host !== host) return void host.server.kill();
+    this.#host = undefined;
+    this.#wasLost = true;
+    if (this.#isStateless && !this.#closed) this.#free = host.server;
+    else void this.#track(host.server.kill());
+    void host.end();
+    this.review();
+  }
+
+  /** It cannot run here: another node may try, and all hear why. */
+  #giveUp(server: LocalServer, { reason, hint }: Extract<ServerState, { kind: "failed" }>): void {
+    // What is being handed over has its say no more.
+    if (this.#host?.server !== server && this.#free !== server) return;
+    const { shared, word } = this.#options;
+    const why = { digest: server.digest, reason, hint };
+    const failure: LocalFailure = { ...why, at: this.#clock.now(), noted: false };
+    this.#failure = failure;
+    this.#reviewIn(this.#patience);
+    const told = shared.noteFailure(word, why).then(
+      () => void (failure.noted = true),
+      () => {},
+    );
+    const host = this.#host;
+    if (host?.server === server) void told.then(() => this.#giveBack(host, { drainMs: 0 }));
+    else if (this.#free === server) {
+      this.#free = undefined;
+      void this.#track(server.close());
+    }
+    this.#options.onChange();
+  }
+
+  async #giveBack(host: ReplicaHost, options: { readonly drainMs: number }): Promise<void> {
+    if (this.#host !== host) return;
+    this.#host = undefined;
+    await this.#track(host.handOver(options));
+  }
+
+  /** Nothing is started here before what ended has gone. */
+  #track(work: Promise<void>): Promise<void> {
+    const ending: Promise<void> = Promise.all([this.#ending, work.catch(() => {})]).then(() => {
+      if (this.#ending !== ending) return;
+      this.#ending = undefined;
+      this.review();
+    });
+    this.#ending = ending;
+    return ending;
+  }
+
+  #reviewIn(ms: number): void {
+    const stop = this.#clock.after(ms, () => {
+      this.#stopTimers.delete(stop);
+      this.review();
+    });
+    this.#stopTimers.add(stop);
+  }
+}

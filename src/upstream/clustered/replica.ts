@@ -1,0 +1,141 @@
+/** Place: a server where it runs, here or at another node. */
+import { createHash } from "node:crypto";
+import type { LeaseState } from "../../cluster/cluster.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Result } from "../../model/protocol.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
+import type { ServerInfo, ServerState } from "../../model/server-state.ts";
+import type { Definitions, SessionContext, Use, UseContext } from "../../model/source.ts";
+import { linkSettings } from "../connection-state.ts";
+import type { SkillOffer } from "../live-lists.ts";
+
+export interface Replica {
+  /** Id of the node. */
+  readonly node: string;
+  readonly slot: number;
+  /** Another one when a program has taken over that knows nothing of the sessions. */
+  readonly mark: string;
+  /** Undefined while that is not known. */
+  readonly state: ServerState | undefined;
+  /** Whether it takes calls; one that it does not take was not begun. */
+  readonly isOpen: boolean;
+  info(): ServerInfo | undefined;
+  definitions(): Definitions;
+  instructions(user?: string): string | null;
+  skillOffer(): SkillOffer | undefined;
+  run(use: Use, context: UseContext): Promise<Result>;
+  refresh(): Promise<void>;
+  connectUser(user: string): Promise<ServerInfo>;
+  /** Of these nobody waits for the end, and none throws. */
+  rootsChanged(): void;
+  setLogLevel(level: string): void;
+  startSession(session: SessionContext): void;
+  endSession(sessionId: string): void;
+  resume(session: SessionContext, uris: readonly string[]): void;
+}
+
+export function isUp({ state }: Pick<Replica, "state">): boolean {
+  return state?.kind === "ready" || state?.kind === "degraded";
+}
+
+/** How a clustered server is called in the cluster: its leases, addresses and news. */
+
+const PREFIX = "server.";
+
+/** A server runs in slots, one for each of its replicas. */
+export function leaseKey(word: string, slot: number): string {
+  return `${PREFIX}${word}.${slot}`;
+}
+
+function isServerLease(key: string): boolean {
+  return key.startsWith(PREFIX);
+}
+
+/** The term is part of it: who still serves an old one is called by nobody. */
+export function replicaAddress(word: string, slot: number, term: number): string {
+  return `${leaseKey(word, slot)}.${term}`;
+}
+
+export function eventsTopic(word: string): string {
+  return `${PREFIX}${word}.news`;
+}
+
+/** What the holder of a slot says of it in its lease. */
+export interface ReplicaFacts {
+  readonly server: string;
+  /** Of the spec that its program was started with. */
+  readonly digest: string;
+  /** Another program has taken over in the same slot. */
+  readonly generation: number;
+  /** Anything that `describe` tells has changed. */
+  readonly revision: number;
+}
+
+export function readReplicaFacts(value: JsonObject): ReplicaFacts {
+  const { server, digest, generation, revision } = isJsonObject(value) ? value : {};
+  return {
+    server: String(server),
+    digest: String(digest),
+    generation: Number(generation),
+    revision: Number(revision),
+  };
+}
+
+/** A spec is immutable, and asked for with every call. */
+const known = new WeakMap<ServerSpec, string>();
+
+/** The same for specs that one program can serve, on whichever node they are; references are hashed as they are written. */
+export function specDigest(spec: ServerSpec): string {
+  const before = known.get(spec);
+  if (before !== undefined) return before;
+  const { baseDir: _ofThisNode, ownFolder: _too, ...shared } = linkSettings(spec);
+  const digest = createHash("sha256").update(canonicalJson(shared)).digest("hex").slice(0, 32);
+  known.set(spec, digest);
+  return digest;
+}
+
+/** Which node runs what: decided by each node for itself, from what all of them see. */
+
+/** How many servers each of the nodes runs. */
+export function serverCounts(nodes: readonly string[], leases: Iterable<LeaseState>): Map<string, number> {
+  const counts = new Map(nodes.map((node) => [node, 0]));
+  for (const { key, holder } of leases) {
+    const count = counts.get(holder);
+    if (count !== undefined && isServerLease(key)) counts.set(holder, count + 1);
+  }
+  return counts;
+}
+
+/** Those with the least to do first; among equals the order is another one for each server, so that they spread. */
+export function rankNodes(load: ReadonlyMap<string, number>, word: string): string[] {
+  const weight = new Map([...load.keys()].map((node) => [node, rankHash(node, word)]));
+  return [...load.keys()].toSorted(
+    (one, other) => (load.get(one) ?? 0) - (load.get(other) ?? 0) || (weight.get(one) ?? 0) - (weight.get(other) ?? 0),
+  );
+}
+
+export interface ClaimTurn {
+  readonly slot: number;
+  /** How many others may try for it first. */
+  readonly after: number;
+}
+
+/** Which open slot a node tries for, and when. Undefined if there is none, or the node is not among the ranked. */
+export function claimTurn(node: string, order: readonly string[], open: readonly number[]): ClaimTurn | undefined {
+  const rank = order.indexOf(node);
+  const slot = open[rank % open.length];
+  return rank < 0 || slot === undefined ? undefined : { slot, after: Math.floor(rank / open.length) };
+}
+
+/** To whom a node may give one of its servers, the one with the least to do first: a difference of one is no reason. */
+export function lessLoadedNodes(node: string, load: ReadonlyMap<string, number>): string[] {
+  const own = load.get(node) ?? 0;
+  return [...load]
+    .filter(([, count]) => own - count >= 2)
+    .toSorted(([, one], [, other]) => one - other)
+    .map(([each]) => each);
+}
+
+function rankHash(node: string, word: string): number {
+  return createHash("sha256").update(`${node} ${word}`).digest().readUInt32BE();
+}

@@ -1,0 +1,173 @@
+import type { Clock } from "../base/clock.ts";
+import { canonicalJson } from "../model/json.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import {
+  type AuthInfo,
+  type ServerInfo,
+  type ServerState,
+  statusOf,
+  type TransportKind,
+} from "../model/server-state.ts";
+import type { Agreement } from "./handshake.ts";
+
+interface ServerFacts {
+  readonly spec: ServerSpec;
+  readonly state: ServerState;
+  readonly transport: TransportKind;
+  readonly agreement: Agreement | null;
+  readonly toolCount: number;
+  readonly lastError: string | null;
+  readonly warnings: readonly string[];
+  readonly auth: AuthInfo | undefined;
+}
+
+export function serverInfo(facts: ServerFacts): ServerInfo {
+  const { spec, state, transport, agreement, toolCount, lastError, warnings, auth } = facts;
+  const version = agreement?.serverInfo?.["version"];
+  return {
+    id: spec.id,
+    name: spec.name ?? spec.id,
+    transport,
+    state: state.kind,
+    status: statusOf(state),
+    capabilities: agreement?.capabilities ?? {},
+    toolCount,
+    serverVersion: typeof version === "string" ? version : null,
+    lastError: state.kind === "degraded" ? state.reason : lastError,
+    ...("hint" in state && state.hint !== undefined ? { hint: state.hint } : {}),
+    connectedAt: "since" in state ? new Date(state.since).toISOString() : null,
+    origin: spec.origin,
+    tags: spec.tags ?? [],
+    era: agreement?.era ?? null,
+    protocolVersion: agreement?.version ?? null,
+    warnings,
+    ...(auth === undefined ? {} : { auth }),
+    ...(state.kind === "restarting"
+      ? { restart: { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() } }
+      : {}),
+  };
+}
+
+/** How long a server that has failed for good is still listed. */
+
+export const DEFAULT_GRACE_MS = 5 * 60_000;
+
+export class GracePeriod {
+  readonly #clock: Clock;
+  readonly #ms: number;
+  readonly #onOver: () => void;
+  #earned = false;
+  #endsAt: number | undefined;
+  #stopTimer: () => void = () => {};
+
+  constructor(clock: Clock, ms: number, onOver: () => void) {
+    this.#clock = clock;
+    this.#ms = ms;
+    this.#onOver = onOver;
+  }
+
+  /** The server is ready: the next failure has the whole time. */
+  earn(): void {
+    this.forget();
+    this.#earned = true;
+  }
+
+  /** The server has failed. The time goes on from the first failure, so that vain attempts do not prolong it. */
+  begin(): void {
+    if (!this.#earned) return this.#onOver();
+    const now = this.#clock.now();
+    this.#endsAt ??= now + this.#ms;
+    this.#stopTimer();
+    this.#stopTimer = this.#clock.after(Math.max(this.#endsAt - now, 0), () => {
+      this.forget();
+      this.#onOver();
+    });
+  }
+
+  /** An attempt is under way; what comes of it decides. */
+  hold(): void {
+    this.#stopTimer();
+  }
+
+  forget(): void {
+    this.#stopTimer();
+    this.#earned = false;
+    this.#endsAt = undefined;
+  }
+}
+
+/** Counts restarts in a row and says how long to wait before the next one. */
+
+/** A server that has been up for this long gets a fresh count. */
+const STABLE_MS = 60_000;
+
+interface NextRestart {
+  /** 1 for the first in a row. */
+  readonly attempt: number;
+  readonly delayMs: number;
+}
+
+export class Restarts {
+  readonly #rule: () => ServerSpec["restart"];
+  readonly #clock: Clock;
+  #used = 0;
+  #stopWatching: () => void = () => {};
+
+  constructor(rule: () => ServerSpec["restart"], clock: Clock) {
+    this.#rule = rule;
+    this.#clock = clock;
+  }
+
+  /** Null when there is none left. */
+  next(): NextRestart | null {
+    const rule = this.#rule();
+    if (rule === false || this.#used >= rule.max) return null;
+    const delayMs = Math.min(rule.initialDelay * 2 ** this.#used, rule.maxDelay);
+    this.#used++;
+    return { attempt: this.#used, delayMs };
+  }
+
+  /** The server came up: the count is forgotten if it stays up. */
+  up(): void {
+    this.#stopWatching();
+    this.#stopWatching = this.#clock.after(STABLE_MS, () => this.reset());
+  }
+
+  down(): void {
+    this.#stopWatching();
+  }
+
+  reset(): void {
+    this.#stopWatching();
+    this.#used = 0;
+  }
+}
+
+/** What may change under an open link. A setting that nobody thought of counts as part of the link. */
+const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
+  "name",
+  "tools",
+  "roles",
+  "tags",
+  "trust",
+  "pinResources",
+  "toolPrefix",
+  "autoConnect",
+  "timeout",
+  "toolTimeout",
+  "restart",
+  "origin",
+  "replaces",
+  "sandboxFrom",
+  "replicas",
+]);
+
+/** Whether a link made for one of them serves the other as well. */
+export function isSameLink(one: ServerSpec, other: ServerSpec): boolean {
+  return canonicalJson(linkSettings(one)) === canonicalJson(linkSettings(other));
+}
+
+/** What a link is made from. */
+export function linkSettings(spec: ServerSpec): Partial<ServerSpec> {
+  return Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.has(name)));
+}

@@ -1,0 +1,234 @@
+/** Reading the body of an answer, always with a limit. */
+import type { IncomingMessage } from "node:http";
+import { ToolcribError } from "../../model/errors.ts";
+import type { RequestId, RpcMessage } from "../../model/protocol.ts";
+import { decodeMessages, isResponse } from "../wire.ts";
+import { connectionError } from "./http-errors.ts";
+
+const MAX_ERROR_BODY_BYTES = 64 * 1024;
+
+/** The whole body as text. Rejects with `too_large` above the limit. */
+export function readText(body: IncomingMessage, url: URL, maxBytes: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    body.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      chunks.length = 0;
+      reject(messageTooLarge(maxBytes));
+      body.destroy();
+    });
+    body.on("end", () => {
+      const [only] = chunks;
+      resolve((chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks)).toString("utf8"));
+    });
+    onCutOff(body, (error) => reject(connectionError(error, url, true)));
+  });
+}
+
+/** The beginning of an error answer; whatever goes wrong, it never rejects. */
+export async function readErrorText(body: IncomingMessage, url: URL): Promise<string> {
+  return readText(body, url, MAX_ERROR_BODY_BYTES).catch(() => "");
+}
+
+interface EventHandlers {
+  readonly maxEventBytes: number;
+  readonly onEvent: (event: SseEvent, parser: SseParser) => void;
+  readonly onOversize: (error: ToolcribError) => void;
+  /** Once, with the reason if the stream was cut rather than ended. */
+  readonly onEnd: (parser: SseParser, error?: Error) => void;
+}
+
+export function readEvents(body: IncomingMessage, handlers: EventHandlers): SseParser {
+  const parser = new SseParser({
+    maxEventBytes: handlers.maxEventBytes,
+    onEvent: (event) => handlers.onEvent(event, parser),
+    onOversize: () => handlers.onOversize(messageTooLarge(handlers.maxEventBytes)),
+  });
+  let ended = false;
+  const end = (error?: Error): void => {
+    if (ended) return;
+    ended = true;
+    handlers.onEnd(parser, error);
+  };
+  body.on("data", (chunk: Buffer) => parser.push(chunk));
+  body.on("end", () => end());
+  onCutOff(body, end);
+  return parser;
+}
+
+/** A body that is destroyed or cut gives `error`, or only `close`; one that has ended closes as well. */
+function onCutOff(body: IncomingMessage, onCut: (error: Error) => void): void {
+  body.on("error", onCut);
+  body.on("close", () => {
+    if (!body.readableEnded) onCut(Object.assign(new Error("cut"), { code: "ECONNRESET" }));
+  });
+}
+
+function messageTooLarge(maxBytes: number): ToolcribError {
+  return new ToolcribError("too_large", `the server sent a message of more than ${maxBytes} bytes`, {
+    details: { sent: true },
+  });
+}
+
+/** One server-sent event to the messages in it. */
+
+export interface EventDelivery {
+  /** The request whose answer the stream is for. */
+  readonly id?: RequestId;
+  readonly onMessage: (message: RpcMessage) => void;
+  readonly onJunk: (what: string, sample?: string) => void;
+}
+
+/** True if the answer to the request `id` was in it. */
+export function deliverEvent({ event, data }: SseEvent, delivery: EventDelivery): boolean {
+  // Events without data carry only the id to resume from; other names are not MCP's.
+  if (event !== "message" || data === "") return false;
+  const messages = decodeMessages(data);
+  if (messages === null) {
+    delivery.onJunk("an event of the server is no JSON-RPC message", data);
+    return false;
+  }
+  return deliverMessages(messages, delivery);
+}
+
+export function deliverMessages(messages: readonly RpcMessage[], delivery: EventDelivery): boolean {
+  let answered = false;
+  for (const message of messages) {
+    if (delivery.id !== undefined && isResponse(message)) answered ||= isResponseTo(message.id, delivery.id);
+    delivery.onMessage(message);
+  }
+  return answered;
+}
+
+/** Some servers send a number back as text. */
+function isResponseTo(id: RequestId | null, request: RequestId): boolean {
+  return String(id) === String(request);
+}
+
+/**
+ * Server-sent events from bytes, as the HTML standard reads them. By hand because the parsers at hand keep an event
+ * of any size, take decoded text (a second pass over every byte), or hide the id of an event without data, which is
+ * how MCP servers say where to resume.
+ */
+const LF = 0x0a;
+const CR = 0x0d;
+
+export interface SseEvent {
+  /** `message` unless the server named it. */
+  readonly event: string;
+  readonly data: string;
+}
+
+interface SseParserOptions {
+  readonly maxEventBytes: number;
+  readonly onEvent: (event: SseEvent) => void;
+  /** An event above the limit was dropped; called once, when its end was seen. */
+  readonly onOversize: (bytes: number) => void;
+}
+
+export class SseParser {
+  readonly #options: SseParserOptions;
+  #parts: Buffer[] = [];
+  #lineBytes = 0;
+  /** Bytes of the current event, those dropped included. */
+  #eventBytes = 0;
+  #afterCr = false;
+  #firstLine = true;
+  #event = "";
+  #data: string[] = [];
+  #id: string | undefined;
+  /** The id to resume after; undefined until the server has sent one. */
+  lastEventId: string | undefined;
+  /** Milliseconds that the server asked to wait before a reconnect. */
+  retryMs: number | undefined;
+
+  constructor(options: SseParserOptions) {
+    this.#options = options;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    // The second half of a CRLF that the chunks cut in two.
+    if (this.#afterCr && chunk[0] === LF) start = 1;
+    if (chunk.length > 0) this.#afterCr = false;
+    let lf = chunk.indexOf(LF, start);
+    let cr = chunk.indexOf(CR, start);
+    while (lf >= 0 || cr >= 0) {
+      const byCr = cr >= 0 && (lf < 0 || cr < lf);
+      const end = byCr ? cr : lf;
+      this.#keep(chunk, start, end);
+      this.#finishLine();
+      start = end + 1;
+      if (byCr && start === chunk.length) this.#afterCr = true;
+      if (byCr && chunk[start] === LF) start++;
+      if (lf >= 0 && lf < start) lf = chunk.indexOf(LF, start);
+      if (cr >= 0 && cr < start) cr = chunk.indexOf(CR, start);
+    }
+    this.#keep(chunk, start, chunk.length);
+  }
+
+  get #oversize(): boolean {
+    return this.#eventBytes > this.#options.maxEventBytes;
+  }
+
+  #keep(chunk: Buffer, start: number, end: number): void {
+    if (start >= end) return;
+    this.#lineBytes += end - start;
+    this.#eventBytes += end - start;
+    if (this.#oversize) {
+      this.#parts = [];
+      this.#data = [];
+    } else {
+      this.#parts.push(chunk.subarray(start, end));
+    }
+  }
+
+  #finishLine(): void {
+    const parts = this.#parts;
+    const bytes = this.#lineBytes;
+    this.#parts = [];
+    this.#lineBytes = 0;
+    if (bytes === 0) return this.#dispatch();
+    if (this.#oversize) return;
+    const [only] = parts;
+    const line = (parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, bytes)).toString("utf8");
+    const isFirst = this.#firstLine;
+    this.#firstLine = false;
+    if (isFirst && line === "\uFEFF") return this.#dispatch();
+    this.#field(isFirst && line.startsWith("\uFEFF") ? line.slice(1) : line);
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(":");
+    // A comment, which servers send to keep the connection awake. It belongs to no event.
+    if (colon === 0) {
+      this.#eventBytes -= Buffer.byteLength(line);
+      return;
+    }
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (name === "data") this.#data.push(value);
+    else if (name === "event") this.#event = value;
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "retry" && /^\d+$/.test(value)) this.retryMs = Number(value);
+  }
+
+  #dispatch(): void {
+    const event = this.#event;
+    const data = this.#data;
+    const bytes = this.#eventBytes;
+    const oversize = this.#oversize;
+    this.#event = "";
+    this.#data = [];
+    this.#eventBytes = 0;
+    this.#firstLine = false;
+    if (this.#id !== undefined) this.lastEventId = this.#id;
+    if (oversize) this.#options.onOversize(bytes);
+    else if (data.length > 0) this.#options.onEvent({ event: event === "" ? "message" : event, data: data.join("\n") });
+  }
+}

@@ -1,0 +1,169 @@
+/** What of the machine a cage lets in, for every kind of cage: named by the operator, there, and nothing of our secrets. */
+import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { ToolcribError } from "../../model/errors.ts";
+import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
+
+export interface NamedPath {
+  readonly path: string;
+  /** What it was named as, for messages: `sandbox.read`. */
+  readonly key: string;
+  readonly writable: boolean;
+}
+
+export interface SandboxMount {
+  /** Where it is seen inside. */
+  readonly path: string;
+  /** What is mounted there: the same without links, as it was checked. */
+  readonly source: string;
+  readonly writable: boolean;
+}
+
+/** What `read` and `write` name, and `cwd`, which can be read. Throws for a `cwd` that the operator did not choose. */
+export function namedPaths(settings: SandboxSettings, { cwd }: Pick<SandboxedProgram, "cwd">): NamedPath[] {
+  const named = [
+    ...settings.read.map((path) => ({ path, key: "`sandbox.read`", writable: false })),
+    ...settings.write.map((path) => ({ path, key: "`sandbox.write`", writable: true })),
+  ];
+  if (cwd === undefined || named.some(({ path }) => isWithin(cwd, path))) return named;
+  checkFolder(cwd, settings.ownFolder);
+  return [...named, { path: cwd, key: "`cwd`", writable: false }];
+}
+
+/** Who describes a server that is not the operator's must not have any folder of the machine opened to it. */
+function checkFolder(cwd: string, own: string | null | undefined): void {
+  if (own === undefined || (own !== null && isWithin(realPath(cwd), realPath(own)))) return;
+  throw mountRefused(
+    `\`cwd\` is ${cwd}, which its sandbox does not let in: the server was not described by whoever runs this hub, and ${
+      own === null ? "it has no folder of its own" : `its own folder is ${own}`
+    }.`,
+    "Name the folder in `sandbox.read` if it should see it, or leave `cwd` out.",
+  );
+}
+
+/** All of them checked, folders before what is in them, so that the closer name decides. */
+export function checkedMounts(named: readonly NamedPath[], home: string): SandboxMount[] {
+  const writable = named.filter((each) => each.writable).map(({ path }) => realPath(path));
+  const chosen = new Map<string, SandboxMount>();
+  for (const each of named) {
+    const { path } = each;
+    checkNamedPath(each, home);
+    checkNoSettings(each);
+    checkNoLink(each, writable);
+    if (each.writable || chosen.get(path)?.writable !== true) {
+      chosen.set(path, { path, source: realPath(path), writable: each.writable });
+    }
+  }
+  return [...chosen.values()].toSorted((one, other) => one.path.length - other.path.length);
+}
+
+/** What an earlier run could write may be a link by now, and would bring in whatever it points to. */
+function checkNoLink({ path, key }: NamedPath, writable: readonly string[]): void {
+  const link = linkWithin(path, writable);
+  if (link === undefined) return;
+  throw mountRefused(
+    `${key} names ${path}: on the way there ${link} is a link, and lies where the program may write.`,
+    "Name what it points to, or put a real folder there.",
+  );
+}
+
+function checkNoSettings({ path, key, writable }: NamedPath): void {
+  if (!writable || !isWithin(realPath(path), "/sys")) return;
+  throw mountRefused(
+    `${key} names ${path}: the settings of the kernel cannot be let in for writing.`,
+    "Name it in `sandbox.read` if the program only reads it.",
+  );
+}
+
+/** Throws for a path that no cage may be given. */
+function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string): void {
+  if (!existsSync(path)) {
+    throw mountRefused(`${key} names ${path}, which does not exist.`, "Create it, or correct the path.");
+  }
+  const [real, ours] = [realPath(path), realPath(home)];
+  if (real === "/proc" || isWithin(real, "/proc")) {
+    throw mountRefused(
+      `${key} names ${path}: the processes of this machine cannot be let in.`,
+      "The cage has its own /proc.",
+    );
+  }
+  // A skill's own folder is what its server is run from.
+  const isSkill = isWithin(real, join(ours, "skills")) && real !== join(ours, "skills");
+  if (isWithin(ours, real) || (isWithin(real, ours) && !isSkill)) {
+    throw mountRefused(
+      `${key} names ${path}, through which the program would see Toolcrib's own folder ${home} and the secrets in it.`,
+      "Name the folders in it that the program needs, one by one.",
+    );
+  }
+}
+
+function mountRefused(message: string, hint: string): ToolcribError {
+  return new ToolcribError("invalid_config", message, { hint, details: { sent: false } });
+}
+
+/** As many as the kernel follows. */
+const MAX_LINKS = 40;
+
+/**
+ * The first link on the way to a path that lies in one of the folders, which are real paths. Step by step, because the
+ * real path alone does not say where the links were.
+ */
+export function linkWithin(path: string, folders: readonly string[]): string | undefined {
+  if (folders.length === 0) return undefined;
+  let place = "/";
+  let steps = stepsOf(path);
+  for (let links = 0; steps.length > 0 && links <= MAX_LINKS;) {
+    const [step = "", ...rest] = steps;
+    const next = join(place, step);
+    const facts = step === ".." ? undefined : lstatSync(next, { throwIfNoEntry: false });
+    if (facts?.isSymbolicLink() !== true) {
+      place = step === ".." ? dirname(place) : next;
+      steps = rest;
+      continue;
+    }
+    if (folders.some((folder) => isWithin(place, folder))) return next;
+    links++;
+    const target = readlinkSync(next);
+    if (target.startsWith("/")) place = "/";
+    steps = [...stepsOf(target), ...rest];
+  }
+  return undefined;
+}
+
+function stepsOf(path: string): string[] {
+  return path.split("/").filter((step) => step !== "" && step !== ".");
+}
+
+/** Where `command` is, as the shell would find it; undefined if nowhere. Relative folders in PATH are not searched. */
+export function findProgram(
+  command: string,
+  path: string | undefined,
+  cwd: string = process.cwd(),
+): string | undefined {
+  if (command.includes("/")) return isProgram(resolve(cwd, command)) ? resolve(cwd, command) : undefined;
+  const folders = (path ?? "/usr/bin:/bin").split(delimiter).filter((folder) => isAbsolute(folder));
+  return folders.map((folder) => resolve(folder, command)).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The path without symbolic links; the path itself where that cannot be known. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Whether `inner` is `outer` or below it; both absolute. */
+export function isWithin(inner: string, outer: string): boolean {
+  return inner === outer || inner.startsWith(outer.endsWith("/") ? outer : `${outer}/`);
+}

@@ -1,0 +1,113 @@
+/** The cage of one server, as its spec asks for it. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { SandboxKind, ServerSpec } from "../../model/server-spec.ts";
+import type { ConnectionDeps } from "../connection-deps.ts";
+import { bubblewrapSandbox, explainEnd, findBubblewrap } from "./bubblewrap-sandbox.ts";
+import { containerEngine } from "./container-engine.ts";
+import { containerSandbox } from "./container-sandbox.ts";
+import { readSandbox, type Sandbox, type SandboxDeps, type SandboxSettings } from "./sandbox-settings.ts";
+import { userSwitch, sandboxUser } from "./sandbox-user.ts";
+import { type SandboxOwner, namespaceOptions, systemMounts } from "./system-mounts.ts";
+
+export interface SpecSandbox {
+  readonly settings: SandboxSettings;
+  readonly baseDir: string;
+  readonly deps: Omit<SandboxDeps, "warn">;
+  open(warn: (message: string) => void): Sandbox;
+}
+
+/** Undefined for a server that runs like any other program. */
+export function specSandbox(spec: ServerSpec, { cages, env }: ConnectionDeps): SpecSandbox | undefined {
+  if (spec.sandbox === undefined || spec.sandbox === "none") return undefined;
+  const { baseDir, ownFolder } = spec;
+  const settings = { ...readSandbox(spec.sandbox, baseDir, env), ...(ownFolder === undefined ? {} : { ownFolder }) };
+  if (settings.kind === "none") return undefined;
+  if (cages === undefined) {
+    throw new ToolcribError("invalid_config", "Its sandbox cannot be made: this program was not told how.", {
+      hint: "Give the connection `cages`.",
+      details: { sent: false },
+    });
+  }
+  const deps = { home: cages.home, env, containers: cages.containers() };
+  return { settings, baseDir, deps, open: (warn) => openSandbox(settings, { ...deps, warn }) };
+}
+
+/** Throws for `none`: what runs without a cage needs no launch of its own. */
+export function openSandbox(settings: SandboxSettings, deps: SandboxDeps): Sandbox {
+  switch (settings.kind) {
+    case "bubblewrap":
+      return bubblewrapSandbox(settings, deps);
+    case "container":
+      return containerSandbox(settings, deps);
+    case "none":
+      throw new ToolcribError("internal", "There is no cage to open.");
+  }
+}
+
+/** Which cages this machine offers, found by trying them. */
+
+export interface AvailableSandbox {
+  readonly kind: SandboxKind;
+  readonly available: boolean;
+  readonly version?: string;
+  readonly reason?: string;
+  readonly hint?: string;
+}
+
+const TRY_TIMEOUT_MS = 10_000;
+const execute = promisify(execFile);
+
+/** Never rejects. */
+export async function availableSandboxes(deps: Pick<SandboxDeps, "env" | "containers">): Promise<AvailableSandbox[]> {
+  return [
+    { kind: "none", available: true },
+    ...(await Promise.all([
+      tryKind("bubblewrap", async () => tryBubblewrap(deps.env)),
+      tryKind("container", async () => {
+        const { kind, version } = await containerEngine(deps.containers, deps.env);
+        return `${kind} ${version}`;
+      }),
+    ])),
+  ];
+}
+
+async function tryKind(kind: SandboxKind, attempt: () => Promise<string>): Promise<AvailableSandbox> {
+  try {
+    return { kind, available: true, version: await attempt() };
+  } catch (thrown) {
+    const { message, hint } = asToolcribError(thrown);
+    return { kind, available: false, reason: message, hint };
+  }
+}
+
+/** Makes a cage for a moment: to have the program is not yet to be allowed to use it. */
+async function tryBubblewrap(env: NodeJS.ProcessEnv): Promise<string> {
+  const { program } = await findBubblewrap(env);
+  const user = process.getuid?.() === 0 ? await sandboxUser([]) : undefined;
+  const isRoots = user?.mountsAs === "root";
+  const owner: SandboxOwner = isRoots ? { kind: "root", ...user } : { kind: "namespace" };
+  const become = user === undefined ? [] : userSwitch(user);
+  const words = [
+    ...(isRoots ? [] : become),
+    program,
+    ...namespaceOptions("none", owner),
+    ...systemMounts("none", undefined, owner),
+    ...["--", ...(isRoots ? become : []), "/bin/true"],
+  ];
+  const options = { env: { PATH: "/usr/bin:/bin" }, timeout: TRY_TIMEOUT_MS, cwd: "/" };
+  try {
+    const { stdout } = await execute(program, ["--version"], options);
+    const [launcher = program, ...args] = words;
+    await execute(launcher, args, options);
+    return stdout.trim();
+  } catch (error) {
+    const end = { exitCode: 1, signal: null, stderr: stderrOf(error), heard: false };
+    throw explainEnd(end, readSandbox("bubblewrap", "/", env), false) ?? error;
+  }
+}
+
+function stderrOf(error: unknown): string {
+  return error instanceof Error && "stderr" in error ? String(error.stderr).trim() : String(error);
+}

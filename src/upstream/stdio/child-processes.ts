@@ -1,0 +1,238 @@
+/**
+ * The net under every way out of this process. Children run in groups of their own, so they do not die with us:
+ * on `exit` they are killed at once, and on a signal the hub is closed properly first.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { statSync } from "node:fs";
+import { constants } from "node:os";
+import { basename } from "node:path";
+import { ToolcribError } from "../../model/errors.ts";
+import { type ProcessTable, systemProcessTable } from "./process-table.ts";
+
+// One set for the process, because `exit` and signals are events of the process.
+const groups = new Set<number>();
+
+/** The returned function ends the watch; call it when the group is gone. */
+export function trackProcessGroup(pgid: number): () => void {
+  if (groups.size === 0) process.on("exit", killProcessGroups);
+  groups.add(pgid);
+  return () => {
+    if (groups.delete(pgid) && groups.size === 0) process.off("exit", killProcessGroups);
+  };
+}
+
+/** At once, for a process that has to end before they would. */
+export function killProcessGroups(): void {
+  for (const pgid of groups) signalGroup(pgid, "SIGKILL");
+}
+
+type Closer = () => Promise<void>;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** By closer: whether it gives way to a program that listens for the signal itself. */
+const closers = new Map<Closer, boolean>();
+let closing = false;
+
+export interface SignalOptions {
+  /** Do nothing if the program has a listener of its own: how it ends is its business then. */
+  readonly unlessHandled?: boolean;
+}
+
+/**
+ * From now on SIGINT, SIGTERM and SIGHUP run `close` and then end the process as that signal would have; a second
+ * signal ends it at once. Several hubs may ask for it. The returned function takes it back.
+ */
+export function closeOnSignals(close: Closer, { unlessHandled = false }: SignalOptions = {}): () => void {
+  if (closers.size === 0) for (const signal of SIGNALS) process.on(signal, onSignal);
+  closers.set(close, unlessHandled);
+  return () => {
+    if (closers.delete(close) && closers.size === 0) stopListening();
+  };
+}
+
+function stopListening(): void {
+  for (const signal of SIGNALS) process.off(signal, onSignal);
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  const isHandled = process.listenerCount(signal) > 1;
+  const due = [...closers].filter(([, unlessHandled]) => !(unlessHandled && isHandled)).map(([close]) => close);
+  if (due.length === 0) return;
+  if (closing) return endProcess(signal);
+  closing = true;
+  // A close that fails must not keep the process; what it left is killed on the way out.
+  void Promise.allSettled(due.map(async (close) => close())).then(() => endProcess(signal));
+}
+
+function endProcess(signal: NodeJS.Signals): void {
+  stopListening();
+  // The default action of a signal skips `exit` listeners.
+  killProcessGroups();
+  // Raised again, so that a shell sees that we died of it; but not if the program has a listener of its own, which
+  // was called already.
+  if (process.platform !== "win32" && process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+  process.exit(128 + constants.signals[signal]);
+}
+
+/** The end of a child and of everything in its group: asked first, told next, killed last. */
+
+export interface EndOptions {
+  /** From the first request to end until SIGKILL; asked again meanwhile, because there may come to be no time left. */
+  readonly graceMs: number | (() => number);
+  /** Of that, how long a closed stdin may take to be noticed before SIGTERM; 0 for a child that is beyond asking. */
+  readonly stdinMs: number;
+  /** What is tried before SIGTERM, for a child that is only the launcher of what is to end. Never rejects. */
+  readonly ask?: (() => Promise<void>) | undefined;
+}
+
+const POLL_MS = 15;
+/** SIGKILL needs no cooperation; only a process stuck inside the kernel takes longer. */
+const MAX_KILL_WAIT_MS = 2000;
+
+/** Resolves with whether the whole group is gone. Real time, not a Clock: the child lives in real time. */
+export async function endChild(child: ChildProcess, options: EndOptions): Promise<boolean> {
+  const pgid = child.pid;
+  if (pgid === undefined) return true;
+  const hasExited = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const isGone = (): boolean => hasExited() && !isGroupAlive(pgid);
+
+  // Once the group was seen empty its id may pass to a stranger: no signal is sent after that.
+  if (isGone()) return true;
+  child.stdin?.end();
+  const begun = performance.now();
+  const { graceMs, stdinMs } = options;
+  const left = (): number => (typeof graceMs === "number" ? graceMs : graceMs()) - (performance.now() - begun);
+  const stdinLeft = (): number => Math.min(left(), stdinMs - (performance.now() - begun));
+  if (stdinMs > 0 && (await waitUntil(isGone, stdinLeft, child))) return true;
+  if (options.ask !== undefined) {
+    let isOver = false;
+    void options.ask().then(() => (isOver = true));
+    await waitUntil(() => isOver || isGone(), left, child);
+    if (isGone()) return true;
+  }
+  signalGroup(pgid, "SIGTERM");
+  if (await waitUntil(isGone, left, child)) return true;
+  signalGroup(pgid, "SIGKILL");
+  const killed = performance.now();
+  return waitUntil(isGone, () => MAX_KILL_WAIT_MS - (performance.now() - killed), child);
+}
+
+/** Its timer keeps the process alive on purpose: `await close()` must come back. */
+function waitUntil(isTrue: () => boolean, leftMs: () => number, child: ChildProcess): Promise<boolean> {
+  return new Promise((resolve) => {
+    const check = (): void => {
+      const outcome = isTrue();
+      if (!outcome && leftMs() > 0) return;
+      clearInterval(poll);
+      child.off("exit", check);
+      resolve(outcome);
+    };
+    const poll = setInterval(check, POLL_MS);
+    child.on("exit", check);
+    check();
+  });
+}
+
+/** One child and everything it started: on POSIX its process group, on Windows its process tree. */
+
+const table: ProcessTable | null = systemProcessTable();
+
+/** Whether anyone in the group was there to get the signal. Signal 0 only asks. */
+export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+  if (process.platform === "win32") return signalTree(pgid, signal);
+  try {
+    process.kill(-pgid, signal);
+    return true;
+  } catch (error) {
+    // EPERM: someone is there who changed user; we cannot end it, and it must not be taken for gone.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** The system counts zombies as members; where nobody collects them (a container without an init), they stay for ever. */
+export function isGroupAlive(pgid: number): boolean {
+  if (!signalGroup(pgid, 0)) return false;
+  return table === null || process.platform !== "linux" || table.group(pgid).length > 0;
+}
+
+function signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    if (signal === 0) return process.kill(pid, 0);
+    // Windows has no SIGTERM: a program without a window can only be ended outright.
+    spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on("error", () => {});
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Why a program could not be started, in words a person can act on. */
+
+const INSTALL_HINTS: Readonly<Record<string, string>> = {
+  npx: "It comes with Node.js: https://nodejs.org",
+  npm: "It comes with Node.js: https://nodejs.org",
+  node: "It is Node.js: https://nodejs.org",
+  uvx: "It comes with uv: https://docs.astral.sh/uv",
+  uv: "https://docs.astral.sh/uv",
+  bunx: "It comes with Bun: https://bun.sh",
+  docker: "https://docs.docker.com/get-docker",
+  podman: "https://podman.io",
+};
+
+/** Checked before, because a missing folder and a missing program are the same ENOENT to spawn. */
+export function workingFolderError(cwd: string | undefined): ToolcribError | null {
+  if (cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() === true) return null;
+  return startUnavailable(`the working directory does not exist: ${cwd}`, "Create it, or correct `cwd`.", "ENOENT");
+}
+
+export function startError(error: unknown, command: string): ToolcribError {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const name = basename(command).replace(/\.(cmd|exe|bat)$/i, "");
+  switch (code) {
+    case "ENOENT":
+      return startUnavailable(
+        `command not found: ${command}`,
+        `Install it or give its full path as \`command\`.${INSTALL_HINTS[name] === undefined ? "" : ` ${INSTALL_HINTS[name]}`}`,
+        code,
+      );
+    case "EACCES":
+    case "EPERM":
+      return startUnavailable(
+        `command may not be executed: ${command}`,
+        "Check that it is a program and marked as executable.",
+        code,
+      );
+    case "ENOEXEC":
+      return startUnavailable(
+        `command is not a program for this system: ${command}`,
+        "A script needs a first line such as #!/usr/bin/env node.",
+        code,
+      );
+    case "E2BIG":
+      return startUnavailable(
+        "the arguments and environment are too long for this system",
+        "Shorten `args` or `env`.",
+        code,
+      );
+    case "EAGAIN":
+    case "EMFILE":
+    case "ENFILE":
+    case "ENOMEM":
+      return startUnavailable(
+        `the system has no room for another process (${code})`,
+        "Close programs or raise the limits.",
+        code,
+      );
+    case "ERR_INVALID_ARG_VALUE":
+      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` holds a null character.", {
+        details: { sent: false },
+      });
+    default: {
+      const reason = error instanceof Error ? error.message : String(error);
+      return startUnavailable(`could not start ${command}: ${reason}`, undefined, code);
+    }
+  }
+}
+
+function startUnavailable(message: string, hint: string | undefined, code: unknown): ToolcribError {
+  return new ToolcribError("server_unavailable", message, { hint, details: { sent: false, reason: code } });
+}

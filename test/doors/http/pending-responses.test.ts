@@ -1,0 +1,42 @@
+import { once } from "node:events";
+import { Agent, createServer, request, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { expect, it } from "vitest";
+import { PendingResponses } from "../../../src/doors/http/http-connections.ts";
+
+it("knows the answer that a connection waits for, and lets go of what is complete", async () => {
+  const answers = new PendingResponses();
+  const seen: { socket: Socket; response: ServerResponse }[] = [];
+  const server = createServer((incoming, response) => {
+    answers.begin(incoming.socket, response);
+    seen.push({ socket: incoming.socket, response });
+    server.emit("asked");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  // A server on a port has an address with one.
+  const { port } = server.address() as AddressInfo;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    for (const turn of [0, 1, 2]) {
+      const asked = once(server, "asked");
+      const outgoing = request({ host: "127.0.0.1", port, agent }).end();
+      await asked;
+      const { socket, response } = seen[turn] ?? expect.fail("no request");
+      expect(answers.of(socket)).toBe(response);
+      expect(answers.underWay()).toEqual([response]);
+      const closed = once(response, "close");
+      response.end("done");
+      await closed;
+      expect(answers.of(socket)).toBeUndefined();
+      expect(answers.underWay()).toEqual([]);
+      const [incoming] = await once(outgoing, "response");
+      await once(incoming.resume(), "end");
+    }
+    const [first, , last] = seen;
+    expect(last?.socket).toBe(first?.socket);
+    expect(first?.socket.listenerCount("close")).toBeLessThan(10);
+  } finally {
+    agent.destroy();
+    server.close();
+  }
+});

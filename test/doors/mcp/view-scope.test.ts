@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { canonicalScope, CanonicalScopes, knownNames } from "../../../src/doors/mcp/view-scope.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
+
+const known = { servers: new Set(["a", "b", "local"]), tags: new Set(["x", "y"]), roles: new Set(["dev"]) };
+
+describe("[gate-08e] scopes that mean the same", () => {
+  it.each([
+    [{}, {}],
+    [{ role: "dev" }, { role: "dev" }],
+    [{ servers: ["b", "zz1", "a", "b"] }, { servers: ["a", "b"] }],
+    [
+      { role: "dev", tags: ["y", "no", "x"], servers: ["local"] },
+      { role: "dev", servers: ["local"], tags: ["x", "y"] },
+    ],
+    // Who asks for nothing that there is gets nothing, and not everything.
+    [{ servers: ["zz1"] }, { servers: [] }],
+    [{ servers: ["a"], tags: ["no"] }, { servers: [] }],
+    [{ tags: ["no"] }, { servers: [] }],
+    [
+      { role: "dev", tags: [] },
+      { role: "dev", servers: [] },
+    ],
+    [{ role: "invented" }, { role: "(unknown)" }],
+    [{ role: "other", servers: ["a"], tags: ["x"] }, { role: "(unknown)" }],
+  ])("%j is %j", (scope, canonical) => {
+    expect(canonicalScope(scope, known)).toEqual(canonical);
+  });
+
+  it("no role that there is stands for those that there are not", () => {
+    const roles = new Set(["(unknown)", "((unknown))"]);
+    const { role } = canonicalScope({ role: "invented" }, { ...known, roles });
+    expect(roles.has(role ?? "")).toBe(false);
+    expect(canonicalScope({ role: "(unknown)" }, { ...known, roles })).toEqual({ role: "(unknown)" });
+  });
+
+  it("are one object, for as long as the config has the same names", async () => {
+    const config = (tag: string) => ({
+      mcpServers: {
+        a: { command: "/no/such", tags: [tag], roles: ["only"], enabled: false },
+        b: { command: "/no/such", enabled: false },
+      },
+      roles: { dev: { mcpServers: { b: { command: "/no/such" }, own: { command: "/no/such" } } } },
+    });
+    await using first = await createHub(config("x"), { connect: "none" });
+    await using second = await createHub(config("z"), { connect: "none" });
+    expect(knownNames(first.config)).toEqual({
+      servers: new Set(["local", "a", "b", "b@dev", "own@dev", "own"]),
+      tags: new Set(["x"]),
+      roles: new Set(["dev", "only"]),
+    });
+    let now = first.config;
+    const scopes = new CanonicalScopes(() => now);
+    const written = { tags: ["z", "x", "no"] };
+    expect(scopes.of(written)).toEqual({ tags: ["x"] });
+    expect(scopes.of({ tags: ["x", "x"] })).toBe(scopes.of(written));
+    expect(scopes.of({ role: "one" })).toBe(scopes.of({ role: "two", servers: ["a"] }));
+    expect(scopes.of({})).toEqual({});
+    now = second.config;
+    expect(scopes.of(written)).toEqual({ tags: ["z"] });
+  });
+});

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import type { Shadowing } from "../../../src/guard/shadowing.ts";
+import { ScannedDefinitions } from "../../../src/hub/pins/definition-watch.ts";
+import type { ToolCapability } from "../../../src/model/capability.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+function tool(source: string, name: string): ToolCapability {
+  const definition = { name, inputSchema: { type: "object" as const } };
+  return { kind: "tool", name: `${source}__${name}`, origin: { source, name }, definition, fingerprint: name };
+}
+
+it("[scale-11a] with many tools shadowing is looked for once for many changes, and still told of", async () => {
+  const clock = new FakeClock();
+  const found: Shadowing[] = [];
+  const scanned = new ScannedDefinitions({
+    clock,
+    mode: () => "warn",
+    isTrusted: () => false,
+    onSuspicious: () => {},
+    onShadowing: (news) => found.push(...news),
+  });
+  const many = Array.from({ length: 1100 }, (_, index) =>
+    tool("a", `tool${String.fromCharCode(97 + (index % 26))}${index}x`),
+  );
+  scanned.check(many);
+  expect(found).toEqual([]);
+  const twin = tool("b", "delete_records");
+  scanned.check([...many, twin]);
+  scanned.check([...many, twin, tool("c", "delete_records")]);
+  expect(found).toEqual([]);
+  await clock.advance(600_000);
+  expect(found).toMatchObject([{ kind: "similar_name", target: { server: "b", name: "delete_records" } }]);
+  scanned.close();
+});

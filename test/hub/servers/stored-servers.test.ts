@@ -1,0 +1,240 @@
+import { describe, expect, it, vi } from "vitest";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { openStore } from "../../../src/store/open-store.ts";
+import { ids, Place, refused, sound, textOf } from "./place.ts";
+
+describe("[oper-02a] servers that are added while the hub runs", () => {
+  it("are used at once, are there at the next start, and touch no other server", async () => {
+    const place = new Place({ mcpServers: { own: sound() } });
+    const hub = await place.hub();
+    const pidBefore = await textOf(hub, "own__pids");
+    const info = await hub.addServer("added", sound());
+    expect(info).toMatchObject({ id: "added", state: "ready", origin: { dialect: "store", file: hub.store?.place } });
+    expect(await textOf(hub, "added__echo", { text: "hello" })).toBe("hello");
+    expect(await textOf(hub, "own__pids")).toBe(pidBefore);
+    expect(await hub.server("added")).toMatchObject({ from: "store", editable: true, config: sound() });
+    expect(await hub.server("own")).toMatchObject({ from: "file", editable: false, origin: { file: place.file } });
+    await hub.close();
+
+    const next = await place.hub();
+    expect(ids(next)).toEqual(["own", "added"]);
+    expect(await textOf(next, "added__echo", { text: "again" })).toBe("again");
+    const pinStates = (): string[] => [...new Set(next.pins.list({ server: "added" }).map(({ state }) => state))];
+    expect(pinStates()).toEqual(["same"]);
+    await next.removeServer("added");
+    expect([ids(next), pinStates()]).toEqual([["own"], ["gone"]]);
+    expect(next.view(next.session).tools.some(({ name }) => name.startsWith("added__"))).toBe(false);
+    await next.close();
+    const last = await place.hub({ connect: "none" });
+    expect(ids(last)).toEqual(["own"]);
+    expect(last.pins.list({ server: "own", state: "unknown" })).toEqual(last.pins.list({ server: "own" }));
+  });
+
+  it("survive a reload of the file, and come behind its servers", async () => {
+    const place = new Place();
+    const hub = await place.hub({ connect: "none" });
+    await hub.addServer("added", sound());
+    place.write("toolcrib.json", { mcpServers: { own: sound() } });
+    const report = await hub.reload();
+    expect(report).toMatchObject({ added: ["own"], kept: ["added"], removed: [] });
+    expect(ids(hub)).toEqual(["own", "added"]);
+  });
+
+  it("give way to the user's file, which is told of once, and come back when it no longer names them", async () => {
+    const place = new Place();
+    const first = await place.hub({ connect: "none" });
+    await first.addServer("files", { command: "from-store" });
+    await first.close();
+
+    place.write("toolcrib.json", { mcpServers: { files: sound() } });
+    const hub = await place.hub();
+    await hub.reload();
+    expect((await hub.server("files"))?.from).toBe("file");
+    const told = hub.warnings().filter(({ message }) => message.includes('"files" of the store is not used'));
+    expect(told).toHaveLength(1);
+    for (const change of [hub.updateServer("files", { timeout: 5 }), hub.removeServer("files")]) {
+      expect(await refused(change)).toMatchObject({
+        code: "conflict",
+        hint: expect.stringContaining(`${place.file}:3`),
+        details: { file: place.file, line: 3 },
+      });
+    }
+    expect(await refused(hub.addServer("files", sound()))).toMatchObject({ code: "conflict" });
+    expect((await hub.disconnect("files")).state).toBe("idle");
+    expect((await hub.connect("files")).state).toBe("ready");
+
+    place.write("toolcrib.json", {});
+    await hub.reload();
+    expect(await hub.server("files")).toMatchObject({ from: "store", config: { command: "from-store" } });
+  });
+
+  it("are changed in parts, keep their references, and connect anew only where the link is other", async () => {
+    const hub = await new Place().hub({ env: { ...process.env, HIDDEN: "value-of-hidden" } });
+    await hub.addServer("s", { ...sound(), env: { A: "1", B: "${HIDDEN}" }, tags: ["x"], name: "Old" });
+    const pids = await textOf(hub, "s__pids");
+    await hub.updateServer("s", { name: "New", tags: null });
+    expect(await textOf(hub, "s__pids")).toBe(pids);
+    await hub.updateServer("s", { env: { A: null, C: "3" } });
+    expect(await textOf(hub, "s__pids")).not.toBe(pids);
+    expect((await hub.server("s"))?.config).toEqual({ ...sound(), name: "New", env: { B: "${HIDDEN}", C: "3" } });
+    expect(await hub.updateServer("s", { disabled: true })).toMatchObject({ state: "disabled", name: "New" });
+    expect(await hub.updateServer("s", { enabled: null, autoConnect: false })).toMatchObject({ state: "idle" });
+    expect(await refused(hub.updateServer("s", { command: null }))).toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining("neither command nor url"),
+    });
+    expect(await refused(hub.updateServer("s", { id: "t" }))).toMatchObject({ code: "invalid_arguments" });
+    expect(await refused(hub.updateServer("none", {}))).toMatchObject({ code: "not_found" });
+  });
+
+  it("[oper-04d] are changed only as they were seen", async () => {
+    const hub = await new Place().hub({ connect: "none" });
+    await hub.addServer("s", { command: "a" });
+    const seen = (await hub.server("s"))?.etag ?? "";
+    expect(seen).toMatch(/^"[\w-]+"$/);
+    await hub.updateServer("s", { args: ["1"] }, { ifMatch: seen });
+    const actual = (await hub.server("s"))?.etag;
+    expect(actual).not.toBe(seen);
+    const late = { code: "conflict", details: { expected: seen, actual } };
+    expect(await refused(hub.updateServer("s", { args: ["2"] }, { ifMatch: seen }))).toMatchObject(late);
+    expect(await refused(hub.removeServer("s", { ifMatch: seen }))).toMatchObject(late);
+    // Saying the same again changes nothing.
+    await hub.updateServer("s", { args: ["1"] }, { ifMatch: `W/"x", ${actual}` });
+    expect((await hub.server("s"))?.etag).toBe(actual);
+    await hub.removeServer("s", { ifMatch: "*" });
+    expect(await hub.server("s")).toBeUndefined();
+  });
+
+  it("are refused with a reason when they are none, and when there are enough", async () => {
+    const hub = await new Place({ limits: { servers: 1 } }).hub({ connect: "none" });
+    expect(await refused(hub.addServer("a b/c", sound()))).toMatchObject({ code: "invalid_config" });
+    const wrong = await refused(hub.addServer("s", { command: "x", url: "https://h.example", timeout: "soon" }));
+    expect(wrong).toMatchObject({ code: "invalid_config", details: { problems: [{ path: "timeout" }] } });
+    const typo = { message: 'server "s": autoconnect: this key is unknown (did you mean "autoConnect"?)' };
+    const sent = { ...sound(), autoconnect: false };
+    expect(await refused(hub.addServer("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
+    expect(await refused(hub.testServer("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
+    const odd = await hub.addServer("one", { type: "stdio", alwaysAllow: ["x"], disabled: true, ...sound() });
+    expect(odd.warnings).toEqual([expect.stringMatching(/alwaysAllow: .* left out/)]);
+    expect(await refused(hub.updateServer("one", { callTimeoutMs: 5 }))).toMatchObject({
+      code: "invalid_config",
+      details: { problems: [{ path: "callTimeoutMs", code: "unknown_key" }] },
+    });
+    expect((await hub.updateServer("one", { trust: true })).warnings).toEqual([expect.stringContaining("trust: ")]);
+    expect(await refused(hub.addServer("two", sound()))).toMatchObject({ code: "conflict", details: { limit: 1 } });
+    expect(await hub.store?.servers.list()).toHaveLength(1);
+  });
+
+  it("fail alone when the store holds nonsense, and can be mended or removed", async () => {
+    const place = new Place();
+    const store = await openStore({ home: place.home });
+    await store?.servers.insert({ id: "bad", entry: { command: 7 }, source: "api" });
+    await store?.servers.insert({ id: "good", entry: sound(), source: "api" });
+    await store?.close();
+    const hub = await place.hub({ connect: "none" });
+    expect(hub.servers()).toMatchObject([
+      { id: "good", state: "idle" },
+      { id: "bad", state: "failed", lastError: expect.stringContaining("command: found") },
+    ]);
+    expect(await hub.server("bad")).toMatchObject({ from: "store", editable: true, config: { command: 7 } });
+    expect(await refused(hub.connect("bad"))).toMatchObject({ code: "invalid_config" });
+    expect(hub.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining('"bad" of the store'));
+    await hub.updateServer("bad", { command: "x" });
+    expect(ids(hub)).toEqual(["bad", "good"]);
+  });
+
+  it("are taken back when they cannot be taken up", async () => {
+    const place = new Place();
+    const store = await openStore({ home: place.home });
+    if (store === undefined) throw new Error("no store");
+    const closing: { hub?: () => void } = {};
+    const insert: Store["servers"]["insert"] = async (server) => {
+      const stored = await store.servers.insert(server);
+      closing.hub?.();
+      return stored;
+    };
+    const hub = await place.hub({ store: { ...store, servers: { ...store.servers, insert } } });
+    closing.hub = () => void hub.close();
+    expect(await refused(hub.addServer("s", sound()))).toMatchObject({ message: "The hub is closed." });
+    await hub.close();
+    expect(await store.servers.list()).toEqual([]);
+    await store.close();
+  });
+
+  it("live as long as a hub without a store", async () => {
+    const hub = await createHub({}, { home: new Place().home });
+    expect(hub.store).toBeUndefined();
+    expect(await hub.addServer("s", sound())).toMatchObject({ state: "ready", origin: { file: "memory" } });
+    await hub.updateServer("s", { tags: ["x"] });
+    expect(await hub.server("s")).toMatchObject({ from: "store", editable: true, tags: ["x"] });
+    await hub.removeServer("s");
+    expect(ids(hub)).toEqual([]);
+    await hub.close();
+  });
+
+  it("reach the other hubs on the same home", async () => {
+    const place = new Place();
+    const [one, other] = [await place.hub({ connect: "none" }), await place.hub()];
+    other.watch();
+    await one.addServer("s", sound());
+    await vi.waitFor(() => expect(other.servers()).toMatchObject([{ id: "s", state: "ready" }]), { timeout: 10_000 });
+    await one.updateServer("s", { tags: ["x"] });
+    await vi.waitFor(() => expect(other.servers()).toMatchObject([{ id: "s", tags: ["x"] }]), { timeout: 10_000 });
+    await one.removeServer("s");
+    await vi.waitFor(() => expect(other.servers()).toEqual([]), { timeout: 10_000 });
+  });
+
+  it("are seen by a single command, which makes no database", async () => {
+    const place = new Place();
+    expect((await place.hub({ store: "existing" })).store).toBeUndefined();
+    const hub = await place.hub({ connect: "none" });
+    await hub.addServer("s", sound());
+    const command = await place.hub({ store: "existing", connect: "none" });
+    expect(command.servers()).toMatchObject([{ id: "s", origin: { dialect: "store" } }]);
+  });
+});
+
+describe("[oper-02b] etc/mcp-servers.json of the home", () => {
+  const ETC = "etc/mcp-servers.json";
+
+  it("goes into the store once, and what was removed does not come back", async () => {
+    const place = new Place({ mcpServers: { named: { command: "of-the-file" } } });
+    const etc = place.write(ETC, { mcpServers: { a: { command: "a" }, b: { command: "b" }, named: { command: "n" } } });
+    const command = await place.hub({ connect: "none", store: "existing" });
+    expect((await command.server("a"))?.from).toBe("import");
+    const hub = await place.hub({ connect: "none" });
+    expect((await hub.store?.servers.list())?.map(({ id, source }) => [id, source])).toEqual([
+      ["a", etc],
+      ["b", etc],
+    ]);
+    expect(await hub.server("a")).toMatchObject({ from: "store", editable: true, config: { command: "a" } });
+    expect(await hub.server("named")).toMatchObject({ from: "file", config: { command: "of-the-file" } });
+    await hub.removeServer("a");
+    await hub.updateServer("b", { args: ["changed"] });
+    await hub.close();
+
+    place.write(ETC, { mcpServers: { a: { command: "a" }, b: { command: "other" }, c: { command: "c" } } });
+    const next = await place.hub({ connect: "none" });
+    expect(ids(next)).toEqual(["named", "b", "c"]);
+    expect(await next.server("b")).toMatchObject({ config: { command: "b", args: ["changed"] } });
+  });
+
+  it("is the user's own where the config imports it", async () => {
+    const place = new Place({ import: ["./etc/mcp-servers.json"] });
+    place.write(ETC, { mcpServers: { a: { command: "a" } } });
+    const hub = await place.hub({ connect: "none" });
+    expect(await hub.server("a")).toMatchObject({ from: "import", editable: false });
+    expect(await hub.store?.servers.list()).toEqual([]);
+  });
+
+  it("[oper-02d] keeps an entry with a plain secret out of the store", async () => {
+    const place = new Place();
+    place.write(ETC, { mcpServers: { a: { command: "a", env: { API_TOKEN: "canary-99" } } } });
+    const hub = await place.hub({ connect: "none" });
+    expect(await hub.server("a")).toMatchObject({ from: "import", config: { env: { API_TOKEN: "[redacted]" } } });
+    expect(await hub.store?.servers.list()).toEqual([]);
+    expect(hub.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining("env.API_TOKEN"));
+    expect(JSON.stringify(hub.warnings())).not.toContain("canary-99");
+  });
+});
