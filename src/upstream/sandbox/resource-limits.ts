@@ -67,7 +67,7 @@ function controllersOf(group: string): string[] {
 
 export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitPlan {
   const limits = groupLimits(settings);
-  if (Object.keys(limits).length === 0) return { before: [], inside: [], env: {} };
+  if (Object.values(limits).every((limit) => limit === undefined)) return { before: [], inside: [], env: {} };
   const group = means.makeGroup(limits);
   if (typeof group !== "string") {
     const before = ["/bin/sh", "-c", ENTER_SCRIPT, "toolcrib-cage", String(group.doors.length), ...group.doors];
