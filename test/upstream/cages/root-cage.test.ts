@@ -30,13 +30,15 @@ const HUB = join(import.meta.dirname, "run-hub.ts");
 const PACKAGES = join(ROOT, "node_modules/@modelcontextprotocol");
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
-const missing = missingBubblewrap() ?? (process.getuid?.() === 0 ? undefined : "that takes root");
+const missing =
+  missingBubblewrap() ??
+  (process.getuid?.() === 0 ? undefined : "needs root") ??
+  (isReadableByNobody() ? undefined : "other users cannot read this folder");
 isMissing("the cage of a hub that is root", missing);
 const HUBS: [who: string, user: { uid: number; gid: number } | undefined][] = [
   ["root", undefined],
-  ...(missing === undefined && isReadableByNobody() ? [["nobody", NOBODY] as [string, typeof NOBODY]] : []),
+  ["nobody", NOBODY],
 ];
-if (HUBS.length === 1) console.warn(`No cage is tried as nobody here: it may not read ${HUB}.`);
 /** Calls by their numbers, which are those of this kind of processor. */
 const noCalls = process.arch !== "x64" || !existsSync("/usr/bin/perl");
 
