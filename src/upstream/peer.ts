@@ -451,7 +451,7 @@ function withoutSubscription(params: JsonObject): JsonObject {
 
 /** The requests of a server that our side is answering right now. */
 
-interface IncomingContext {
+export interface IncomingContext {
   readonly signal: AbortSignal;
   /** The client of the request whose own stream carried this, where the transport knows it. */
   readonly client?: ClientSide;

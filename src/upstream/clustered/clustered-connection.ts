@@ -17,7 +17,7 @@ import {
   type Use,
   type UseContext,
 } from "../../model/source.ts";
-import { maxCallMs } from "../call-runner.ts";
+import { maxCallMs } from "../link-calls.ts";
 import type { ConnectionDeps, ConnectionEvents } from "../connection-deps.ts";
 import { removedError, unavailableError } from "../connection-failures.ts";
 import { DEFAULT_GRACE_MS, GracePeriod, isSameLink, serverInfo } from "../connection-state.ts";
