@@ -89,11 +89,6 @@ export function decodeMessage(bytes: Uint8Array): Message {
   return { head, body: view.readUInt8(0) === 1 ? bytes.subarray(end) : undefined };
 }
 
-/**
- * One direction of a call, on the side that sends. Large messages go in parts, and no more is under way than the other side
- * has room for: NATS cuts off a client for which 64 MiB wait, and many calls may be under way to one node.
- */
-
 /** Above it a message is refused, so that nobody has to hold more of one. */
 export const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
 const WINDOW_BYTES = 1024 * 1024;
@@ -110,6 +105,10 @@ interface QueuedMessage {
   readonly failed: (reason: ToolcribError) => void;
 }
 
+/**
+ * One direction of a call, on the side that sends. Large messages go in parts, and no more is under way than the other side
+ * has room for: NATS cuts off a client for which 64 MiB wait, and many calls may be under way to one node.
+ */
 export class MessageSender {
   readonly #send: (packet: Uint8Array) => void;
   readonly #partBytes: number;
@@ -185,12 +184,11 @@ export function messageTooLarge(): ToolcribError {
   );
 }
 
-/** One direction of a call, on the side that takes: puts parts together, sees gaps, and says how far it has come. */
-
 /** Well below the window of the sender, so that it does not have to wait. */
 const ACK_BYTES = 256 * 1024;
 const ACK_PACKETS = 64;
 
+/** One direction of a call, on the side that takes: puts parts together, sees gaps, and says how far it has come. */
 export class MessageReceiver {
   readonly #acknowledge: (packet: Uint8Array) => void;
   readonly #deliver: (message: Message) => void;
@@ -229,8 +227,6 @@ export class MessageReceiver {
   }
 }
 
-/** The errors of calls between nodes, and how they travel. */
-
 /** Nobody can have begun it: it may be sent again. */
 export function notSent(message: string, hint?: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
@@ -243,6 +239,7 @@ export function outcomeUnknown(why: string): ToolcribError {
   });
 }
 
+/** The errors of calls between nodes, and how they travel. */
 export function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "The caller gave up.");
 }

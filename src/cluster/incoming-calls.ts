@@ -172,8 +172,6 @@ export class IncomingCalls {
   }
 }
 
-/** One call of another node that is handled here. */
-
 interface RunningCallDeps {
   readonly from: string;
   readonly nodeId: string;
@@ -189,6 +187,7 @@ interface Question {
   readonly reject: (error: ToolcribError) => void;
 }
 
+/** One call of another node that is handled here. */
 class RunningCall {
   readonly from: string;
   readonly #deps: RunningCallDeps;

@@ -152,8 +152,6 @@ export class OutgoingCalls {
   }
 }
 
-/** One call of this node, until it is settled. */
-
 interface OutgoingCallDeps {
   /** To the node that handles it. */
   sendTo(node: string, packet: Uint8Array): void;
@@ -164,6 +162,7 @@ interface OutgoingCallDeps {
   onSettled(): void;
 }
 
+/** One call of this node, until it is settled. */
 class OutgoingCall {
   readonly result: Promise<CallReply>;
   /** The node that handles it. */

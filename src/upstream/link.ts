@@ -169,7 +169,6 @@ function withNote(error: unknown, note: string): unknown {
 }
 
 /** The login that a remote server is used with, if any, and what to say where one is missing. */
-
 async function credentialsFor(
   spec: ServerSpec,
   resolved: ResolvedSpec,

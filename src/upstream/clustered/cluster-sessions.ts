@@ -61,7 +61,6 @@ export function localSessionId(id: string, node: string): string {
 }
 
 /** The sessions of this node that a server keeps something of, wherever it runs: a program that takes over is told of them. */
-
 export class AnnouncedSessions {
   /** Where each user or session has a connection: all that are open. */
   readonly #open = new Map<string, SessionContext>();
@@ -116,11 +115,6 @@ export class AnnouncedSessions {
   }
 }
 
-/**
- * Which sessions of a node still live, asked by those that keep processes for them: news of an end may get lost. It is asked
- * and not told, because an answer cannot be overtaken by a session that has just begun.
- */
-
 interface LivenessQuestion {
   /** Of the server. */
   readonly word: string;
@@ -130,6 +124,10 @@ interface LivenessQuestion {
 /** Whether a session lives, and the server keeps something of it. */
 type IsSessionKnown = (sessionId: string) => boolean;
 
+/**
+ * Which sessions of a node still live, asked by those that keep processes for them: news of an end may get lost. It is asked
+ * and not told, because an answer cannot be overtaken by a session that has just begun.
+ */
 export class SessionLiveness {
   readonly #known = new Map<string, Set<IsSessionKnown>>();
   readonly #stop: () => void;

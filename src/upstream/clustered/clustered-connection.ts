@@ -393,8 +393,6 @@ function isSameState(one: ServerState, other: ServerState): boolean {
   return one.attempt === other.attempt && one.reason === other.reason;
 }
 
-/** One state for a server that may run in several places, or between two of them. */
-
 export interface StateInputs {
   readonly isClosed: boolean;
   readonly isEnabled: boolean;
@@ -414,6 +412,7 @@ export interface StateInputs {
 /** Another node needs about so long to take over. */
 const TAKE_OVER_MS = 1000;
 
+/** One state for a server that may run in several places, or between two of them. */
 export function clusterState(places: readonly Pick<Replica, "state">[], now: StateInputs): ServerState {
   if (now.isClosed) return { kind: "closed" };
   if (!now.isEnabled) return { kind: "disabled" };
@@ -466,7 +465,6 @@ function clusteredInfo({ spec, state, toolCount, place, nodes }: ClusteredFacts)
 }
 
 /** The place where the sessions of a node follow resources: the same for all of them, so that each change is told once. */
-
 class SubscriptionReplica {
   /** Of the program that was told what sessions follow. */
   #mark: string | undefined;
@@ -528,7 +526,6 @@ function withLocalSession(event: unknown, node: string): unknown {
 }
 
 /** Waiting for something to be seen, by whoever sees it next. */
-
 class ChangeSignal {
   readonly #clock: Clock;
   readonly #looks = new Emitter<{ look: undefined }>();

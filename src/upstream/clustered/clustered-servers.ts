@@ -231,11 +231,10 @@ function readFailure({ node, digest, reason, hint }: JsonObject): ReportedFailur
   return { node, digest, reason: String(reason), ...(typeof hint === "string" ? { hint } : {}) };
 }
 
-/** Which nodes would run a server: each says so of itself, because their configs may differ. */
-
 /** All nodes write their facts several times in each lease: enough of a digest to tell specs apart. */
 const MARK_LENGTH = 12;
 
+/** Which nodes would run a server: each says so of itself, because their configs may differ. */
 class CandidateNodes {
   readonly #cluster: Cluster;
   /** By whoever would run it here. */

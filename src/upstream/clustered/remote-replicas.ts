@@ -129,8 +129,6 @@ export class RemoteReplicas {
   }
 }
 
-/** RemoteSlot: a slot that another node holds, seen and called from here. */
-
 interface RemoteReplicaOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
@@ -148,6 +146,7 @@ interface RemoteReplicaOptions {
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
 
+/** RemoteSlot: a slot that another node holds, seen and called from here. */
 class RemoteReplica implements Replica {
   readonly slot: number;
   readonly term: number;

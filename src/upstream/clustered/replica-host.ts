@@ -288,7 +288,6 @@ export class ReplicaHost {
 }
 
 /** A server that runs at this node, as its own sessions use it. */
-
 export class LocalReplica implements Replica {
   readonly node: string;
   readonly #server: LocalServer;

@@ -38,8 +38,6 @@ export function isUp({ state }: Pick<Replica, "state">): boolean {
   return state?.kind === "ready" || state?.kind === "degraded";
 }
 
-/** How a clustered server is called in the cluster: its leases, addresses and news. */
-
 const PREFIX = "server.";
 
 /** A server runs in slots, one for each of its replicas. */
@@ -56,6 +54,7 @@ export function replicaAddress(word: string, slot: number, term: number): string
   return `${leaseKey(word, slot)}.${term}`;
 }
 
+/** How a clustered server is called in the cluster: its leases, addresses and news. */
 export function eventsTopic(word: string): string {
   return `${PREFIX}${word}.news`;
 }
@@ -93,8 +92,6 @@ export function specDigest(spec: ServerSpec): string {
   known.set(spec, digest);
   return digest;
 }
-
-/** Which node runs what: decided by each node for itself, from what all of them see. */
 
 /** How many servers each of the nodes runs. */
 export function serverCounts(nodes: readonly string[], leases: Iterable<LeaseState>): Map<string, number> {
@@ -136,6 +133,7 @@ export function lessLoadedNodes(node: string, load: ReadonlyMap<string, number>)
     .map(([each]) => each);
 }
 
+/** Which node runs what: decided by each node for itself, from what all of them see. */
 function rankHash(node: string, word: string): number {
   return createHash("sha256").update(`${node} ${word}`).digest().readUInt32BE();
 }

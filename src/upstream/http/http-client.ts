@@ -184,8 +184,6 @@ function cancelled(sent: boolean): ToolcribError {
   return new ToolcribError("cancelled", "the request was cancelled", { details: { sent } });
 }
 
-/** An HttpClient whose requests carry credentials that change: a token that is renewed before it ends or when refused. */
-
 /** What gives and renews them; `ServerCredentials` of the secrets is the one there is. */
 export interface WireCredentials {
   /** Names in lower case. */
@@ -199,6 +197,7 @@ export interface WireCredentials {
   }): Promise<boolean>;
 }
 
+/** An HttpClient whose requests carry credentials that change: a token that is renewed before it ends or when refused. */
 export class AuthorizedClient {
   readonly #client: HttpClient;
   readonly #credentials: WireCredentials | undefined;
@@ -250,8 +249,6 @@ function unlessAborted<T>(work: Promise<T>, signal: CancelSignal | undefined): P
   });
 }
 
-/** What both HTTP wires are told, checked before the first request. */
-
 export interface HttpWireOptions {
   readonly url: string;
   /** Sent with every request, to this origin only. They hold credentials and are never shown. */
@@ -283,6 +280,7 @@ export interface CheckedRemote {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What both HTTP wires are told, checked before the first request. */
 export function checkRemote(options: HttpWireOptions): CheckedRemote {
   const url = URL.parse(options.url);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {

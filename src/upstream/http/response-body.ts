@@ -75,8 +75,6 @@ function messageTooLarge(maxBytes: number): ToolcribError {
   });
 }
 
-/** One server-sent event to the messages in it. */
-
 export interface EventDelivery {
   /** The request whose answer the stream is for. */
   readonly id?: RequestId;
@@ -131,6 +129,7 @@ interface SseParserOptions {
   readonly onOversize: (bytes: number) => void;
 }
 
+/** One server-sent event to the messages in it. */
 export class SseParser {
   readonly #options: SseParserOptions;
   #parts: Buffer[] = [];

@@ -287,8 +287,6 @@ function headerOf(answer: HttpResponse, name: "content-type" | "mcp-session-id")
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** Reads what a POST with a request was answered with. Whatever comes, the request ends: with its answer or as failed. */
-
 interface ResponseHandlers extends EventDelivery {
   readonly id: RequestId;
   readonly clock: Clock;
@@ -318,6 +316,7 @@ function readResponse(answer: HttpResponse, options: ResponseHandlers): void {
   throw notMcpError(contentType, answer.url);
 }
 
+/** Reads what a POST with a request was answered with. Whatever comes, the request ends: with its answer or as failed. */
 function readJson(text: string, options: ResponseHandlers): void {
   const messages = decodeMessages(text);
   if (messages === null) {
@@ -365,11 +364,6 @@ function unanswered(message: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { details: { sent: true } });
 }
 
-/**
- * An event stream by GET that is opened again after every cut, from the last event that was seen: the stream for a
- * server's own messages, and the rest of an answer whose stream was cut.
- */
-
 interface ResumableStreamOptions {
   readonly clock: Clock;
   readonly maxEventBytes: number;
@@ -396,6 +390,10 @@ const MIN_HEALTHY_MS = 5000;
 /** The server may do better later: it restarts, is busy, or still holds the stream that was cut. */
 const TRANSIENT_STATUSES = new Set([408, 409, 425, 429]);
 
+/**
+ * An event stream by GET that is opened again after every cut, from the last event that was seen: the stream for a
+ * server's own messages, and the rest of an answer whose stream was cut.
+ */
 class ResumableStream {
   readonly #options: ResumableStreamOptions;
   readonly #abort = new AbortController();

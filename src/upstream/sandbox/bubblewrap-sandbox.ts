@@ -219,8 +219,6 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** The environment inside a bubblewrap cage: what the spec names, and a minimum that fits the cage. */
-
 /** Of the minimal environment these speak of the user, who is another one in there. */
 const SANDBOX_VARIABLES: Readonly<Record<string, string>> = {
   HOME: SANDBOX_HOME,
@@ -295,11 +293,10 @@ function shellEnvironment(env: Readonly<Record<string, string>>): ShellEnvironme
   return { lines, words: [findProgram("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
 }
 
+/** The environment inside a bubblewrap cage: what the spec names, and a minimum that fits the cage. */
 function shellQuoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`).replaceAll("\n", `'"$${LINE_BREAK}"'`)}'`;
 }
-
-/** Where bubblewrap is and what it can do. */
 
 interface Bubblewrap {
   /** Absolute. */
@@ -332,6 +329,7 @@ export async function findBubblewrap(
   return { program, sizes: help.includes("--size") && (statSync(program).mode & SETUID) === 0 };
 }
 
+/** Where bubblewrap is and what it can do. */
 async function readHelp(program: string): Promise<string> {
   try {
     const { stdout, stderr } = await execute(program, ["--help"], { env: {}, cwd: "/", timeout: ASK_TIMEOUT_MS });
@@ -348,8 +346,6 @@ function bubblewrapMissing(message: string, hint: string): ToolcribError {
     details: { sent: false },
   });
 }
-
-/** What bubblewrap and its launchers say when they fail, in words a person can act on. */
 
 const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program that you trust.';
 
@@ -414,6 +410,7 @@ function explainUser(
   );
 }
 
+/** What bubblewrap and its launchers say when they fail, in words a person can act on. */
 function sandboxFailure(line: string, end: RunEnd): ToolcribError {
   const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(
     line,

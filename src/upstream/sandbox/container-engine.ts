@@ -120,8 +120,6 @@ function npmArch(word: unknown): string {
   return typeof word === "string" && word !== "" ? word : process.arch;
 }
 
-/** Runs an engine to its end: never a shell, bounded in time and output, ended when the signal aborts. */
-
 interface ProgramRun {
   readonly env: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
@@ -174,6 +172,7 @@ export function lastLines(text: string, lines = 6): string {
   return kept.slice(-lines).join("\n").slice(-2000);
 }
 
+/** Runs an engine to its end: never a shell, bounded in time and output, ended when the signal aborts. */
 function interrupted(program: string): ToolcribError {
   return new ToolcribError("cancelled", `${program} was interrupted`, { details: { sent: false } });
 }
@@ -191,11 +190,6 @@ function notStarted(program: string, error: Error & { code?: unknown }): Toolcri
     { details: { sent: false, reason: error.code } },
   );
 }
-
-/**
- * Runs what takes minutes, such as npm or the build of an image, in a process group of its own: it ends when the signal
- * aborts, with this process, and if this process is killed outright, with the next hub on the same home.
- */
 
 interface RunOwner {
   readonly home: string;
@@ -304,6 +298,10 @@ const NPM = /^(?:npm_config_.*|npm_token|node_auth_token|node_extra_ca_certs)$/i
 /** Engines start `iptables` and the like, which are in folders that Debian keeps out of the PATH of ordinary users. */
 const SYSTEM_FOLDERS = ["/usr/sbin", "/sbin"];
 
+/**
+ * Runs what takes minutes, such as npm or the build of an image, in a process group of its own: it ends when the signal
+ * aborts, with this process, and if this process is killed outright, with the next hub on the same home.
+ */
 export function engineEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = keepOnly(env, isForEngine);
   if (process.platform === "win32" || kept["PATH"] === undefined) return kept;

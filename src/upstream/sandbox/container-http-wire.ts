@@ -199,8 +199,6 @@ function needsNetwork(): ToolcribError {
   );
 }
 
-/** The process that holds a container which serves HTTP: it lives as long as the container, and carries its output. */
-
 interface ContainerProcessOptions {
   readonly serverId: string;
   readonly launch: ContainerLaunch;
@@ -211,6 +209,7 @@ interface ContainerProcessOptions {
 
 const MAX_REASON_LINES = 8;
 
+/** The process that holds a container which serves HTTP: it lives as long as the container, and carries its output. */
 class ContainerProcess {
   readonly #options: ContainerProcessOptions;
   readonly #child: ChildProcess;

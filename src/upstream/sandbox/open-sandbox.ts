@@ -46,8 +46,6 @@ export function openSandbox(settings: SandboxSettings, deps: SandboxDeps): Sandb
   }
 }
 
-/** Which cages this machine offers, found by trying them. */
-
 export interface AvailableSandbox {
   readonly kind: SandboxKind;
   readonly available: boolean;
@@ -73,6 +71,7 @@ export async function availableSandboxes(deps: Pick<SandboxDeps, "env" | "contai
   ];
 }
 
+/** Which cages this machine offers, found by trying them. */
 async function tryKind(kind: SandboxKind, attempt: () => Promise<string>): Promise<AvailableSandbox> {
   try {
     return { kind, available: true, version: await attempt() };

@@ -118,11 +118,6 @@ function cannotLimit(settings: SandboxSettings, reason: string, isRoot: boolean)
   });
 }
 
-/**
- * Control groups: the only thing on Linux that bounds memory and processors of a program together with all it starts.
- * They are made below the hub's own group, so that what holds for the hub holds for its servers too.
- */
-
 interface GroupLimits {
   /** Bytes. */
   readonly memory?: number;
@@ -153,6 +148,10 @@ const PERIOD_US = 100_000;
 const GROUP_PREFIX = "toolcrib-";
 const MAX_REMOVE_TRIES = 100;
 
+/**
+ * Control groups: the only thing on Linux that bounds memory and processors of a program together with all it starts.
+ * They are made below the hub's own group, so that what holds for the hub holds for its servers too.
+ */
 function groupPlace(): GroupPlace {
   const read = (name: string): string => {
     try {

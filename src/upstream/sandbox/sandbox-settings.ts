@@ -84,8 +84,6 @@ export interface SandboxDeps {
   warn(message: string): void;
 }
 
-/** A `sandbox` entry of the config as settings that a cage can work with. */
-
 const UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
 /** @param env Says what `~` and `${NAME}` in paths stand for. */
@@ -125,6 +123,7 @@ function withVariables(path: string, env: NodeJS.ProcessEnv): string {
   return parseReferences(path).map(value).join("");
 }
 
+/** A `sandbox` entry of the config as settings that a cage can work with. */
 function expandHome(path: string, env: NodeJS.ProcessEnv): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   return join(env["HOME"] || env["USERPROFILE"] || homedir(), path.slice(1));

@@ -168,8 +168,6 @@ function programFolder(path: string): string[] {
   return facts.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
 }
 
-/** What of the machine a program itself needs to be started: its own file and, for what npm installed, its packages. */
-
 interface FoundProgram {
   /** As it is called; may be a link. */
   readonly path: string;
@@ -221,6 +219,7 @@ function mountsOf(program: string): string[] {
   return [...new Set([join(prefix, "bin"), join(prefix, "lib", "node_modules"), program, real])];
 }
 
+/** What of the machine a program itself needs to be started: its own file and, for what npm installed, its packages. */
 function npmPrefix(program: string): string | undefined {
   const [, before] = /^(.+)\/lib\/node_modules\//.exec(program) ?? [];
   if (before !== undefined) return existsSync(join(before, "bin")) ? before : undefined;

@@ -132,8 +132,6 @@ function waitUntil(isTrue: () => boolean, leftMs: () => number, child: ChildProc
   });
 }
 
-/** One child and everything it started: on POSIX its process group, on Windows its process tree. */
-
 const table: ProcessTable | null = systemProcessTable();
 
 /** Whether anyone in the group was there to get the signal. Signal 0 only asks. */
@@ -154,6 +152,7 @@ export function isGroupAlive(pgid: number): boolean {
   return table === null || process.platform !== "linux" || table.group(pgid).length > 0;
 }
 
+/** One child and everything it started: on POSIX its process group, on Windows its process tree. */
 function signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     if (signal === 0) return process.kill(pid, 0);
@@ -164,8 +163,6 @@ function signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
     return false;
   }
 }
-
-/** Why a program could not be started, in words a person can act on. */
 
 const INSTALL_HINTS: Readonly<Record<string, string>> = {
   npx: "It comes with Node.js: https://nodejs.org",
@@ -184,6 +181,7 @@ export function workingFolderError(cwd: string | undefined): ToolcribError | nul
   return startUnavailable(`the working directory does not exist: ${cwd}`, "Create it, or correct `cwd`.", "ENOENT");
 }
 
+/** Why a program could not be started, in words a person can act on. */
 export function startError(error: unknown, command: string): ToolcribError {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   const name = basename(command).replace(/\.(cmd|exe|bat)$/i, "");

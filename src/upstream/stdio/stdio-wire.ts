@@ -324,11 +324,6 @@ function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "starting the server was cancelled", { details: { sent: false } });
 }
 
-/**
- * How a command is started on Windows, where `npx` is a batch file `npx.cmd`: Node finds only .exe files and refuses
- * batch files without a shell. They are run by cmd.exe with every character that means something to it escaped.
- */
-
 interface SpawnCommand {
   readonly file: string;
   readonly args: readonly string[];
@@ -336,6 +331,10 @@ interface SpawnCommand {
   readonly verbatim: boolean;
 }
 
+/**
+ * How a command is started on Windows, where `npx` is a batch file `npx.cmd`: Node finds only .exe files and refuses
+ * batch files without a shell. They are run by cmd.exe with every character that means something to it escaped.
+ */
 export function windowsCommand(
   command: string,
   args: readonly string[],
