@@ -10,7 +10,7 @@ import { rpcOf } from "./rpc-error.ts";
 /** Why a call cannot even be tried in this state. Who lacks a login is told so in our own words, fit for anyone to see. */
 export function unavailableError({ id, auth }: ServerInfo, state: ServerState, user?: string): ToolcribError {
   if (auth?.state === "login_needed") return loginNeededError({ server: id, user });
-  const hint = "hint" in state ? state.hint : STATE_HINTS[state.kind];
+  const hint = ("hint" in state ? state.hint : undefined) ?? STATE_HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
   return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {
     hint,

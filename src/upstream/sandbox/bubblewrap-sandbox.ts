@@ -1,11 +1,9 @@
 /** The bubblewrap cage: namespaces of its own, a read-only system, and only the paths that were named. */
-import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { ToolcribError } from "../../model/errors.ts";
 import { startError } from "../stdio/child-processes.ts";
-import { checkedMounts, findProgram, isWithin, type NamedPath, namedPaths, realPath } from "./named-mounts.ts";
+import { checkedMounts, findCommand, isWithin, type NamedPath, namedPaths, realPath } from "./named-mounts.ts";
 import { type LimitMeans, limitMeans, planLimits } from "./resource-limits.ts";
 import {
   refuseNul,
@@ -27,6 +25,7 @@ import {
   type SandboxOwner,
   systemMounts,
 } from "./system-mounts.ts";
+import { runProgram } from "../../base/programs.ts";
 
 /** /tmp, the home and shared memory are kept in memory; each may grow to this, or to `memory`. */
 const MAX_SCRATCH_BYTES = 1024 ** 3;
@@ -290,7 +289,7 @@ function shellEnvironment(env: Readonly<Record<string, string>>): ShellEnvironme
   const lines = exported.map(([name, value]) => `export ${name}=${shellQuoted(value)}\n`).join("");
   if (carriers.length === 0) return { lines, words: [] };
   const split = [...carriers.map((each) => `-u ${each}`), "--", ...renamed].join(" ");
-  return { lines, words: [findProgram("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
+  return { lines, words: [findCommand("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
 }
 
 /** The environment inside a bubblewrap cage: what the spec names, and a minimum that fits the cage. */
@@ -307,7 +306,6 @@ interface Bubblewrap {
 
 const ASK_TIMEOUT_MS = 5000;
 const SETUID = 0o4000;
-const execute = promisify(execFile);
 
 /** Rejects with the reason and the alternative where it cannot be used. Asked anew each time, as that takes 2 ms. */
 export async function findBubblewrap(
@@ -316,7 +314,7 @@ export async function findBubblewrap(
 ): Promise<Bubblewrap> {
   if (platform !== "linux")
     throw bubblewrapMissing(`bubblewrap is only there on Linux, and this is ${platform}`, OTHER_SANDBOX);
-  const program = findProgram("bwrap", env["PATH"]);
+  const program = findCommand("bwrap", env["PATH"]);
   if (program === undefined) {
     throw bubblewrapMissing(
       "bubblewrap is not installed",
@@ -331,13 +329,10 @@ export async function findBubblewrap(
 
 /** Where bubblewrap is and what it can do. */
 async function readHelp(program: string): Promise<string> {
-  try {
-    const { stdout, stderr } = await execute(program, ["--help"], { env: {}, cwd: "/", timeout: ASK_TIMEOUT_MS });
-    return stdout + stderr;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw bubblewrapMissing(`${program} cannot be run: ${reason}`, OTHER_SANDBOX);
-  }
+  const end = await runProgram(program, ["--help"], { env: {}, cwd: "/", timeoutMs: ASK_TIMEOUT_MS });
+  if (end.kind === "exited" && end.code === 0) return end.stdout + end.stderr;
+  const reason = end.kind === "exited" ? end.stderr.trim() || `code ${end.code}` : end.kind.replaceAll("_", " ");
+  throw bubblewrapMissing(`${program} cannot be run: ${reason}`, OTHER_SANDBOX);
 }
 
 function bubblewrapMissing(message: string, hint: string): ToolcribError {

@@ -1,12 +1,13 @@
 /** The program that runs containers: podman or docker, found by itself or named in the config. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContainersConfig } from "../../model/server-spec.ts";
-import { endChild, trackProcessGroup } from "../stdio/child-processes.ts";
 import { PidRecords } from "../stdio/pid-records.ts";
+import { trackChild } from "../stdio/child-processes.ts";
+import { runProgram } from "../../base/programs.ts";
 
 export interface ContainerEngine {
   /** As it is started. */
@@ -19,7 +20,7 @@ export interface ContainerEngine {
   readonly arch: string;
   /** The environment that the program itself gets. */
   readonly env: Readonly<Record<string, string>>;
-  run(args: readonly string[], options?: EngineRun): Promise<ProgramEnd>;
+  run(args: readonly string[], options?: EngineRun): Promise<EngineEnd>;
 }
 
 interface EngineRun {
@@ -127,40 +128,32 @@ interface ProgramRun {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ProgramEnd {
+interface EngineEnd {
   /** -1 if a signal ended it. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
-
-/** Any exit code is an answer. Rejects if it could not be started, took too long or was called off. */
-function runEngine(program: string, args: readonly string[], options: ProgramRun): Promise<ProgramEnd> {
-  const { env, timeoutMs, cwd, signal } = options;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(interrupted(program));
-    const settings = { env, cwd, timeout: timeoutMs, maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true } as const;
-    const child = execFile(program, args, { ...settings, encoding: "utf8" }, (error, stdout, stderr) => {
-      signal?.removeEventListener("abort", stop);
-      if (error === null) return resolve({ code: 0, stdout, stderr });
-      if (signal?.aborted === true) return reject(interrupted(program));
-      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
-      if (error.killed === true && error.signal === "SIGTERM") return reject(timedOut(program, args, timeoutMs));
-      if (error.code === undefined || error.code === null) return resolve({ code: -1, stdout, stderr });
-      reject(notStarted(program, error));
-    });
-    const stop = (): void => {
-      child.kill("SIGTERM");
-      // What it started may hold these open; nobody waits for it.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-    };
-    signal?.addEventListener("abort", stop, { once: true });
-    child.stdin?.on("error", () => {});
-    child.stdin?.end();
-  });
+/** Runs an engine to its end; any exit code is an answer. Rejects if it was not started, took too long or was aborted. */
+async function runEngine(program: string, args: readonly string[], options: ProgramRun): Promise<EngineEnd> {
+  const end = await runProgram(program, args, options);
+  switch (end.kind) {
+    case "exited":
+      return end;
+    case "killed":
+      return { code: -1, stdout: end.stdout, stderr: end.stderr };
+    case "aborted":
+      throw interrupted(program);
+    case "timed_out":
+      throw timedOut(program, args, options.timeoutMs);
+    case "not_found":
+      throw notStarted(program, { code: "ENOENT", message: "" });
+    case "too_much_output":
+      throw notStarted(program, { code: end.kind, message: "it wrote too much" });
+    case "not_started":
+      throw notStarted(program, end.error);
+  }
 }
 
 /** The end of what a program said, in a form for messages: addresses without the credentials in them. */
@@ -172,7 +165,6 @@ export function lastLines(text: string, lines = 6): string {
   return kept.slice(-lines).join("\n").slice(-2000);
 }
 
-/** Runs an engine to its end: never a shell, bounded in time and output, ended when the signal aborts. */
 function interrupted(program: string): ToolcribError {
   return new ToolcribError("cancelled", `${program} was interrupted`, { details: { sent: false } });
 }
@@ -182,7 +174,7 @@ function timedOut(program: string, args: readonly string[], timeoutMs: number): 
   return new ToolcribError("timeout", text, { details: { sent: false } });
 }
 
-function notStarted(program: string, error: Error & { code?: unknown }): ToolcribError {
+function notStarted(program: string, error: { readonly code?: unknown; readonly message: string }): ToolcribError {
   const missing = error.code === "ENOENT";
   return new ToolcribError(
     "server_unavailable",
@@ -206,7 +198,7 @@ export async function runInGroup(
   program: string,
   args: readonly string[],
   { env, cwd, timeoutMs, signal, home, serverId }: ProgramRun & RunOwner,
-): Promise<ProgramEnd> {
+): Promise<EngineEnd> {
   if (signal?.aborted === true) throw interrupted(program);
   const child = spawn(program, args, {
     env,
@@ -215,9 +207,7 @@ export async function runInGroup(
     detached: process.platform !== "win32",
     windowsHide: true,
   });
-  const pids = new PidRecords(join(home, "run"));
-  const unwatch = child.pid === undefined ? () => {} : trackProcessGroup(child.pid);
-  if (child.pid !== undefined) pids.add({ pid: child.pid, serverId, command: program, args });
+  const tracked = trackChild(child, new PidRecords(join(home, "run")), { serverId, command: program, args });
   const [stdout, stderr] = [tailOf(child.stdout), tailOf(child.stderr)];
   const limit = Promise.withResolvers<never>();
   const onAbort = (): void => limit.reject(interrupted(program));
@@ -229,11 +219,7 @@ export async function runInGroup(
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
-    const gone = await endChild(child, { graceMs: GRACE_MS, stdinMs: 0 });
-    unwatch();
-    // What could not be killed stays in the record: the next start tries again.
-    if (gone) pids.close();
-    for (const stream of child.stdio) stream?.destroy();
+    await tracked.end({ graceMs: GRACE_MS, stdinMs: 0 });
   }
 }
 

@@ -1,8 +1,9 @@
 /** What of the machine a cage lets in, for every kind of cage: named by the operator, there, and nothing of our secrets. */
-import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
+import { findProgram, isExecutable } from "../../base/programs.ts";
 
 export interface NamedPath {
   readonly path: string;
@@ -134,24 +135,11 @@ function stepsOf(path: string): string[] {
   return path.split("/").filter((step) => step !== "" && step !== ".");
 }
 
-/** Where `command` is, as the shell would find it; undefined if nowhere. Relative folders in PATH are not searched. */
-export function findProgram(
-  command: string,
-  path: string | undefined,
-  cwd: string = process.cwd(),
-): string | undefined {
-  if (command.includes("/")) return isProgram(resolve(cwd, command)) ? resolve(cwd, command) : undefined;
-  const folders = (path ?? "/usr/bin:/bin").split(delimiter).filter((folder) => isAbsolute(folder));
-  return folders.map((folder) => resolve(folder, command)).find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+/** Where `command` is, as the shell would find it; undefined if it is not there. Relative folders in PATH are not searched. */
+export function findCommand(command: string, path = "/usr/bin:/bin", cwd: string = process.cwd()): string | undefined {
+  if (!command.includes("/")) return findProgram(command, { env: { PATH: path } });
+  const file = resolve(cwd, command);
+  return isExecutable(file) ? file : undefined;
 }
 
 /** The path without symbolic links; the path itself where that cannot be known. */

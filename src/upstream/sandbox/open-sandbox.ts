@@ -1,6 +1,4 @@
 /** The cage of one server, as its spec asks for it. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SandboxKind, ServerSpec } from "../../model/server-spec.ts";
 import type { ConnectionDeps } from "../connection-deps.ts";
@@ -10,6 +8,7 @@ import { containerSandbox } from "./container-sandbox.ts";
 import { readSandbox, type Sandbox, type SandboxDeps, type SandboxSettings } from "./sandbox-settings.ts";
 import { userSwitch, sandboxUser } from "./sandbox-user.ts";
 import { type SandboxOwner, namespaceOptions, systemMounts } from "./system-mounts.ts";
+import { runProgram } from "../../base/programs.ts";
 
 export interface SpecSandbox {
   readonly settings: SandboxSettings;
@@ -55,9 +54,8 @@ export interface AvailableSandbox {
 }
 
 const TRY_TIMEOUT_MS = 10_000;
-const execute = promisify(execFile);
 
-/** Never rejects. */
+/** Which sandboxes this machine offers, found by trying them. Never rejects. */
 export async function availableSandboxes(deps: Pick<SandboxDeps, "env" | "containers">): Promise<AvailableSandbox[]> {
   return [
     { kind: "none", available: true },
@@ -71,7 +69,6 @@ export async function availableSandboxes(deps: Pick<SandboxDeps, "env" | "contai
   ];
 }
 
-/** Which cages this machine offers, found by trying them. */
 async function tryKind(kind: SandboxKind, attempt: () => Promise<string>): Promise<AvailableSandbox> {
   try {
     return { kind, available: true, version: await attempt() };
@@ -81,7 +78,7 @@ async function tryKind(kind: SandboxKind, attempt: () => Promise<string>): Promi
   }
 }
 
-/** Makes a cage for a moment: to have the program is not yet to be allowed to use it. */
+/** Makes a sandbox for a moment: the program may be installed and still not be allowed to make one. */
 async function tryBubblewrap(env: NodeJS.ProcessEnv): Promise<string> {
   const { program } = await findBubblewrap(env);
   const user = process.getuid?.() === 0 ? await sandboxUser([]) : undefined;
@@ -95,18 +92,17 @@ async function tryBubblewrap(env: NodeJS.ProcessEnv): Promise<string> {
     ...systemMounts("none", undefined, owner),
     ...["--", ...(isRoots ? become : []), "/bin/true"],
   ];
-  const options = { env: { PATH: "/usr/bin:/bin" }, timeout: TRY_TIMEOUT_MS, cwd: "/" };
-  try {
-    const { stdout } = await execute(program, ["--version"], options);
-    const [launcher = program, ...args] = words;
-    await execute(launcher, args, options);
-    return stdout.trim();
-  } catch (error) {
-    const end = { exitCode: 1, signal: null, stderr: stderrOf(error), heard: false };
-    throw explainEnd(end, readSandbox("bubblewrap", "/", env), false) ?? error;
-  }
-}
-
-function stderrOf(error: unknown): string {
-  return error instanceof Error && "stderr" in error ? String(error.stderr).trim() : String(error);
+  const run = async (command: string, args: readonly string[]): Promise<string> => {
+    const options = { env: { PATH: "/usr/bin:/bin" }, timeoutMs: TRY_TIMEOUT_MS, cwd: "/" };
+    const end = await runProgram(command, args, options);
+    if (end.kind === "exited" && end.code === 0) return end.stdout;
+    const stderr = "stderr" in end ? end.stderr.trim() : end.kind.replaceAll("_", " ");
+    const settings = readSandbox("bubblewrap", "/", env);
+    const failure = explainEnd({ exitCode: 1, signal: null, stderr, heard: false }, settings, false);
+    throw failure ?? new ToolcribError("server_unavailable", stderr);
+  };
+  const version = await run(program, ["--version"]);
+  const [launcher = program, ...args] = words;
+  await run(launcher, args);
+  return version.trim();
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
-import { findProgram } from "./named-mounts.ts";
+import { findCommand } from "./named-mounts.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
 interface LimitPlan {
@@ -42,9 +42,9 @@ export function limitMeans(env: NodeJS.ProcessEnv): LimitMeans {
     existsSync("/run/systemd/system") && (isRoot || existsSync(join(env["XDG_RUNTIME_DIR"] ?? "", "systemd/private")));
   return {
     makeGroup: (limits) => makeControlGroup(limits),
-    systemdRun: hasSystemd ? findProgram("systemd-run", env["PATH"]) : undefined,
+    systemdRun: hasSystemd ? findCommand("systemd-run", env["PATH"]) : undefined,
     systemdControllers: hasSystemd ? controllersOf(isRoot ? "" : userService()) : [],
-    prlimit: findProgram("prlimit", "/usr/bin:/bin"),
+    prlimit: findCommand("prlimit", "/usr/bin:/bin"),
     isRoot,
     env,
   };
@@ -67,7 +67,7 @@ function controllersOf(group: string): string[] {
 
 export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitPlan {
   const limits = groupLimits(settings);
-  if (Object.keys(limits).length === 0) return { before: [], inside: [], env: {} };
+  if (neededControllers(limits).length === 0) return { before: [], inside: [], env: {} };
   const group = means.makeGroup(limits);
   if (typeof group !== "string") {
     const before = ["/bin/sh", "-c", ENTER_SCRIPT, "toolcrib-cage", String(group.doors.length), ...group.doors];
@@ -88,7 +88,7 @@ function groupLimits({ memory, cpus, pids }: SandboxSettings): GroupLimits {
   return {
     memory,
     cpus,
-    ...(pids === undefined ? {} : { pids: pids + LAUNCHER_PROCESSES }),
+    pids: pids === undefined ? undefined : pids + LAUNCHER_PROCESSES,
   };
 }
 

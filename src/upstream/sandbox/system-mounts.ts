@@ -1,7 +1,7 @@
 /** The read-only system that every program in a bubblewrap cage sees: programs and libraries, no secrets, no people. */
 import { closeSync, existsSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { findProgram, isWithin, linkWithin, realPath } from "./named-mounts.ts";
+import { findCommand, isWithin, linkWithin, realPath } from "./named-mounts.ts";
 
 export const SANDBOX_HOME = "/home/cage";
 /** Inside a user namespace; without one the program sees the id that it has on this machine. */
@@ -186,13 +186,13 @@ interface ProgramPlace {
 
 /** Undefined if there is no such program. */
 export function programMounts(command: string, { path, cwd, writable }: ProgramPlace): FoundProgram | undefined {
-  const found = findProgram(command, path, cwd);
+  const found = findCommand(command, path, cwd);
   if (found === undefined) return undefined;
   if (isChangeable(found, writable)) return { path: found, mounts: [found] };
   const mounts = new Set(mountsOf(found));
   // A script that begins with `#!/usr/bin/env node` needs that program too.
   const runner = interpreterOf(found);
-  const foundRunner = runner === undefined ? undefined : findProgram(runner, path, cwd);
+  const foundRunner = runner === undefined ? undefined : findCommand(runner, path, cwd);
   if (foundRunner !== undefined && !isChangeable(foundRunner, writable)) {
     for (const mount of mountsOf(foundRunner)) mounts.add(mount);
   }

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "../../model/json.ts";
 import { type ProcessFacts, type ProcessTable, systemProcessTable } from "./process-table.ts";
 
-interface NewChild {
+export interface NewChild {
   readonly pid: number;
   readonly serverId: string;
   /** As it was started; what the process itself shows is added to it. */

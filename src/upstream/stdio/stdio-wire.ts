@@ -7,7 +7,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { win32 } from "node:path";
-import { type Readable, Writable } from "node:stream";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -22,10 +21,11 @@ import {
   type Wire,
   type WireEvents,
 } from "../wire.ts";
-import { endChild, startError, trackProcessGroup, workingFolderError } from "./child-processes.ts";
+import { startError, trackChild, type TrackedChild, workingFolderError, writeToPipe } from "./child-processes.ts";
 import { LineSplitter, LineWriter } from "./line-framing.ts";
 import type { PidRecords } from "./pid-records.ts";
 import { StderrTail } from "./stderr-log.ts";
+import { environmentValue, findProgram } from "../../base/programs.ts";
 
 export interface StdioOptions {
   readonly serverId: string;
@@ -79,7 +79,7 @@ export class StdioWire implements Wire {
   #state: "new" | "open" | "lost" | "closed" = "new";
   #heard = false;
   #ending: Promise<void> | undefined;
-  #unwatch: () => void = () => {};
+  #tracked: TrackedChild | undefined;
   #stopTimer: () => void = () => {};
 
   constructor(options: StdioOptions) {
@@ -180,11 +180,9 @@ export class StdioWire implements Wire {
         windowsVerbatimArguments: start.verbatim,
         // The first three are pipes.
       }) as ChildProcessWithoutNullStreams;
-      if (child.pid !== undefined) {
-        this.#unwatch = trackProcessGroup(child.pid);
-        // The words of the program too: a launcher may become it.
-        this.#warn(pids.add({ pid: child.pid, serverId, command: this.#options.command, args: this.#options.args }));
-      }
+      // With the words of the program, not of the launcher, which may become it.
+      this.#tracked = trackChild(child, pids, { serverId, command: this.#options.command, args: this.#options.args });
+      this.#warn(this.#tracked.warning);
       for (const [index, bytes] of fds.entries()) writeToPipe(child.stdio[FIRST_PIPE + index], bytes);
       return child;
     } catch (error) {
@@ -232,7 +230,7 @@ export class StdioWire implements Wire {
     if (this.#state !== "open") return;
     const messages = decodeMessages(line);
     if (messages === null) {
-      if (line.trim() !== "") this.#junk.add("a line on stdout is no JSON-RPC message", line);
+      if (line.trim() !== "") this.#junk.add("a line on stdout is not a JSON-RPC message", line);
       return;
     }
     if (!this.#heard) {
@@ -283,33 +281,16 @@ export class StdioWire implements Wire {
 
   async #endGroup(stdinMs: number): Promise<void> {
     this.#stopTimer();
-    if (this.#child !== undefined) await this.#endChild(this.#child, stdinMs);
-    await this.#launch.cleanUp?.();
-  }
-
-  async #endChild(child: ChildProcessWithoutNullStreams, stdinMs: number): Promise<void> {
-    const { pid } = child;
     const launch = this.#launch;
+    const pid = this.#child?.pid;
     const ask = pid === undefined || launch.stop === undefined ? undefined : async () => launch.stop?.(pid);
-    const gone = await endChild(child, { graceMs: this.#graceMs, stdinMs, ask });
-    this.#unwatch();
-    // What could not be killed stays in the record: the next start tries again.
-    if (gone && pid !== undefined) this.#options.pids.remove(pid);
-    // A pipe that a stray process still holds would keep this process alive.
-    for (const stream of child.stdio) stream?.destroy();
-    child.unref();
+    await this.#tracked?.end({ graceMs: this.#graceMs, stdinMs, ask });
+    await launch.cleanUp?.();
   }
 
   #warn(text: string | null): void {
     if (text !== null && this.#state !== "closed") this.#events.emit("warning", text);
   }
-}
-
-function writeToPipe(stream: Readable | Writable | null | undefined, bytes: Uint8Array): void {
-  if (!(stream instanceof Writable)) return;
-  // A launcher that fails does not read it; why shows in its exit.
-  stream.on("error", () => {});
-  stream.end(bytes);
 }
 
 function delay(ms: number): Promise<void> {
@@ -342,9 +323,9 @@ export function windowsCommand(
   exists: (path: string) => boolean = existsSync,
 ): SpawnCommand {
   const file = resolveCommand(command, env, exists);
-  if (file === null || !/\.(cmd|bat)$/i.test(file)) return { file: file ?? command, args, verbatim: false };
+  if (file === undefined || !/\.(cmd|bat)$/i.test(file)) return { file: file ?? command, args, verbatim: false };
   const line = [escapeMeta(win32.normalize(file)), ...args.map(escapeArgument)].join(" ");
-  const shell = environmentValue(env, "COMSPEC") ?? "cmd.exe";
+  const shell = environmentValue(env, "COMSPEC", "win32") ?? "cmd.exe";
   return { file: shell, args: ["/d", "/s", "/c", `"${line}"`], verbatim: true };
 }
 
@@ -352,25 +333,12 @@ function resolveCommand(
   command: string,
   env: Readonly<Record<string, string>>,
   exists: (path: string) => boolean,
-): string | null {
-  const endings = (environmentValue(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD").split(";");
-  const candidates =
-    win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
-  // The current folder is not searched, though cmd.exe does: what lies there is not what was meant.
-  const folders = /[\\/]/.test(command)
-    ? [""]
-    : (environmentValue(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
-  for (const folder of folders) {
-    for (const candidate of candidates) {
-      const path = folder === "" ? candidate : win32.join(folder, candidate);
-      if (exists(path)) return path;
-    }
-  }
-  return null;
-}
-
-function environmentValue(env: Readonly<Record<string, string>>, name: string): string | undefined {
-  return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
+): string | undefined {
+  // Outside of PATH the current folder is not searched, though cmd.exe does: what lies there is not what was meant.
+  if (!/[\\/]/.test(command)) return findProgram(command, { env, platform: "win32", isProgram: exists });
+  const endings = (environmentValue(env, "PATHEXT", "win32") ?? ".COM;.EXE;.BAT;.CMD").split(";");
+  const paths = win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
+  return paths.find(exists);
 }
 
 const SHELL_META = /[()\][%!^"`<>&|;, *?]/g;
