@@ -2,8 +2,9 @@
  * What travels in one NATS message of a call: a byte for the kind, four for the number, then the payload. A message of the
  * call is one packet or several; each has the next number, so that a lost one is noticed.
  */
-import { asToolcribError, ERROR_TABLE, type ErrorCode, type ErrorObject, ToolcribError } from "../model/errors.ts";
+import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { decodeError, encodeError } from "./cluster.ts";
 
 export const PacketKind = {
   /** More of the same message follows. */
@@ -239,26 +240,17 @@ export function outcomeUnknown(why: string): ToolcribError {
   });
 }
 
-/** The errors of calls between nodes, and how they travel. */
 export function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "The caller gave up.");
 }
 
-export function encodeError(thrown: unknown): ErrorObject {
-  return asToolcribError(thrown).toObject();
+/** The packet by which the handler's side ends a call. */
+export function encodeAbort(error: ToolcribError): Uint8Array {
+  return encodePacket(PacketKind.abort, 0, Buffer.from(JSON.stringify(encodeError(error))));
 }
 
-export function decodeError(value: unknown): ToolcribError {
-  if (!isJsonObject(value)) return new ToolcribError("internal", "The other node failed without saying why.");
-  const { code, message, hint, details } = value;
-  return new ToolcribError(isErrorCode(code) ? code : "internal", typeof message === "string" ? message : "", {
-    hint: typeof hint === "string" ? hint : undefined,
-    details: isJsonObject(details) ? details : undefined,
-  });
-}
-
-function isErrorCode(value: unknown): value is ErrorCode {
-  return typeof value === "string" && Object.hasOwn(ERROR_TABLE, value);
+export function decodeAbort(payload: Uint8Array): ToolcribError {
+  return decodeError(JSON.parse(Buffer.from(payload).toString("utf8")));
 }
 
 /** The subjects of one cluster. */

@@ -67,7 +67,7 @@ export class AnnouncedSessions {
   /** The server is told when they end. */
   readonly #known = new Set<string>();
   /** Of the programs that know of them. */
-  #marks = new Set<string>();
+  #incarnations = new Set<string>();
 
   users(): string[] {
     return [...new Set([...this.#open.values()].flatMap(({ user }) => user ?? []))];
@@ -78,10 +78,10 @@ export class AnnouncedSessions {
     return this.#known.has(sessionId);
   }
 
-  start(session: SessionContext, places: readonly Replica[]): void {
+  start(session: SessionContext, replicas: readonly Replica[]): void {
     this.#open.set(session.id, session);
     this.#known.add(session.id);
-    for (const place of places) place.startSession(session);
+    for (const replica of replicas) replica.startSession(session);
   }
 
   /** The server keeps something of it from now on. */
@@ -89,29 +89,29 @@ export class AnnouncedSessions {
     this.#known.add(sessionId);
   }
 
-  end(sessionId: string, places: readonly Replica[]): void {
+  end(sessionId: string, replicas: readonly Replica[]): void {
     this.#open.delete(sessionId);
     if (!this.#known.delete(sessionId)) return;
-    for (const place of places) place.endSession(sessionId);
+    for (const replica of replicas) replica.endSession(sessionId);
   }
 
   /** What they follow is told elsewhere from now on. */
-  leave(place: Replica): void {
-    for (const sessionId of this.#known) place.endSession(sessionId);
+  leave(replica: Replica): void {
+    for (const sessionId of this.#known) replica.endSession(sessionId);
   }
 
   /** This node was away: those that run servers may have counted it as gone, and its sessions with it. */
-  introduceAgain(): void {
-    this.#marks.clear();
+  announceAgain(): void {
+    this.#incarnations.clear();
   }
 
-  /** @param places All that there are now. */
-  introduce(places: readonly Replica[]): void {
-    for (const place of places) {
-      if (this.#marks.has(place.mark)) continue;
-      for (const session of this.#open.values()) place.startSession(session);
+  /** @param replicas All that there are now. */
+  announce(replicas: readonly Replica[]): void {
+    for (const replica of replicas) {
+      if (this.#incarnations.has(replica.incarnation)) continue;
+      for (const session of this.#open.values()) replica.startSession(session);
     }
-    this.#marks = new Set(places.map(({ mark }) => mark));
+    this.#incarnations = new Set(replicas.map(({ incarnation }) => incarnation));
   }
 }
 
@@ -142,12 +142,12 @@ export class SessionLiveness {
   }
 
   /** The returned function takes it out. */
-  add(word: string, knows: IsSessionKnown): () => void {
-    const all = this.#known.get(word) ?? new Set();
-    this.#known.set(word, all.add(knows));
+  add(token: string, knows: IsSessionKnown): () => void {
+    const all = this.#known.get(token) ?? new Set();
+    this.#known.set(token, all.add(knows));
     return () => {
       all.delete(knows);
-      if (all.size === 0 && this.#known.get(word) === all) this.#known.delete(word);
+      if (all.size === 0 && this.#known.get(token) === all) this.#known.delete(token);
     };
   }
 
