@@ -1,4 +1,4 @@
-/** The bubblewrap cage: namespaces of its own, a read-only system, and only the paths that were named. */
+/** The bubblewrap sandbox: namespaces of its own, a read-only system, and only the paths that were named. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
@@ -31,7 +31,7 @@ import { runProgram } from "../../base/programs.ts";
 const MAX_SCRATCH_BYTES = 1024 ** 3;
 /** 0 to 2 are the program's own. */
 const OPTIONS_FD = 3;
-/** Of a root hub's cages. One digit, because shells know no others. */
+/** Of a root hub's sandboxes. One digit, because shells know no others. */
 const ENVIRONMENT_FD = 4;
 /** How long a program may take to end after SIGTERM; the caller's own patience may be shorter. */
 const MAX_STOP_MS = 3000;
@@ -229,7 +229,7 @@ const SANDBOX_VARIABLES: Readonly<Record<string, string>> = {
 const SYSTEM_FOLDERS = ["/usr", "/bin", "/sbin", "/nix/store"];
 
 /**
- * @param env What the program would have without a cage.
+ * @param env What the program would have without a sandbox.
  * @param base The hub's own: what equals it was not named by the spec.
  * @param seen Paths besides the system that are there inside.
  */
@@ -292,7 +292,7 @@ function shellEnvironment(env: Readonly<Record<string, string>>): ShellEnvironme
   return { lines, words: [findCommand("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
 }
 
-/** The environment inside a bubblewrap cage: what the spec names, and a minimum that fits the cage. */
+/** The environment inside a bubblewrap sandbox: what the spec names, and a minimum that fits the sandbox. */
 function shellQuoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`).replaceAll("\n", `'"$${LINE_BREAK}"'`)}'`;
 }
@@ -344,7 +344,7 @@ function bubblewrapMissing(message: string, hint: string): ToolcribError {
 
 const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program that you trust.';
 
-/** What is no fault of the cage is left to the program's own words. */
+/** What is no fault of the sandbox is left to the program's own words. */
 export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemory: boolean): ToolcribError | undefined {
   if (wasOutOfMemory) {
     const message = `was ended because it wanted more memory than its sandbox gives it (${settings.memory} bytes)`;

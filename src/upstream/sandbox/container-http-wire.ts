@@ -42,7 +42,7 @@ export function isPublishedPort(port: number): boolean {
 export class ContainerHttpWire implements Wire {
   readonly transport = "http";
   readonly #options: ContainerHttpOptions;
-  readonly #cage: ContainerSandbox;
+  readonly #sandbox: ContainerSandbox;
   readonly #events = new Emitter<WireEvents>();
   #process: ContainerProcess | undefined;
   #wire: StreamableWire | undefined;
@@ -51,7 +51,10 @@ export class ContainerHttpWire implements Wire {
 
   constructor(options: ContainerHttpOptions) {
     this.#options = options;
-    this.#cage = containerSandbox(options.settings, { ...options.deps, warn: (text) => this.#emit("warning", text) });
+    this.#sandbox = containerSandbox(options.settings, {
+      ...options.deps,
+      warn: (text) => this.#emit("warning", text),
+    });
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -61,14 +64,14 @@ export class ContainerHttpWire implements Wire {
   async makeReady(signal: AbortSignal): Promise<void> {
     // Before an image is fetched for nothing.
     if (this.#options.settings.network === "none") throw needsNetwork();
-    await this.#cage.makeReady(this.#options.program, signal);
+    await this.#sandbox.makeReady(this.#options.program, signal);
   }
 
   async open(signal: AbortSignal): Promise<void> {
     const { settings, program, headers, clock } = this.#options;
     const { port, path = DEFAULT_PATH, timeout } = settings;
     if (port === undefined) throw new ToolcribError("internal", "A container without a port serves no HTTP.");
-    const launch = await this.#cage.prepare(program, signal);
+    const launch = await this.#sandbox.prepare(program, signal);
     if (signal.aborted || this.#ended) {
       await launch.cleanUp();
       throw new ToolcribError("cancelled", "starting the container was cancelled", { details: { sent: false } });

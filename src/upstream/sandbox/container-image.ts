@@ -254,7 +254,7 @@ export function npmImageTag({ name, version, bin }: NpmLaunch, base: string, arc
  * Makes an image for an npm package. npm installs it here, with the user's own settings, and the image gets the folder:
  * so no registry and no token ever gets into an image, and the build needs neither network nor npm. Install scripts are
  * not run, and nothing is taken from git, which npm prepares with programs of the package's own choice: they would be
- * somebody else's programs, outside of every cage.
+ * somebody else's programs, outside of every sandbox.
  */
 export async function makeNpmImage(request: NpmImageRequest): Promise<void> {
   const { image, engine, deps, signal, launch } = request;

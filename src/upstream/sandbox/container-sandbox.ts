@@ -1,4 +1,4 @@
-/** A cage made of a container: what the program has is what its image has, and the paths that were named. */
+/** A sandbox made of a container: what the program has is what its image has, and the paths that were named. */
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -166,7 +166,7 @@ const DEFAULT_MAX_PIDS = 256;
 
 const PROXIES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "FTP_PROXY", "ALL_PROXY"];
 
-/** The flags of `podman run` and `docker run` that make a container a cage. Both programs take all of them. */
+/** The flags of `podman run` and `docker run` that make a container a sandbox. Both programs take all of them. */
 export function runFlags(request: RunRequest): string[] {
   const { kind, name, labels, settings, mounts, user, envFile, envNames, given, cwd, flags } = request;
   const { network, memory, cpus, pids, port } = settings;

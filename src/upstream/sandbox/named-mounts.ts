@@ -1,4 +1,4 @@
-/** What of the machine a cage lets in, for every kind of cage: named by the operator, there, and nothing of our secrets. */
+/** What of the machine a sandbox lets in, for every kind of sandbox: named by the operator, there, and nothing of our secrets. */
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -76,7 +76,7 @@ function checkNoSettings({ path, key, writable }: NamedPath): void {
   );
 }
 
-/** Throws for a path that no cage may be given. */
+/** Throws for a path that no sandbox may be given. */
 function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string): void {
   if (!existsSync(path)) {
     throw mountRefused(`${key} names ${path}, which does not exist.`, "Create it, or correct the path.");
@@ -85,7 +85,7 @@ function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string
   if (real === "/proc" || isWithin(real, "/proc")) {
     throw mountRefused(
       `${key} names ${path}: the processes of this machine cannot be let in.`,
-      "The cage has its own /proc.",
+      "The sandbox has its own /proc.",
     );
   }
   // A skill's own folder is what its server is run from.

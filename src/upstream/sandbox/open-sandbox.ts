@@ -1,4 +1,4 @@
-/** The cage of one server, as its spec asks for it. */
+/** The sandbox of one server, as its spec asks for it. */
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SandboxKind, ServerSpec } from "../../model/server-spec.ts";
 import type { ConnectionDeps } from "../connection-deps.ts";
@@ -18,22 +18,22 @@ export interface SpecSandbox {
 }
 
 /** Undefined for a server that runs like any other program. */
-export function specSandbox(spec: ServerSpec, { cages, env }: ConnectionDeps): SpecSandbox | undefined {
+export function specSandbox(spec: ServerSpec, { sandboxes, env }: ConnectionDeps): SpecSandbox | undefined {
   if (spec.sandbox === undefined || spec.sandbox === "none") return undefined;
   const { baseDir, ownFolder } = spec;
   const settings = { ...readSandbox(spec.sandbox, baseDir, env), ...(ownFolder === undefined ? {} : { ownFolder }) };
   if (settings.kind === "none") return undefined;
-  if (cages === undefined) {
+  if (sandboxes === undefined) {
     throw new ToolcribError("invalid_config", "Its sandbox cannot be made: this program was not told how.", {
-      hint: "Give the connection `cages`.",
+      hint: "Give the connection `sandboxes`.",
       details: { sent: false },
     });
   }
-  const deps = { home: cages.home, env, containers: cages.containers() };
+  const deps = { home: sandboxes.home, env, containers: sandboxes.containers() };
   return { settings, baseDir, deps, open: (warn) => openSandbox(settings, { ...deps, warn }) };
 }
 
-/** Throws for `none`: what runs without a cage needs no launch of its own. */
+/** Throws for `none`: what runs without a sandbox needs no launch of its own. */
 export function openSandbox(settings: SandboxSettings, deps: SandboxDeps): Sandbox {
   switch (settings.kind) {
     case "bubblewrap":
@@ -41,7 +41,7 @@ export function openSandbox(settings: SandboxSettings, deps: SandboxDeps): Sandb
     case "container":
       return containerSandbox(settings, deps);
     case "none":
-      throw new ToolcribError("internal", "There is no cage to open.");
+      throw new ToolcribError("internal", "There is no sandbox to open.");
   }
 }
 

@@ -1,4 +1,4 @@
-/** How the limits of a cage are kept on this machine. What cannot be kept is refused: half a limit is none. */
+/** How the limits of a sandbox are kept on this machine. What cannot be kept is refused: half a limit is none. */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import type { SandboxSettings } from "./sandbox-settings.ts";
 interface LimitPlan {
   /** Words before the launcher. */
   readonly before: readonly string[];
-  /** Words before the program, inside the cage. */
+  /** Words before the program, inside the sandbox. */
   readonly inside: readonly string[];
   /** What `before` needs of the hub's environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -77,7 +77,7 @@ export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitP
   if (means.systemdRun !== undefined && isDelegated) {
     return { before: scope(means.systemdRun, limits, means.isRoot), inside: [], env: busOf(means.env) };
   }
-  // Counted per user namespace, and each cage is one; but never counted against root.
+  // Counted per user namespace, and each sandbox is one; but never counted against root.
   if (settings.memory === undefined && settings.cpus === undefined && !means.isRoot && means.prlimit !== undefined) {
     return { before: [], inside: [means.prlimit, `--nproc=${(settings.pids ?? 0) + 1}`, "--"], env: {} };
   }

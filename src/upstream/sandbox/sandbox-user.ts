@@ -1,5 +1,5 @@
 /**
- * The user that a bubblewrap cage of a root hub runs its program as. Root without capabilities still owns the machine's
+ * The user that a bubblewrap sandbox of a root hub runs its program as. Root without capabilities still owns the machine's
  * files: what it leaves in a writable path may be setuid root, and every file that root owns opens for it. So such a
  * program gets another user id on this machine, not only in a namespace.
  */

@@ -1,4 +1,4 @@
-/** The read-only system that every program in a bubblewrap cage sees: programs and libraries, no secrets, no people. */
+/** The read-only system that every program in a bubblewrap sandbox sees: programs and libraries, no secrets, no people. */
 import { closeSync, existsSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { findCommand, isWithin, linkWithin, realPath } from "./named-mounts.ts";
@@ -178,7 +178,7 @@ interface FoundProgram {
 interface ProgramPlace {
   /** PATH. */
   readonly path: string | undefined;
-  /** Relative commands start from here, as they do without a cage. */
+  /** Relative commands start from here, as they do without a sandbox. */
   readonly cwd?: string | undefined;
   /** Real paths of what the program may change: what stands there is its own word, and brings nothing in. */
   readonly writable: readonly string[];

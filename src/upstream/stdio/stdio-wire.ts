@@ -35,7 +35,7 @@ export interface StdioOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** What it runs in; as any other child of ours if absent. */
-  readonly cage?: StdioSandbox;
+  readonly sandbox?: StdioSandbox;
   readonly pids: PidRecords;
   /** A longer line is dropped; default 64 MiB. */
   readonly maxLineBytes?: number;
@@ -69,8 +69,8 @@ export class StdioWire implements Wire {
   readonly #events = new Emitter<WireEvents>();
   readonly #stderr = new StderrTail();
   readonly #junk: ThrottledWarnings;
-  readonly #cage: Sandbox | undefined;
-  /** What is started: the program itself, or what puts it into its cage. */
+  readonly #sandbox: Sandbox | undefined;
+  /** The program itself, or the launcher of its sandbox. */
   #launch: SandboxLaunch;
   #child: ChildProcessWithoutNullStreams | undefined;
   #input: LineWriter | undefined;
@@ -85,7 +85,7 @@ export class StdioWire implements Wire {
   constructor(options: StdioOptions) {
     this.#options = options;
     this.#launch = options;
-    this.#cage = options.cage?.open((text) => this.#warn(text));
+    this.#sandbox = options.sandbox?.open((text) => this.#warn(text));
     this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
   }
 
@@ -99,19 +99,19 @@ export class StdioWire implements Wire {
   }
 
   async makeReady(signal: AbortSignal): Promise<void> {
-    await this.#cage?.makeReady?.(this.#program(), signal);
+    await this.#sandbox?.makeReady?.(this.#program(), signal);
   }
 
   async open(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw cancelled();
     const problem = workingFolderError(this.#options.cwd);
     if (problem !== null) throw problem;
-    if (this.#cage !== undefined) await this.#enter(this.#cage, signal);
+    if (this.#sandbox !== undefined) await this.#enter(this.#sandbox, signal);
     this.#child = this.#spawn(this.#launch);
     this.#input = new LineWriter(this.#child.stdin, (error) => notSent("the server has closed its input", error));
     await this.#started(this.#child);
     this.#listen(this.#child);
-    this.#limitRun(this.#options.cage?.settings.timeout);
+    this.#limitRun(this.#options.sandbox?.settings.timeout);
     if (!signal.aborted) return;
     await this.close();
     throw cancelled();
@@ -141,16 +141,16 @@ export class StdioWire implements Wire {
     await this.#end(Math.min(STDIN_GRACE_MS, this.#graceMs() / 5));
   }
 
-  async #enter(cage: Sandbox, signal: AbortSignal): Promise<void> {
-    this.#launch = await cage.prepare(this.#program(), signal);
+  async #enter(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+    this.#launch = await sandbox.prepare(this.#program(), signal);
     if (!signal.aborted && this.#state === "new") return;
     await this.#launch.cleanUp?.();
     throw cancelled();
   }
 
   #program(): SandboxedProgram {
-    const { serverId, command, args, env, cwd, cage } = this.#options;
-    return { serverId, command, args, env, cwd, baseDir: cage?.baseDir ?? "/" };
+    const { serverId, command, args, env, cwd, sandbox } = this.#options;
+    return { serverId, command, args, env, cwd, baseDir: sandbox?.baseDir ?? "/" };
   }
 
   #limitRun(timeout: number | undefined): void {
