@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
   });
 
   function connectionTo(entry: ServerEntryInput, id = "Caged one", containers = engine.containers): Connection {
-    const deps = depsOf(systemClock, { cages: { home, containers: () => containers } });
+    const deps = depsOf(systemClock, { sandboxes: { home, containers: () => containers } });
     const connection = new Connection({ ...specOf({ restart: false, ...entry }), id }, deps);
     connection.on("warning", (text) => warnings.push(text));
     open.push(connection);

@@ -66,7 +66,7 @@ function wireOf(
     env,
     pids,
     closeGraceMs: 1000,
-    cage: { settings, baseDir: dir, open: (warn) => openSandbox(settings, { ...deps, warn }) },
+    sandbox: { settings, baseDir: dir, open: (warn) => openSandbox(settings, { ...deps, warn }) },
   });
   wires.push(wire);
   return wire;
@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
       args: [join(dir, "not-named.mjs")],
       env: { PATH: process.env["PATH"] ?? "" },
       pids: new PidRecords(join(dir, "run")),
-      cage: {
+      sandbox: {
         settings: {},
         baseDir: dir,
         open: (warn) =>
