@@ -5,7 +5,7 @@ import { systemClock } from "../base/clock.ts";
 import { COPIED_TABLES, copyTables, type DatabaseEngine } from "./database.ts";
 import { migrate, versionOf } from "./migrations.ts";
 import { postgresEngine } from "./postgres-engine.ts";
-import { checkFile } from "./sqlite-open.ts";
+import { checkFile } from "./sqlite-file.ts";
 import { sqliteEngine } from "./sqlite-engine.ts";
 
 /** Rejects for a copy that is damaged, of a newer version, or none of ours. The file is not changed. */
