@@ -124,7 +124,7 @@ function dropUnknownKeys(document: ConfigDocument, path: ConfigPath, value: unkn
       const items = schema.items;
       return found.map((item, index) => walk([...here, index], item, items));
     }
-    if (isJsonObject(found) && schema.type === "object") return walkObject(here, found, schema);
+    if (schema.type === "object" && isJsonObject(found)) return walkObject(here, found, schema);
     return found;
   }
 
