@@ -4,7 +4,6 @@ import type { SkillWarning } from "../../model/skill.ts";
 import { decodeText, type Split, splitFrontmatter, splitUnterminated } from "./split-frontmatter.ts";
 import { cutEntries, type Entry, readAsText, type ReadEntry, readEntry } from "./repair-frontmatter.ts";
 import { ReadWarnings, abbreviate } from "./read-warnings.ts";
-import { readSimpleYaml, type SimpleYaml } from "./simple-yaml.ts";
 import { type ValuePath, YamlText } from "./yaml-text.ts";
 
 /** Where things stand in the file. */
@@ -13,7 +12,7 @@ export interface SourceLocations {
   lineOf(path: ValuePath): number;
   /** A scalar as it was written: `1.10` where the value is 1.1. */
   sourceOf(path: ValuePath): string | undefined;
-  /** All of a value as it was written, where only the YAML parser could read it. */
+  /** All of a value as it was written, unless it had to be repaired. */
   textOf(path: ValuePath): string | undefined;
 }
 
@@ -46,8 +45,6 @@ export function findFrontmatter(text: string, notes: ReadWarnings): Omit<Frontma
     notes.add("FRONTMATTER_TOO_LARGE", message, split.yamlLine);
     return fromEntries(text, split.yaml, split, notes, (entry, line) => readAsText(entry, line, new ReadWarnings()));
   }
-  const simple = readSimpleYaml(split.yaml);
-  if (simple !== undefined) return fromSimple(simple, split);
   const yaml = new YamlText(split.yaml, split.yamlLine);
   if (yaml.error === undefined && isJsonObject(yaml.value)) return fromYaml(yaml, yaml.value, split, notes);
   const shorter = yaml.error === undefined ? undefined : splitUnterminated(text, split);
@@ -64,17 +61,6 @@ export function findFrontmatter(text: string, notes: ReadWarnings): Omit<Frontma
 
 function noFrontmatter({ body, bodyLine }: Split): Omit<Frontmatter, "warnings"> {
   return { value: {}, body, bodyLine, lineOf: () => 1, sourceOf: () => undefined, textOf: () => undefined };
-}
-
-function fromSimple({ value, lineOf }: SimpleYaml, split: Split): Omit<Frontmatter, "warnings"> {
-  return {
-    value,
-    body: split.body,
-    bodyLine: split.bodyLine,
-    lineOf: (path) => split.yamlLine + lineOf(path),
-    sourceOf: () => undefined,
-    textOf: () => undefined,
-  };
 }
 
 function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: ReadWarnings): Omit<Frontmatter, "warnings"> {
