@@ -145,7 +145,9 @@ function realPathOf(path: string, links: number): string | undefined {
   return above === undefined ? undefined : realPathOf(resolve(above, readlinkSync(path)), links - 1);
 }
 
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
+/** Whether a path is the folder or lies below it; both are absolute and without links. */
+export function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  // On Windows the way to another drive is an absolute path.
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

@@ -1,5 +1,5 @@
-/** Runs git or npm to its end: never a shell, bounded in time and output, ended when the signal aborts. */
-import { execFile } from "node:child_process";
+/** Runs git or npm and explains their failures. */
+import { runProgram } from "../../base/programs.ts";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { printable } from "./unpack-archive.ts";
 
@@ -19,54 +19,33 @@ interface FetchProgramOptions {
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /** Resolves with stdout. */
-export function runFetchProgram(
+export async function runFetchProgram(
   program: string,
   args: readonly string[],
-  options: FetchProgramOptions,
+  { task, explain, mask = (text) => text, ...options }: FetchProgramOptions,
 ): Promise<string> {
-  const { cwd, env, timeoutMs, signal, task, explain, mask = (text) => text } = options;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(cancelled(task));
-    const settings = { cwd, env, timeout: timeoutMs, maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true } as const;
-    const child = execFile(program, args, { ...settings, encoding: "utf8" }, (error, stdout, stderr) => {
-      signal?.removeEventListener("abort", stop);
-      if (error === null) return resolve(stdout);
-      if (signal?.aborted === true) return reject(cancelled(task));
-      if (error.code === "ENOENT") return reject(programMissing(program));
-      if (error.killed === true && error.signal === "SIGTERM") {
-        return reject(timedOut(task, timeoutMs));
-      }
-      const { code, reason, hint } = explain(mask(stderr));
-      const shown = printable(reason) || `exit code ${String(error.code)}`;
-      reject(new ToolcribError(code, `${task} failed: ${shown}`, { hint }));
-    });
-    const stop = (): void => {
-      // A program that git started may live on and keep these open; nobody waits for it.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-      child.kill("SIGTERM");
-    };
-    signal?.addEventListener("abort", stop, { once: true });
-    // Whoever would ask something on stdin learns at once that nobody is there.
-    child.stdin?.on("error", () => {});
-    child.stdin?.end();
-  });
-}
-
-function timedOut(task: string, timeoutMs: number): ToolcribError {
-  return new ToolcribError("timeout", `${task} took longer than ${timeoutMs / 1000} seconds.`, {
-    hint: "Try again, or download it and install it from its folder.",
-  });
-}
-
-function cancelled(task: string): ToolcribError {
-  return new ToolcribError("cancelled", `${task} was interrupted.`);
-}
-
-function programMissing(program: string): ToolcribError {
-  return new ToolcribError("not_found", `The program ${program} was not found.`, {
-    hint: `Install ${program}, or download the skill and install it from its folder.`,
-  });
+  const end = await runProgram(program, args, { ...options, maxOutputBytes: MAX_OUTPUT_BYTES });
+  switch (end.kind) {
+    case "exited": {
+      if (end.code === 0) return end.stdout;
+      const { code, reason, hint } = explain(mask(end.stderr));
+      throw new ToolcribError(code, `${task} failed: ${printable(reason) || `exit code ${end.code}`}`, { hint });
+    }
+    case "not_found":
+      throw new ToolcribError("not_found", `The program ${program} was not found.`, {
+        hint: `Install ${program}, or download the skill and install it from its folder.`,
+      });
+    case "timed_out":
+      throw new ToolcribError("timeout", `${task} took longer than ${options.timeoutMs / 1000} seconds.`, {
+        hint: "Try again, or download it and install it from its folder.",
+      });
+    case "aborted":
+      throw new ToolcribError("cancelled", `${task} was interrupted.`);
+    default: {
+      const reason = end.kind === "killed" ? `it was ended by ${end.signal}` : `${program} could not be run to its end`;
+      throw new ToolcribError("tool_error", `${task} failed: ${reason}.`);
+    }
+  }
 }
 
 /** What git and npm mean by what they print when they fail: the line that tells, and a code of the error table. */

@@ -1,11 +1,12 @@
 /** Finds the folders that hold a SKILL.md below a folder, within bounds. */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
 import { readSkill } from "../read/read-skill.ts";
-import { inParallel } from "./in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
+import { isInside } from "../../files/path-safety.ts";
 
 export interface FindProblem {
   readonly path: string;
@@ -67,7 +68,7 @@ export async function findSkills(root: string, options: FindOptions = {}): Promi
       search.tellTooDeep(start, depth, level);
       break;
     }
-    level = (await inParallel(level, FIND_CONCURRENCY, (folder) => search.lookInto(folder))).flat();
+    level = (await mapLimit(level, FIND_CONCURRENCY, (folder) => search.lookInto(folder))).flat();
   }
   return { dirs: search.dirs.toSorted(inOrder), problems: [...search.problems, ...search.nested()] };
 }
@@ -221,7 +222,7 @@ export async function readSkillFolders(
     }
   }
   let done = 0;
-  const read = await inParallel([...found], READ_CONCURRENCY, async (dir): Promise<Skill | undefined> => {
+  const read = await mapLimit([...found], READ_CONCURRENCY, async (dir): Promise<Skill | undefined> => {
     try {
       return await readSkill(dir);
     } catch (error) {
@@ -237,11 +238,4 @@ export async function readSkillFolders(
 function problemOf(path: string, error: unknown): FindProblem {
   const { code, message } = asToolcribError(error);
   return { path, code, message };
-}
-
-/** Whether a path is the folder or lies below it; both are absolute and without links. */
-export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  // On Windows the way to another drive is an absolute path.
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

@@ -6,7 +6,7 @@ import { type Machine, missingNeeds } from "../needs.ts";
 import { readSkill } from "../read/read-skill.ts";
 import { scanSkill } from "../scan/scan-skill.ts";
 import { type FindProblem, findSkills } from "./find-skills.ts";
-import { inParallel } from "./in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 
 /** A skill that was read, with what was found out about it. */
 export interface Candidate {
@@ -44,7 +44,7 @@ export async function inspectSkills(
 ): Promise<InspectedSkills> {
   const { dirs, problems } = await findSkills(root);
   let done = 0;
-  const looked = await inParallel(dirs, INSPECT_CONCURRENCY, async (dir) => {
+  const looked = await mapLimit(dirs, INSPECT_CONCURRENCY, async (dir) => {
     const result = await inspectSkill(dir, machine);
     options.onProgress?.(++done, dirs.length);
     return result;

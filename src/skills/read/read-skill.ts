@@ -11,6 +11,7 @@ import type {
   SkillInstallStep,
   SkillNeeds,
 } from "../../model/skill.ts";
+import { platformName } from "../needs.ts";
 import { parseRequiredServers } from "../servers/parse-required-servers.ts";
 import { bytesDigest, skillDigest } from "../verified-files.ts";
 import { camelCase, FrontmatterFields } from "./frontmatter-fields.ts";
@@ -406,15 +407,6 @@ function parseJson5Object(text: string): JsonObject | undefined {
 
 /** What OpenClaw's part of the frontmatter says: needs, install steps and hand-over to a tool. Nothing of it is ever run. */
 
-const PLATFORMS: Readonly<Record<string, string>> = {
-  windows: "win32",
-  win: "win32",
-  win64: "win32",
-  macos: "darwin",
-  mac: "darwin",
-  osx: "darwin",
-};
-
 /** Words for "anywhere". */
 const ANY_PLATFORM = new Set(["all", "any", "*"]);
 
@@ -433,11 +425,6 @@ export function readNeeds(top: FrontmatterFields, block: FrontmatterFields | und
     config: unique(required.flatMap((place) => place.list("config"))),
     os: os.some((name) => ANY_PLATFORM.has(name)) ? [] : unique(os),
   };
-}
-
-export function platformName(name: string): string {
-  const lower = name.trim().toLowerCase();
-  return Object.hasOwn(PLATFORMS, lower) ? (PLATFORMS[lower] ?? lower) : lower;
 }
 
 export function readInstallSteps(block: FrontmatterFields | undefined): SkillInstallStep[] {

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
-import { inParallel } from "../find/in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 import {
   copySkill,
   isSafePath,
@@ -251,7 +251,7 @@ export class SkillRegistry {
     const steps = await planWith(present, skills, { replace });
     const owner = await store.owner();
     let finished = 0;
-    const own = await inParallel(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
+    const own = await mapLimit(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
       const outcome = await this.#take(item, steps[index], owner);
       onProgress?.(++finished);
       return outcome;
@@ -377,7 +377,7 @@ async function planWith(
   const bases = new Set(skills.map(baseIdOf));
   const concerned = present.filter(({ name, facts }) => bases.has(skillId(name, facts.dialect)));
   const there = new Set<string>();
-  await inParallel(concerned, COPY_CONCURRENCY, async (manifest) => {
+  await mapLimit(concerned, COPY_CONCURRENCY, async (manifest) => {
     if (await isSourcePresent(manifest)) there.add(manifest.id);
   });
   return planPut(present, skills, { replace, isThere: ({ id }) => there.has(id) });
@@ -435,7 +435,7 @@ export async function removeUnreferencedCopies(
   const kept = new Set(manifests.map((manifest) => manifest.dir));
   const before = new Set(named);
   const ids = await readdir(join(dir, "files")).catch(() => []);
-  await inParallel(ids, 16, async (id) => {
+  await mapLimit(ids, 16, async (id) => {
     const copies = await readdir(join(dir, "files", id)).catch(() => []);
     for (const copy of copies) {
       const place = `files/${id}/${copy}`;

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute, join, posix } from "node:path";
 import type { SkillManifest } from "../../model/skill.ts";
-import { isInside } from "../find/find-skills.ts";
+import { isInside } from "../../files/path-safety.ts";
 import { readSkill } from "../read/read-skill.ts";
 
 /** `unchecked`: it is no folder of this machine, and looking would mean fetching it. */

@@ -3,7 +3,7 @@ import { asToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { type FetchOptions, fetchSkills } from "../fetch/fetch-skills.ts";
 import { type Candidate, inspectSkill, inspectSkills } from "../find/inspect-skills.ts";
-import { inParallel } from "../find/in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 import type { Machine } from "../needs.ts";
 import { importSkills } from "./import-skills.ts";
 import type { SkillToPut } from "./skill-manifest.ts";
@@ -66,7 +66,7 @@ async function updateSource(
   }
   try {
     if (group.every(isFolderSource)) {
-      const looked = await inParallel(group, 8, (before) => inspectAgain(before, options.machine));
+      const looked = await mapLimit(group, 8, (before) => inspectAgain(before, options.machine));
       return await importOutcomes(registry, { source }, looked, options);
     }
     const fetched = await fetchSkills(source, options.fetch);
