@@ -32,7 +32,7 @@ export async function withLock<T>(file: string, task: () => Promise<T>, options:
     if (await isStale(path, staleMs)) await removeStale(path, staleMs);
     else if (performance.now() > deadline) {
       throw new ToolcribError("conflict", `${file} is being changed by another process`, {
-        hint: `Try again. If no other process works on it, remove ${path}.`,
+        hint: `Try again. If no other process is using it, remove ${path}.`,
       });
     } else await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 40));
   }

@@ -65,13 +65,13 @@ function assertSafe(path: string, judge: SafetyCheck): Stats | undefined {
   const stat = statIfAllowed(() => statSync(path, { throwIfNoEntry: false }));
   if (!isThere) return undefined;
   if (stat === undefined) {
-    throw unsafePath(`${path} is a link to ${readlinkSync(path)}, where there is nothing.`, `rm ${shellQuoted(path)}`);
+    throw unsafePath(`${path} is a link to ${readlinkSync(path)}, which does not exist.`, `rm ${shellQuoted(path)}`);
   }
   const { user, env } = judge;
   const isOwn = stat.uid === user || stat.uid === 0 || (user === 0 && String(stat.uid) === env["SUDO_UID"]);
   if (!isOwn) {
     throw unsafePath(
-      `${path} belongs to another user (uid ${stat.uid}, you are ${user}), who could have it do anything as you.`,
+      `${path} belongs to another user (uid ${stat.uid}, you are ${user}), who could use it to act as you.`,
       `chown -R ${user} ${shellQuoted(path)}`,
     );
   }
@@ -94,21 +94,19 @@ function statIfAllowed(at: () => Stats | undefined): Stats | undefined {
 function writableByOthers(path: string, who: string, stat: Stats, { isShared = false }: SafetyCheck): ToolcribError {
   const mode = isShared ? "o-w" : stat.isDirectory() ? "700" : "600";
   return unsafePath(
-    `${path} can be changed by ${who}, so what is in it may not be yours.`,
+    `${path} can be changed by ${who}, so its contents may not be yours.`,
     `chmod ${mode} ${shellQuoted(path)}`,
   );
 }
 
 function unsafePath(message: string, command: string): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint: `See what is in it, then: ${command}` });
+  return new ToolcribError("invalid_config", message, { hint: `Check its contents, then run: ${command}` });
 }
 
 /** For a shell. */
 function shellQuoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
-
-/** Keeps what is written for a project in the project: a repository may bring links that lead elsewhere. */
 
 /** As the systems have it. */
 const MAX_LINKS = 40;
@@ -121,8 +119,8 @@ export function assertInside(root: string, target: string): void {
   const real = realPathOf(resolve(target), MAX_LINKS);
   if (real !== undefined && isInside(realPathOf(resolve(root), MAX_LINKS) ?? resolve(root), real)) return;
   const where = real === undefined ? "a link that leads nowhere" : real;
-  throw new ToolcribError("denied", `${target} leads out of the project ${root}, to ${where}.`, {
-    hint: "Nothing was written. Remove the link if you do not want it, or work in the folder that it leads to.",
+  throw new ToolcribError("denied", `${target} leads out of the project ${root} to ${where}.`, {
+    hint: "Nothing was written. Remove the link if you do not want it, or work in the folder it leads to.",
     details: { root, target },
   });
 }

@@ -36,20 +36,16 @@ export async function readIfUnchanged(
   }
 }
 
-/** A file of a skill in a folder of this machine, as it was when the skill was taken in. */
-
 export async function readSkillFile(dir: string, files: readonly SkillFile[], path: string): Promise<Uint8Array> {
   const known = files.find((file) => file.path === path);
   if (known === undefined) throw new ToolcribError("not_found", `The skill has no file ${JSON.stringify(path)}.`);
   const read = await readIfUnchanged(join(dir, ...path.split("/")), known);
   if (read.bytes !== undefined) return read.bytes;
   if (read.reason === "gone") throw new ToolcribError("not_found", `The file ${path} in ${dir} is gone.`);
-  throw new ToolcribError("blocked", `The file ${path} in ${dir} was changed since the skill was read.`, {
-    hint: "A hub that watches its config takes the change over by itself; hub.skills.refresh() does it at once.",
+  throw new ToolcribError("blocked", `The file ${path} in ${dir} has changed since the skill was read.`, {
+    hint: "A hub that watches its config picks the change up by itself. hub.skills.refresh() does it at once.",
   });
 }
-
-/** Copies the files of a skill into a folder of the registry. */
 
 /**
  * Into a folder that does not exist yet. Only files that are as they were when the skill was read are taken. Nothing
@@ -63,12 +59,12 @@ export async function copySkill({ dir, files }: Pick<Skill, "dir" | "files">, to
     if (!isSafePath(file.path)) {
       throw new ToolcribError(
         "invalid_config",
-        `A file of the skill has an unusable path: ${JSON.stringify(file.path)}.`,
+        `A file of the skill has an invalid path: ${JSON.stringify(file.path)}.`,
       );
     }
     const read = await readIfUnchanged(join(dir, file.path), file);
     if (read.bytes === undefined) {
-      throw new ToolcribError("conflict", `${file.path} was changed while the skill was copied; import it again.`);
+      throw new ToolcribError("conflict", `${file.path} changed while the skill was being copied. Import it again.`);
     }
     const target = join(to, file.path);
     const folder = dirname(target);
@@ -86,7 +82,7 @@ export async function copySkill({ dir, files }: Pick<Skill, "dir" | "files">, to
   }
 }
 
-/** The files of imported skills in a store that hubs on several machines share: each unpacks what its home lacks. */
+// Files of imported skills in a store that several machines share: each unpacks what its home lacks.
 
 /** Of all files of one skill; a larger one is only at the node that imported it. */
 const MAX_SHARED_BYTES = 16 * 1024 * 1024;
@@ -140,8 +136,6 @@ export function isSafePath(path: string): boolean {
   if (process.platform === "win32" && /[\\:]/.test(path)) return false;
   return path.split("/").every((step) => step !== "" && step !== "." && step !== "..");
 }
-
-/** Digests of files and of skills. */
 
 export function bytesDigest(bytes: Uint8Array): string {
   return `sha256:${hash("sha256", bytes, "hex")}`;

@@ -136,7 +136,7 @@ async function writeSynced(file: string, contents: string | Uint8Array, flags: s
   }
 }
 
-/** What a journal says of a step. Each holds all that is needed to take the step back, done or not. */
+// Steps as the journal holds them: each says enough to undo it, done or not.
 
 /** A file gets new contents, appears or disappears. */
 export interface FileStep {

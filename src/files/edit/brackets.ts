@@ -164,10 +164,7 @@ function beginsLine(text: string, offset: number): boolean {
   return start > 0 && /^[ \t]*(?:\/\*.*?\*\/[ \t]*)*$/.test(text.slice(start, offset));
 }
 
-/**
- * What stands between brackets, with its places in the text: JSON and JSON5 as a whole, the flow style of YAML and the
- * inline tables of TOML. One surgery does all four.
- */
+// Bracketed text with its offsets: JSON and JSON5 as a whole, flow style in YAML, inline tables in TOML.
 
 export interface BracketNode {
   readonly kind: "object" | "list" | "scalar";

@@ -46,7 +46,7 @@ export function editorFor(format: TextEditor["format"]): TextEditor {
   return EDITORS[format];
 }
 
-/** What all editors share: the byte order mark, checks of what is asked, and the check of what came out. */
+// Common to all editors: the byte order mark, checks of the request, and the check of the result.
 
 export function checkedEditor(surgeon: FormatEditor): TextEditor {
   return {
@@ -98,8 +98,8 @@ function checkResult(surgeon: FormatEditor, text: string, expected: unknown, pat
 }
 
 function wouldBreak(path: readonly PathStep[]): ToolcribError {
-  return new ToolcribError("internal", `${formatSteps(path)} cannot be changed without changing something else`, {
-    hint: "The file was left alone; make this change by hand.",
+  return new ToolcribError("internal", `${formatSteps(path)} cannot be changed without changing other entries`, {
+    hint: "The file was not changed. Make this change by hand.",
   });
 }
 
@@ -118,7 +118,7 @@ function readShallow(surgeon: FormatEditor, text: string): unknown {
 function checkPath(path: readonly PathStep[]): void {
   const keys = path.map((step) => (typeof step === "string" ? step : step.key));
   if (keys.length === 0 || keys.includes("__proto__")) {
-    throw new ToolcribError("invalid_arguments", `${JSON.stringify(formatSteps(path))} is no place for an entry`);
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(formatSteps(path))} is not a path to an entry`);
   }
 }
 
@@ -138,7 +138,7 @@ function splitMark(text: string): { mark: string; content: string } {
   return { mark, content: text.slice(mark.length) };
 }
 
-/** JSON with comments, and JSON5: two parsers, one surgery. */
+// The readers of JSON with comments and of JSON5; both formats share one way to edit.
 
 function readJsonc(text: string): unknown {
   assertShallowText(text);

@@ -152,7 +152,7 @@ function firstQuote(text: string, node: BracketNode): string | undefined {
   return undefined;
 }
 
-/** Writes values as people write JSON by hand: lists of plain values stand on one line while they are short. */
+// Rendering values the way people write JSON: short lists of plain values stay on one line.
 
 interface JsonStyle extends BracketStyle {
   /** JSON has one way to write keys and texts, JSON5 several. */
@@ -206,10 +206,8 @@ function block(
   return `${open}${items.map((item) => `${lineBreak}${indent}${unit}${item}`).join(",")}${lineBreak}${indent}${close}`;
 }
 
-/**
- * The places of members in JSON, JSONC and JSON5 text. It reads the union of the three and judges nothing: whether the
- * text is right is asked of a parser of the format before.
- */
+// The offsets of members in JSON, JSONC and JSON5. Reads the union of the three; a parser has checked the text
+// before.
 
 /** Undefined for a text of white space and comments. */
 function outlineJson(text: string): BracketNode | undefined {
@@ -324,7 +322,7 @@ function unescapeJson(raw: string): string {
   );
 }
 
-/** The plain values of a document with their places in its text, in the order of the text. */
+// The plain values of a document with their offsets, in the order of the text.
 
 export interface PlacedScalar {
   /** Keys, and places in lists. */

@@ -59,7 +59,7 @@ export function nestedValue(rest: readonly PathStep[], value: unknown, step?: Pa
 function withField(step: PathStep, value: unknown): unknown {
   if (typeof step === "string") return value;
   if (isJsonObject(value)) return { [step.key]: step.is, ...value };
-  throw new ToolcribError("invalid_arguments", `the item with ${step.key} ${JSON.stringify(step.is)} is no object`);
+  throw new ToolcribError("invalid_arguments", `the item with ${step.key} ${JSON.stringify(step.is)} is not an object`);
 }
 
 export function keyOf(step: PathStep): string | undefined {
@@ -165,9 +165,13 @@ function withKey(object: object, key: string, value: unknown): object {
 /** A step leads into something that is no object, or no list. */
 export function notAContainer(path: readonly PathStep[], step: PathStep): ToolcribError {
   const where = path.length === 0 ? "the document" : formatSteps(path);
-  return new ToolcribError("invalid_config", `${where} is ${typeof step === "string" ? "no object" : "no list"}`, {
-    hint: "Correct it by hand, or remove it; the file was left alone.",
-  });
+  return new ToolcribError(
+    "invalid_config",
+    `${where} is ${typeof step === "string" ? "not an object" : "not a list"}`,
+    {
+      hint: "Correct it by hand or remove it. The file was not changed.",
+    },
+  );
 }
 
 export function formatSteps(path: readonly PathStep[]): string {

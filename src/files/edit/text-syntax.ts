@@ -117,8 +117,8 @@ export class TextSyntaxError extends ToolcribError {
 
 /** What is wrong with a text, for each error of jsonc-parser. */
 export const JSONC_ERROR_MESSAGES: Readonly<Record<string, string>> = {
-  InvalidSymbol: "this is no JSON value",
-  InvalidNumberFormat: "this is no number",
+  InvalidSymbol: "this is not a JSON value",
+  InvalidNumberFormat: "this is not a number",
   PropertyNameExpected: "a key in double quotes is expected",
   ValueExpected: "a value is expected",
   ColonExpected: "a colon is expected",

@@ -88,7 +88,7 @@ function setInToml(text: string, path: readonly PathStep[], value: unknown): Set
 function keysOf(path: readonly PathStep[]): string[] {
   return path.map((step) => {
     if (typeof step === "string") return step;
-    throw new ToolcribError("invalid_arguments", "items of lists are not edited in TOML");
+    throw new ToolcribError("invalid_arguments", "items of lists cannot be edited in TOML");
   });
 }
 
@@ -232,7 +232,7 @@ function inlineStyle(text: string): BracketStyle {
   return { comments: "hashes", lineBreak: lineBreakOf(text), unit: "  ", flat: true, space: " " };
 }
 
-/** Takes tables and rows out of TOML text, with the line breaks that stand before them. */
+// Removing tables and rows, with the line breaks before them.
 
 /** `alsoFrom` as in TextEditor. */
 function removeToml(text: string, keys: readonly string[], alsoFrom: number, style: BracketStyle): string {
@@ -311,7 +311,7 @@ function removeEmptyTables(text: string, keys: readonly string[], alsoFrom: numb
 
 type RangeOf = (text: string, place: { readonly start: number; readonly end: number }) => [number, number];
 
-/** Writes values as TOML: tables with headers, and inline where a value stands behind a key. */
+// Rendering values: tables with headers, inline behind a key.
 
 interface TomlStyle {
   readonly lineBreak: string;
@@ -337,7 +337,7 @@ function renderInline(value: unknown): string {
   if (typeof value === "string") return renderText(value);
   if (typeof value === "number") return renderNumber(value);
   if (typeof value === "boolean") return String(value);
-  if (!isJsonObject(value)) throw new ToolcribError("invalid_arguments", "TOML has no way to write null");
+  if (!isJsonObject(value)) throw new ToolcribError("invalid_arguments", "TOML cannot express null");
   const rows = Object.entries(value).map(([key, item]) => renderRow([key], item));
   return rows.length === 0 ? "{}" : `{ ${rows.join(", ")} }`;
 }
@@ -361,7 +361,7 @@ function isTable(value: unknown): value is JsonObject {
   return isJsonObject(value) && Object.keys(value).length > 0;
 }
 
-/** The places of the tables and keys of a TOML document, as a flat list in the order of the text. */
+// The tables and keys of a document with their offsets, as a flat list in the order of the text.
 
 interface TomlSection {
   /** Empty for what stands before the first header. */

@@ -40,20 +40,20 @@ const AMBIGUOUS_WORDS = /^(?:true|false|yes|no|on|off|y|n|null|nan|inf)$/i;
 const TRIVIA: readonly string[] = ["space", "newline", "comment", "comma"];
 /** What is wrong with a text, for each error of the yaml package; its own messages may quote the text. */
 const YAML_ERROR_MESSAGES: Readonly<Record<string, string>> = {
-  ALIAS_PROPS: "an alias has an anchor or tag of its own",
+  ALIAS_PROPS: "an alias cannot have an anchor or a tag",
   BAD_ALIAS: "the alias is wrong",
   BAD_COLLECTION_TYPE: "the tag does not fit what follows",
   BAD_DIRECTIVE: "the directive is wrong",
   BAD_DQ_ESCAPE: "the escape is wrong",
   BAD_INDENT: "the indentation is wrong",
-  BAD_PROP_ORDER: "an anchor or tag stands in the wrong place",
+  BAD_PROP_ORDER: "an anchor or tag is in the wrong place",
   BAD_SCALAR_START: "a plain value cannot begin with this character",
-  BLOCK_AS_IMPLICIT_KEY: "a map or list stands where a value is expected",
-  BLOCK_IN_FLOW: "a block stands between brackets",
-  DUPLICATE_KEY: "this key is written twice",
+  BLOCK_AS_IMPLICIT_KEY: "a map or list is where a plain value is expected",
+  BLOCK_IN_FLOW: "a block is between brackets",
+  DUPLICATE_KEY: "this key is a duplicate",
   KEY_OVER_1024_CHARS: "the key is too long",
   MISSING_CHAR: "a closing bracket, quote, comma, colon or space is missing",
-  MULTILINE_IMPLICIT_KEY: "a key goes over several lines",
+  MULTILINE_IMPLICIT_KEY: "a key spans several lines",
   MULTIPLE_ANCHORS: "there are two anchors",
   MULTIPLE_DOCS: "there is more than one document",
   MULTIPLE_TAGS: "there are two tags",
@@ -278,7 +278,7 @@ function splice(text: string, from: number, to: number, by: string): string {
   return text.slice(0, from) + by + text.slice(to);
 }
 
-/** Writes values as YAML: blocks as people write them, and the flow style for what stands between brackets. */
+// Rendering values: blocks, and flow style between brackets.
 
 interface YamlStyle {
   readonly lineBreak: string;
@@ -333,7 +333,7 @@ function renderText(text: string): string {
   );
 }
 
-/** The places of the entries of a YAML document: of blocks here, of what stands between brackets as a BracketNode. */
+// The entries of a document with their offsets: blocks here, bracketed values as BracketNode.
 
 interface YamlBlock {
   readonly kind: "map" | "list";

@@ -133,15 +133,15 @@ async function checkSize(dir: string, limits: ArchiveLimits): Promise<void> {
       else
         throw new ToolcribError(
           "blocked",
-          `The repository holds ${JSON.stringify(entry.name)}, which is no plain file.`,
+          `The repository contains ${JSON.stringify(entry.name)}, which is not a regular file.`,
         );
       if (entries > limits.entries) throw tooLarge(`The repository has more than ${limits.entries} files.`);
-      if (bytes > limits.totalBytes) throw tooLarge(`The repository holds more than ${limits.totalBytes} bytes.`);
+      if (bytes > limits.totalBytes) throw tooLarge(`The repository has more than ${limits.totalBytes} bytes.`);
     }
   }
 }
 
-/** Which texts name a git repository, and what they say about it. */
+// Git addresses.
 
 interface GitSource {
   /** Without a password or token. */
@@ -202,14 +202,14 @@ function parseLocation(text: string): GitLocation {
 }
 
 function parseUrl(address: string, place: GitLocation): [Pick<GitSource, "url" | "credentials">, GitLocation] {
-  if (!URL.canParse(address)) throw invalidGitSource("The git address is no valid URL.");
+  if (!URL.canParse(address)) throw invalidGitSource("The git address is not a valid URL.");
   const url = new URL(address);
   if (!SCHEMES.includes(url.protocol)) {
     throw invalidGitSource(`Git addresses begin with https, ssh or file; "${url.protocol}" is not used.`);
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw invalidGitSource(
-      `${url.host} is addressed by plain http, so anybody on the way could change the skill.`,
+      `${url.host} is addressed over plain http, so anyone on the network path could change the skill.`,
       "Use https.",
     );
   }
@@ -244,7 +244,7 @@ function withLocation(address: Pick<GitSource, "url" | "credentials">, { ref, su
   // oxlint-disable-next-line no-control-regex
   if (ref !== undefined && (/^[-/+]|[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\.lock$/.test(ref) || ref.length > 200)) {
     throw invalidGitSource(
-      "What stands after # is no branch, tag or commit.",
+      "The text after # is not a branch, tag or commit.",
       "Write address#ref or address#ref:folder.",
     );
   }

@@ -119,7 +119,7 @@ function expandHome(path: string, env: NodeJS.ProcessEnv): string {
 
 function unknownSource(text: string, path: string): ToolcribError {
   const isBareName = /^[A-Za-z0-9][\w.-]*(?:@[\w.^~<>=*-]+)?$/.test(text);
-  return new ToolcribError("not_found", `There is no ${printable(path)}.`, {
+  return new ToolcribError("not_found", `${printable(path)} does not exist.`, {
     hint: isBareName
       ? `For the npm package of that name write npm:${text}.`
       : "A source is a folder, a .zip or .tgz file, a git address, or npm:<package>.",

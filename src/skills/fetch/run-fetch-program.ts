@@ -48,8 +48,6 @@ export async function runFetchProgram(
   }
 }
 
-/** What git and npm mean by what they print when they fail: the line that tells, and a code of the error table. */
-
 interface ProgramFailure {
   readonly code: ErrorCode;
   /** Empty if the program said nothing. */

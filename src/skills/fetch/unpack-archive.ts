@@ -95,7 +95,7 @@ class EntryQueue {
     this.#waiting.push(async () => {
       this.#folder.countEntry();
       if (entry.type === "Directory") return this.#folder.addFolder(name);
-      if (!TAR_FILE_TYPES.has(entry.type)) throw entryRefused(name, `is no plain file (${entry.type})`);
+      if (!TAR_FILE_TYPES.has(entry.type)) throw entryRefused(name, `is not a regular file (${entry.type})`);
       this.#open = await this.#folder.openFile(name, { executable: ((entry.mode ?? 0) & 0o111) !== 0 });
     });
     entry.on("data", (chunk) => {
@@ -170,11 +170,11 @@ async function unpackZipEntry(
   const mode = UNIX_MAKERS.has(entry.versionMadeBy >> 8) ? entry.externalFileAttributes >>> 16 : 0;
   const type = mode & TYPE_BITS;
   const isFolder = fileName.endsWith("/");
-  if (entry.isEncrypted())
-    throw entryRefused(fileName, "is encrypted, so nobody can look into it before it is installed");
-  if (type !== 0 && type !== (isFolder ? FOLDER : REGULAR)) throw entryRefused(fileName, "is a link or no plain file");
+  if (entry.isEncrypted()) throw entryRefused(fileName, "is encrypted, so it cannot be checked before it is installed");
+  if (type !== 0 && type !== (isFolder ? FOLDER : REGULAR))
+    throw entryRefused(fileName, "is a link or another special file");
   if (isFolder) return folder.addFolder(fileName);
-  if (!entry.canDecodeFileData()) throw entryRefused(fileName, "is packed in a way that is not understood");
+  if (!entry.canDecodeFileData()) throw entryRefused(fileName, "uses a compression method that is not supported");
 
   const file = await folder.openFile(fileName, { executable: (mode & 0o111) !== 0 });
   try {
@@ -205,7 +205,7 @@ function unreadableZip(file: string, error: unknown): ToolcribError {
   return new ToolcribError("invalid_config", `${file} cannot be read as a zip archive: ${reason}`, { cause: error });
 }
 
-/** The folder that an archive is unpacked into: plain files only, each written once, everything counted as it comes. */
+// The target folder: plain files only, each written once, every entry and byte counted.
 
 /** A file whose bytes are still coming. */
 interface OpenFile {
@@ -255,7 +255,7 @@ class UnpackedFolder {
     const parts = entryPath(name);
     if (parts.length === 0) throw entryRefused(name, "is a file without a name");
     const key = sameNameKey(parts);
-    if (this.#seen.has(key)) throw entryRefused(name, "is there twice");
+    if (this.#seen.has(key)) throw entryRefused(name, "is in the archive twice");
     this.#seen.add(key);
     await this.#makeFolder(name, parts.slice(0, -1));
     const handle = await this.#create(name, join(this.dir, ...parts), executable ? 0o755 : 0o644);
@@ -266,7 +266,7 @@ class UnpackedFolder {
     try {
       await mkdir(join(this.dir, ...parts), { recursive: true, mode: 0o755 });
     } catch (error) {
-      if (isTaken(error)) throw entryRefused(name, "has the name of another entry as its folder");
+      if (isTaken(error)) throw entryRefused(name, "uses the name of another entry as its folder");
       throw error;
     }
   }
@@ -275,7 +275,7 @@ class UnpackedFolder {
     try {
       return await open(path, "wx", mode);
     } catch (error) {
-      if (isTaken(error)) throw entryRefused(name, "is there twice");
+      if (isTaken(error)) throw entryRefused(name, "is in the archive twice");
       throw error;
     }
   }
@@ -302,14 +302,14 @@ function isTaken(error: unknown): boolean {
 }
 
 export function tooLarge(message: string): ToolcribError {
-  return new ToolcribError("too_large", message, { hint: "Unpack it yourself, and install from the folder." });
+  return new ToolcribError("too_large", message, { hint: "Unpack it yourself and install from the folder." });
 }
 
 function megabytes(bytes: number): string {
   return bytes >= 1024 * 1024 ? `${Math.round(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;
 }
 
-/** Which names an archive's entry may have. A name that could lead elsewhere, on any system, refuses the archive. */
+// Names of entries. A name that could leave the folder on any system refuses the whole archive.
 
 const MAX_PATH_LENGTH = 1024;
 const MAX_PATH_DEPTH = 32;
@@ -325,12 +325,12 @@ export function entryPath(name: string, platform: NodeJS.Platform = process.plat
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(name)) throw entryRefused(name, "has a control character in its name");
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw entryRefused(name, "climbs out of the folder");
+  if (parts.includes("..")) throw entryRefused(name, "leads out of the folder");
   if (name.length > MAX_PATH_LENGTH || parts.length > MAX_PATH_DEPTH)
     throw entryRefused(name, "has a name that is too long or too deep");
   // Windows reads `a:b` as a stream of a, and drops dots and spaces at the end.
   if (platform === "win32" && parts.some((part) => /[<>:"|?*]|[. ]$/.test(part))) {
-    throw entryRefused(name, "has a name that Windows cannot hold");
+    throw entryRefused(name, "has a name that Windows does not allow");
   }
   return parts;
 }
@@ -342,7 +342,7 @@ function sameNameKey(parts: readonly string[]): string {
 
 function entryRefused(name: string, why: string): ToolcribError {
   return new ToolcribError("blocked", `The entry ${JSON.stringify(printable(name))} ${why}; nothing was unpacked.`, {
-    hint: "An honest archive holds nothing of the kind. Ask its author, or unpack and look at it yourself.",
+    hint: "A trustworthy archive has no such entry. Ask its author, or unpack it and check it yourself.",
     details: { entry: printable(name) },
   });
 }

@@ -119,7 +119,7 @@ class SkillSearch {
   tellTooDeep(start: string, depth: number, level: readonly Folder[]): void {
     const [first] = level.filter(({ partOf }) => partOf === undefined);
     if (first === undefined) return;
-    const message = `Folders more than ${depth} below ${start} were not looked into, ${first.path} first.`;
+    const message = `Folders more than ${depth} below ${start} were not searched, starting with ${first.path}.`;
     this.problems.push({ path: start, code: "too_deep", message });
   }
 
@@ -129,8 +129,8 @@ class SkillSearch {
       const [first = ""] = inner.toSorted(inOrder);
       const count = inner.length === 1 ? "1 more skill" : `${inner.length} more skills`;
       const message =
-        `${path} is a skill and holds ${count}, taken as part of it: ${relative(path, first)}` +
-        `${inner.length === 1 ? "" : " first"}. Name that folder to take it by itself.`;
+        `${path} is a skill and contains ${count}, read as part of it: ${relative(path, first)}` +
+        `${inner.length === 1 ? "" : " first"}. Name that folder to use it separately.`;
       return { path, code: "nested", message };
     });
   }
@@ -138,7 +138,7 @@ class SkillSearch {
   #isFull(path: string): boolean {
     if (this.#seen.size < this.#most) return false;
     if (!this.problems.some(({ code }) => code === "too_many")) {
-      const message = `Only ${this.#most} folders were looked into; name a folder nearer to the skills.`;
+      const message = `Only ${this.#most} folders were searched. Name a folder closer to the skills.`;
       this.problems.push({ path, code: "too_many", message });
     }
     return true;
@@ -148,7 +148,7 @@ class SkillSearch {
     const reason = codeOf(error) ?? "unknown reason";
     // Gone since it was listed.
     if (reason === "ENOENT") return;
-    this.problems.push({ path, code: "unreadable", message: `${path} cannot be looked into (${reason}).` });
+    this.problems.push({ path, code: "unreadable", message: `${path} cannot be read (${reason}).` });
   }
 }
 
@@ -174,13 +174,14 @@ async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefin
 async function folderOf(root: string): Promise<string> {
   const found = await stat(root).catch((error: unknown) => {
     const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") throw new ToolcribError("not_found", `There is no folder ${root}.`);
-    throw new ToolcribError("invalid_arguments", `${root} cannot be looked into (${code ?? "unknown reason"}).`);
+    if (code === "ENOENT" || code === "ENOTDIR")
+      throw new ToolcribError("not_found", `The folder ${root} does not exist.`);
+    throw new ToolcribError("invalid_arguments", `${root} cannot be read (${code ?? "unknown reason"}).`);
   });
   if (found.isDirectory()) return root;
   if (basename(root).toLowerCase() === "skill.md") return dirname(root);
-  throw new ToolcribError("invalid_arguments", `${root} is no folder.`, {
-    hint: "Name the folder of a skill, or one that holds skills. `toolcrib skill install` takes archives.",
+  throw new ToolcribError("invalid_arguments", `${root} is not a folder.`, {
+    hint: "Name the folder of a skill or a folder that contains skills. For an archive, use `toolcrib skill install`.",
   });
 }
 
@@ -193,8 +194,6 @@ function inOrder(a: string, b: string): number {
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
-
-/** Reads every skill of some folders, going on past what cannot be read. */
 
 export interface ReadSkills {
   /** In order of the folders given, then of path. */

@@ -58,7 +58,7 @@ export class FrontmatterFields {
     if (typeof value === "string") return value.trim() === "" ? undefined : value.trim();
     const text = this.#asText(name, value);
     if (text === "") {
-      this.warn(name, "WRONG_TYPE", `"${name}" must be text, not ${typeName(value)}; it is left out.`);
+      this.warn(name, "WRONG_TYPE", `"${name}" must be text, not ${typeName(value)}; it is ignored.`);
       return undefined;
     }
     this.warn(
@@ -118,7 +118,7 @@ export class FrontmatterFields {
     if (!Array.isArray(value)) return [];
     const texts = value.map(nameOfItem);
     const bad = texts.findIndex((text) => text === undefined);
-    if (bad !== -1) this.warn(name, "WRONG_TYPE", `"${name}" must be a list of text; what is not is left out.`);
+    if (bad !== -1) this.warn(name, "WRONG_TYPE", `"${name}" must be a list of strings; other values are ignored.`);
     return texts.filter((text) => text !== undefined);
   }
 

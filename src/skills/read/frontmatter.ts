@@ -51,7 +51,7 @@ export function findFrontmatter(text: string, notes: ReadWarnings): Omit<Frontma
   if (shorter?.yaml !== undefined) {
     const short = new YamlText(shorter.yaml, shorter.yamlLine);
     if (short.error === undefined && isJsonObject(short.value)) {
-      const message = `The frontmatter has no last "---"; it is taken to end before line ${shorter.bodyLine}.`;
+      const message = `The frontmatter has no closing "---"; it is read as ending before line ${shorter.bodyLine}.`;
       notes.add("FRONTMATTER_UNTERMINATED", message, shorter.bodyLine - 1);
       return fromYaml(short, short.value, shorter, notes);
     }
@@ -78,7 +78,7 @@ function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: ReadWa
 function warnProblems(yaml: YamlText, notes: ReadWarnings): void {
   for (const { code, message, offset } of yaml.surprises) notes.add(code, message, yaml.lineOfOffset(offset));
   if (yaml.unknownTag !== undefined) {
-    notes.add("TAG_IGNORED", "A YAML tag means nothing here; the value is taken as it is.", yaml.unknownTag.line);
+    notes.add("TAG_IGNORED", "YAML tags have no meaning here; the value is used as written.", yaml.unknownTag.line);
   }
 }
 
@@ -99,14 +99,14 @@ function fromEntries(
     // Nothing is lost: what stands there may be the beginning of the instructions, below a rule.
     notes.add(
       "FRONTMATTER_UNREADABLE",
-      "What stands between the marks has no keys; it is taken as text.",
+      "The text between the marks has no keys; it is read as part of the body.",
       split.yamlLine,
     );
     return noFrontmatter({ yamlLine: 1, body: text, bodyLine: 1 });
   }
-  for (const index of stray) notes.add("LINE_IGNORED", "The line belongs to no key and is left out.", lineAt(index));
+  for (const index of stray) notes.add("LINE_IGNORED", "The line belongs to no key and is ignored.", lineAt(index));
   for (const index of joined)
-    notes.add("LINE_JOINED", "The line is taken as going on with the one above.", lineAt(index));
+    notes.add("LINE_JOINED", "The line is read as a continuation of the one above.", lineAt(index));
   for (const index of colons) notes.add("COLON_REPAIRED", 'A key needs ": " after it.', lineAt(index));
   const value: JsonObject = {};
   const parts = new Map<string, { line: number; yaml?: YamlText }>();
@@ -118,7 +118,7 @@ function fromEntries(
     }
     if (entry.key === "__proto__") continue;
     if (parts.has(entry.key)) {
-      notes.add("DUPLICATE_KEY", `"${abbreviate(entry.key)}" is there more than once; the last one counts.`, line);
+      notes.add("DUPLICATE_KEY", `"${abbreviate(entry.key)}" appears more than once; the last one is used.`, line);
     }
     const { value: one, yaml: parsed } = read(entry, line);
     if (parsed !== undefined) warnProblems(parsed, notes);

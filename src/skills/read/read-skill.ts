@@ -50,8 +50,6 @@ export function parseSkill(bytes: Uint8Array, dirName: string): Omit<Skill, "dir
   return buildSkill(bytes, dirName, [file], new ReadWarnings());
 }
 
-/** From the bytes of a SKILL.md and the list of its folder's files to a Skill. Reads nothing and runs nothing. */
-
 export function buildSkill(
   bytes: Uint8Array,
   dirName: string,
@@ -69,8 +67,8 @@ export function buildSkill(
   const name = readName(top, dirName, notes);
   const description = readDescription(top, body, front.bodyLine, notes);
   if (description === undefined) {
-    throw new ToolcribError("invalid_config", `The skill "${name}" has neither a description nor any text.`, {
-      hint: "Write a description into the frontmatter of SKILL.md and the instructions below it.",
+    throw new ToolcribError("invalid_config", `The skill "${name}" has neither a description nor a body.`, {
+      hint: "Add a description to the frontmatter of SKILL.md and write the instructions below it.",
     });
   }
   const dispatch = readDispatch(top);
@@ -147,7 +145,7 @@ function definedTexts<K extends string>(values: Record<K, string | undefined>): 
   return result;
 }
 
-/** A skill's name, made safe: it becomes part of paths, addresses and tool names. */
+// The name becomes part of paths, URIs and tool names, so it is made safe.
 
 const MAX_NAME_LENGTH = 64;
 /** Wider than the standard, which wants a-z, 0-9 and hyphens: what harms nobody is kept as it is. */
@@ -165,7 +163,7 @@ export function readName(fields: FrontmatterFields, dirName: string, notes: Read
   const why = written === undefined ? "There is no name" : `"${abbreviate(written)}" cannot be a name`;
   notes.add(
     "NAME_FROM_FOLDER",
-    `${why}; the folder's is taken: "${fallback}".`,
+    `${why}; the folder's name is used: "${fallback}".`,
     fields.has("name") ? fields.lineOf("name") : 1,
   );
   return fallback;
@@ -189,7 +187,7 @@ function cutTo(text: string, length: number): string {
         .replace(/\uFFFD$/, "");
 }
 
-/** A skill's description; where there is none, the first words of its body. */
+// The description; without one, the first words of the body.
 
 const MAX_DESCRIPTION_LENGTH = 1024;
 
@@ -205,7 +203,7 @@ export function readDescription(
   const found = firstWords(body);
   if (found === undefined) return undefined;
   const line = bodyLine + found.index;
-  notes.add("DESCRIPTION_FROM_BODY", `There is no description; the words of line ${line} are taken.`, line);
+  notes.add("DESCRIPTION_FROM_BODY", `There is no description; the text of line ${line} is used.`, line);
   return found.text;
 }
 
@@ -264,8 +262,6 @@ function cleanProse(text: string): string {
     : `${plain.slice(0, MAX_DESCRIPTION_LENGTH - 1).toWellFormed()}…`;
 }
 
-/** `allowed-tools` is a string or a list. What stands in brackets belongs to its tool: `Bash(git add:*)`. */
-
 export function readAllowedTools(fields: FrontmatterFields): string[] {
   const value = fields.get("allowed-tools");
   if (typeof value === "string") return splitTools(value);
@@ -291,7 +287,7 @@ export function splitTools(text: string): string[] {
   return tools;
 }
 
-/** Which dialect a file is written in, by the keys that only one of them has. */
+// The dialect shows in keys that only one of them has.
 
 const OPENCLAW_KEYS = ["command-dispatch", "command-tool", "command-arg-mode"] as const;
 
@@ -332,7 +328,7 @@ export function readExtensions(top: FrontmatterFields): JsonObject {
   return extensions;
 }
 
-/** `metadata` in its many forms: a mapping, JSON or JSON5 as text, and a vendor's block inside in the same forms. */
+// `metadata` is a map, or JSON or JSON5 in a string; a vendor's block inside takes the same forms.
 
 /** The present name first: it wins where a file has several for the sake of old readers. */
 const VENDORS = ["openclaw", "clawdbot", "clawdis", "moltbot"] as const;
@@ -345,27 +341,23 @@ export function readMetadata(fields: FrontmatterFields, frontmatter: JsonObject,
   if (isJsonObject(value)) {
     const meant = hasOddKeys(value) ? parseJson5Object(places.textOf([key]) ?? "") : undefined;
     if (meant === undefined) return value;
-    fields.warn(
-      "metadata",
-      "METADATA_JSON5",
-      "metadata is JSON5, which YAML reads as something else; it is read as JSON5.",
-    );
+    fields.warn("metadata", "METADATA_JSON5", "metadata is JSON5, which YAML reads differently; it is read as JSON5.");
     frontmatter[key] = meant;
     return meant;
   }
   const parsed = typeof value === "string" ? parseJson5Object(value) : undefined;
   if (parsed !== undefined) {
-    fields.warn("metadata", "METADATA_AS_TEXT", "metadata is JSON inside a text; it should be a mapping.");
+    fields.warn("metadata", "METADATA_AS_TEXT", "metadata is JSON in a string; it should be a map.");
     frontmatter[key] = parsed;
     return parsed;
   }
   if (Array.isArray(value) && value.every(isJsonObject)) {
     const merged: JsonObject = Object.fromEntries(value.flatMap((item) => Object.entries(item)));
-    fields.warn("metadata", "WRONG_TYPE", "metadata must be a mapping, not a list; the items are joined.");
+    fields.warn("metadata", "WRONG_TYPE", "metadata must be a map, not a list; its items are merged.");
     frontmatter[key] = merged;
     return merged;
   }
-  fields.warn("metadata", "METADATA_UNREADABLE", `metadata must be a mapping; "${abbreviate(value)}" is left out.`);
+  fields.warn("metadata", "METADATA_UNREADABLE", `metadata must be a map; "${abbreviate(value)}" is ignored.`);
   return {};
 }
 
@@ -385,11 +377,7 @@ export function vendorBlock(
     const parsed = typeof value === "string" ? parseJson5Object(value) : undefined;
     if (parsed !== undefined) return new FrontmatterFields(parsed, path, places, notes);
     const line = places.lineOf(path);
-    notes.add(
-      "VENDOR_BLOCK_UNREADABLE",
-      `metadata.${vendor} must be a mapping; "${abbreviate(value)}" is left out.`,
-      line,
-    );
+    notes.add("VENDOR_BLOCK_UNREADABLE", `metadata.${vendor} must be a map; "${abbreviate(value)}" is ignored.`, line);
   }
   return undefined;
 }
@@ -405,7 +393,7 @@ function parseJson5Object(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** What OpenClaw's part of the frontmatter says: needs, install steps and hand-over to a tool. Nothing of it is ever run. */
+// OpenClaw's block: needs, install steps and dispatch to a tool. Nothing in it is ever run.
 
 /** Words for "anywhere". */
 const ANY_PLATFORM = new Set(["all", "any", "*"]);
@@ -434,7 +422,7 @@ export function readInstallSteps(block: FrontmatterFields | undefined): SkillIns
   return items.flatMap((item): SkillInstallStep[] => {
     if (typeof item === "string" && item.trim() !== "") return [{ kind: "text", bins: [], step: { text: item } }];
     if (!isJsonObject(item)) {
-      block.warn("install", "WRONG_TYPE", "A step of install must be an object; what is not is left out.");
+      block.warn("install", "WRONG_TYPE", "A step of install must be an object; other values are ignored.");
       return [];
     }
     const { kind, id, label, bins } = item;
@@ -453,17 +441,17 @@ export function readDispatch(top: FrontmatterFields): SkillFacts["dispatch"] {
   if (!top.has("command-dispatch")) return undefined;
   const kind = top.label("command-dispatch");
   if (kind?.toLowerCase() !== "tool") {
-    top.warn("command-dispatch", "DISPATCH_UNKNOWN", 'command-dispatch knows only "tool"; it is left out.');
+    top.warn("command-dispatch", "DISPATCH_UNKNOWN", 'command-dispatch supports only "tool"; it is ignored.');
     return undefined;
   }
   const tool = top.text("command-tool");
   if (tool === undefined) {
-    top.warn("command-dispatch", "DISPATCH_WITHOUT_TOOL", "command-dispatch needs a command-tool; it is left out.");
+    top.warn("command-dispatch", "DISPATCH_WITHOUT_TOOL", "command-dispatch needs a command-tool; it is ignored.");
     return undefined;
   }
   const mode = top.text("command-arg-mode") ?? "raw";
   if (mode !== "raw") {
-    top.warn("command-arg-mode", "DISPATCH_UNKNOWN", 'command-arg-mode knows only "raw", which is taken.');
+    top.warn("command-arg-mode", "DISPATCH_UNKNOWN", 'command-arg-mode supports only "raw", which is used.');
   }
   return { tool, argMode: "raw" };
 }

@@ -12,7 +12,7 @@ export class ReadWarnings {
     if (this.#warnings.length === MAX_WARNINGS) {
       this.#warnings.push({
         code: "MORE_WARNINGS",
-        message: `There are more than ${MAX_WARNINGS} warnings; the rest is left out.`,
+        message: `There are more than ${MAX_WARNINGS} warnings; the rest is omitted.`,
       });
       return;
     }

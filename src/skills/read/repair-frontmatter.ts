@@ -46,7 +46,7 @@ export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings):
   if (flow !== undefined) {
     notes.add(
       "FLOW_NOT_YAML",
-      `"${abbreviate(entry.key)}" is no valid YAML, but JSON5; it is read as that.`,
+      `"${abbreviate(entry.key)}" is not valid YAML but valid JSON5; it is read as JSON5.`,
       firstLine,
     );
     return { value: flow };
@@ -87,7 +87,7 @@ export function readAsText(entry: Entry, firstLine: number, notes: ReadWarnings)
   const what = `"${abbreviate(entry.key)}"`;
   const why = quoteReason(text, what) ?? {
     code: "VALUE_AS_TEXT",
-    message: `${what} is no valid YAML; it is read as text.`,
+    message: `${what} is not valid YAML; it is read as text.`,
   };
   notes.add(why.code, why.message, firstLine);
   return { value: withoutQuotes(text) };
@@ -97,7 +97,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Cuts a damaged mapping into its top-level entries, so that one bad entry spoils only itself. */
+// Cutting a damaged map into its top-level entries, so that one bad entry spoils only itself.
 
 export interface Entry {
   readonly key: string;
@@ -199,7 +199,7 @@ function depthOf(line: string): number {
   return depth;
 }
 
-/** Small repairs of YAML lines. Each keeps the number of lines, so that warnings name lines of the file. */
+// Repairs of single lines. Each keeps the number of lines, so that warnings name lines of the file.
 
 interface Repair {
   readonly code: string;
@@ -223,7 +223,7 @@ function untab(lines: readonly string[]): Repaired {
   const repairs: Repair[] = [];
   const fixed = lines.map((line, index) => {
     if (!/^ *\t/.test(line) && !/:\t/.test(line)) return line;
-    repairs.push({ code: "TAB_INDENT", message: "A tab where YAML wants spaces is read as two spaces.", index });
+    repairs.push({ code: "TAB_INDENT", message: "A tab where YAML needs spaces is read as two spaces.", index });
     return line.replace(/^[ \t]+/, (indent) => indent.replaceAll("\t", "  ")).replace(/:\t+/, ": ");
   });
   return { lines: fixed, repairs };
@@ -259,7 +259,7 @@ function quoteReason(value: string, what: string): Omit<Repair, "index"> | undef
     if (isQuoted(value)) return undefined;
     return {
       code: "BAD_QUOTES",
-      message: `${what} goes on outside of its quotes, or they do not end; it is read as text.`,
+      message: `${what} continues after its quotes, or they are not closed; it is read as text.`,
     };
   }
   // A list or an object in one line is for the parser to judge.
@@ -305,7 +305,7 @@ function reindent(lines: readonly string[]): Repaired {
     if (wanted.length !== indent) {
       repairs.push({
         code: "BAD_INDENT",
-        message: "The indentation does not fit the lines around; it is evened out.",
+        message: "The indentation does not match the lines around it; it is corrected.",
         index,
       });
     }
@@ -313,8 +313,6 @@ function reindent(lines: readonly string[]): Repaired {
   });
   return { lines: fixed, repairs };
 }
-
-/** JSON and JSON5 that stands where YAML was expected. */
 
 const MAX_JSON5_DEPTH = 64;
 

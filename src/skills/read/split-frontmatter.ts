@@ -65,7 +65,7 @@ function splitDamaged(text: string, notes: ReadWarnings): Split {
   if (language !== undefined && !DATA_LANGUAGES.has(language)) {
     notes.add(
       "FRONTMATTER_LANGUAGE",
-      `Frontmatter in "${language}" is not read and never run; it stays text.`,
+      `Frontmatter in "${language}" is neither read nor run; it stays part of the body.`,
       first + 1,
     );
     return bodyOnly(text);
@@ -79,7 +79,7 @@ function splitDamaged(text: string, notes: ReadWarnings): Split {
   if (!lines.slice(start, end).some((line) => KEY.test(line.trimStart()) || line.trimStart().startsWith("{"))) {
     return missingFrontmatter(text, notes);
   }
-  if (inFence) notes.add("FRONTMATTER_FENCED", "The frontmatter stands in a code fence, which is left out.", first);
+  if (inFence) notes.add("FRONTMATTER_FENCED", "The frontmatter is in a code fence, which is ignored.", first);
   warnOpening(lines[first] ?? "", first + 1, { opened, language, isFirst: first === 0 || inFence }, notes);
   warnClosing(lines, close, end, notes);
   let bodyStart = close === undefined ? end : close + 1;
@@ -101,19 +101,19 @@ interface Opening {
 }
 
 function warnOpening(mark: string, line: number, { opened, language, isFirst }: Opening, notes: ReadWarnings): void {
-  if (!opened) notes.add("FRONTMATTER_NOT_OPENED", 'The frontmatter lacks its first "---".', line);
+  if (!opened) notes.add("FRONTMATTER_NOT_OPENED", 'The frontmatter has no opening "---".', line);
   else if (language !== undefined) {
     notes.add("FRONTMATTER_LANGUAGE", `The mark should be "---" without "${language}"; it is read as data.`, line);
   } else if (mark.trimEnd() !== "---") {
     notes.add("FRONTMATTER_MARK", 'The frontmatter should begin with a line "---".', line);
   } else if (!isFirst) {
-    notes.add("FRONTMATTER_NOT_FIRST", "There is something before the frontmatter, which is left out.", 1);
+    notes.add("FRONTMATTER_NOT_FIRST", "Text before the frontmatter is ignored.", 1);
   }
 }
 
 function warnClosing(lines: readonly string[], close: number | undefined, end: number, notes: ReadWarnings): void {
   if (close === undefined) {
-    const message = `The frontmatter has no last "---"; it is taken to end before line ${end + 1}.`;
+    const message = `The frontmatter has no closing "---"; it is read as ending before line ${end + 1}.`;
     notes.add("FRONTMATTER_UNTERMINATED", message, end);
   } else if (lines[close]?.trimEnd() !== "---") {
     notes.add("FRONTMATTER_MARK", 'The frontmatter should end with a line "---".', close + 1);
@@ -195,7 +195,7 @@ export function splitUnterminated(text: string, { yaml, yamlLine }: Split): Spli
   };
 }
 
-/** Bytes to text: byte order marks, UTF-16 and broken UTF-8 are told of and read as far as they can be. */
+// Decoding: byte order marks, UTF-16 and broken UTF-8 are reported and read as far as possible.
 
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -205,12 +205,12 @@ export function decodeText(bytes: Uint8Array, notes: ReadWarnings): string {
   if (first === 0xfe && second === 0xff) return decodeUtf16(bytes, "utf-16be", notes);
   const text = lenient.decode(bytes);
   const marked = text.startsWith("\uFEFF");
-  if (marked) notes.add("BYTE_ORDER_MARK", "The file starts with a byte order mark, which is left out.", 1);
+  if (marked) notes.add("BYTE_ORDER_MARK", "The file starts with a byte order mark, which is ignored.", 1);
   const bad = text.indexOf("\uFFFD");
   // The character may also stand there rightly.
   if (bad !== -1 && !isUtf8(bytes)) {
     const line = lineAt(text, bad);
-    notes.add("BAD_UTF8", "The file is not valid UTF-8; what cannot be read stands as U+FFFD.", line);
+    notes.add("BAD_UTF8", "The file is not valid UTF-8; unreadable bytes are shown as U+FFFD.", line);
   }
   return marked ? text.slice(1) : text;
 }

@@ -86,7 +86,7 @@ export class YamlText {
   }
 }
 
-/** A YAML document as plain JSON: one walk that also finds doubled keys and keeps aliases from growing without bound. */
+// The document as plain JSON, in one walk that also finds duplicate keys and limits what aliases expand to.
 
 /** Values that aliases may add to what is written out. An honest file adds a few. */
 const MAX_ALIASED_VALUES = 1000;
@@ -134,7 +134,7 @@ class JsonWalk {
     if (depth >= MAX_YAML_DEPTH && (isMap(node) || isSeq(node))) {
       this.#found({
         code: "TOO_DEEP",
-        message: `Nested more than ${MAX_YAML_DEPTH} deep: left out.`,
+        message: `Nested more than ${MAX_YAML_DEPTH} levels deep; ignored.`,
         offset: offsetOf(node),
       });
       return null;
@@ -155,11 +155,11 @@ class JsonWalk {
     for (const { key, value } of map.items) {
       const name = keyText(key);
       if (name === "__proto__") {
-        this.#found({ code: "KEY_IGNORED", message: 'The key "__proto__" is left out.', offset: offsetOf(key) });
+        this.#found({ code: "KEY_IGNORED", message: 'The key "__proto__" is ignored.', offset: offsetOf(key) });
         continue;
       }
       if (Object.hasOwn(result, name)) {
-        const message = `"${name.slice(0, 60)}" is there more than once; the last one counts.`;
+        const message = `"${name.slice(0, 60)}" appears more than once; the last one is used.`;
         this.#found({ code: "DUPLICATE_KEY", message, offset: offsetOf(key) });
       }
       result[name] = this.value(value, depth + 1);
@@ -186,7 +186,7 @@ class JsonWalk {
     if (!this.#overLimit) {
       this.#found({
         code: "ALIAS_LIMIT",
-        message: `Aliases stand for more than ${MAX_ALIASED_VALUES} values; the rest is left out.`,
+        message: `Aliases expand to more than ${MAX_ALIASED_VALUES} values; the rest is ignored.`,
         offset,
       });
     }

@@ -51,7 +51,7 @@ function refusalOf({ skill, findings }: Candidate): PutOutcome | undefined {
   if (first === undefined) return undefined;
   const more = reasons.length > 1 ? `, and ${reasons.length - 1} more` : "";
   const what = first.message.replace(/\.$/, "");
-  const message = `The scan refuses it: ${placeOf(first)}: ${what}${more}. --force takes it all the same.`;
+  const message = `The scan refuses it: ${placeOf(first)}: ${what}${more}. Use --force to import it anyway.`;
   return { status: "failed", failure: { path: skill.dir, name: skill.name, code: "blocked", message } };
 }
 

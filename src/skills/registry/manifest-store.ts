@@ -77,7 +77,7 @@ function storedManifests({ skills, settings, place, kind, skillFiles }: SkillSto
       return (await skills.list()).map(({ id, manifest }): SkillManifest => {
         if (isManifest(manifest) && manifest.id === id) return manifest;
         throw new ToolcribError("invalid_config", `The imported skill ${id} in ${place} cannot be used.`, {
-          hint: "Bring back a backup of it with toolcrib restore.",
+          hint: "Restore a backup with `toolcrib restore`.",
         });
       });
     },
@@ -98,8 +98,8 @@ function fileManifests(file: string): ManifestStore {
 }
 
 export function noStore(): ToolcribError {
-  return new ToolcribError("invalid_config", "Skills are imported into a store, and there is none here.", {
-    hint: "Run the hub on a config file, or give it a store.",
+  return new ToolcribError("invalid_config", "Skills are imported into a store, and this hub has none.", {
+    hint: "Run the hub with a config file, or give it a store.",
   });
 }
 
@@ -108,7 +108,7 @@ function storeEntry(manifest: SkillManifest): { id: string; manifest: JsonObject
   return { id: manifest.id, manifest: manifest as unknown as JsonObject };
 }
 
-/** `registry.json`: where manifests were kept before there was a store. It is read, taken into the store and set aside. */
+// `registry.json` held the manifests before there was a store. It is read, moved into the store and set aside.
 
 const REGISTRY_VERSION = 1;
 
@@ -140,23 +140,22 @@ function parseRegistryFile(file: string, text: string): SkillManifest[] {
   try {
     value = JSON.parse(text);
   } catch {
-    throw damagedRegistry(file, "is no JSON");
+    throw damagedRegistry(file, "is not JSON");
   }
   const version = isJsonObject(value) ? value["version"] : undefined;
   if (typeof version === "number" && version > REGISTRY_VERSION) {
     throw unusableRegistry(
       file,
-      `has version ${version}, and this Toolcrib knows ${REGISTRY_VERSION}`,
+      `has version ${version}, and this Toolcrib supports ${REGISTRY_VERSION}`,
       "Use a newer Toolcrib.",
     );
   }
   const skills = isJsonObject(value) && version === REGISTRY_VERSION ? value["skills"] : undefined;
-  if (!Array.isArray(skills)) throw damagedRegistry(file, "holds no list of skills");
+  if (!Array.isArray(skills)) throw damagedRegistry(file, "has no list of skills");
   const ids = new Set<string>();
   const manifests = skills.map((manifest: unknown, index): SkillManifest => {
-    if (!isManifest(manifest))
-      throw damagedRegistry(file, `holds something at ${index + 1} of its list that is no skill`);
-    if (ids.has(manifest.id)) throw damagedRegistry(file, `holds ${manifest.id} twice`);
+    if (!isManifest(manifest)) throw damagedRegistry(file, `has an invalid skill at position ${index + 1}`);
+    if (ids.has(manifest.id)) throw damagedRegistry(file, `has ${manifest.id} twice`);
     ids.add(manifest.id);
     return manifest;
   });
@@ -164,11 +163,7 @@ function parseRegistryFile(file: string, text: string): SkillManifest[] {
 }
 
 function damagedRegistry(file: string, what: string): ToolcribError {
-  return unusableRegistry(
-    file,
-    what,
-    "Bring back an earlier version of it, or move it away and import the skills anew.",
-  );
+  return unusableRegistry(file, what, "Restore an earlier version of it, or move it away and import the skills again.");
 }
 
 function unusableRegistry(file: string, what: string, hint: string): ToolcribError {
@@ -177,8 +172,6 @@ function unusableRegistry(file: string, what: string, hint: string): ToolcribErr
     details: { file },
   });
 }
-
-/** Manifests as they come out of a file or a database: whether nothing breaks on them. */
 
 const TEXTS = ["name", "version", "author", "description", "source", "sourcePath", "importedAt", "digest"];
 const LISTS = ["tools", "keywords", "warnings", "findings"];

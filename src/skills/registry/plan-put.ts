@@ -146,7 +146,7 @@ export function baseIdOf({ skill }: SkillToPut): string {
   return skillId(skill.name, skill.dialect);
 }
 
-/** What became, or would become, of the skills of a batch. */
+// Outcomes of a batch, planned or done.
 
 interface PutFailure {
   readonly path: string;
@@ -219,5 +219,5 @@ export function failedOutcome({ skill }: SkillToPut, code: string, message: stri
 
 function conflictMessage({ skill }: SkillToPut, { name, source, id }: SkillManifest): string {
   const other = name === skill.name ? "A skill of that name" : `The skill ${name}, whose id would be the same,`;
-  return `${other} is there from ${source} (${id}). --force replaces it, \`toolcrib skill remove ${id}\` removes it.`;
+  return `${other} is already imported from ${source} (${id}). Use --force to replace it, or \`toolcrib skill remove ${id}\` to remove it.`;
 }

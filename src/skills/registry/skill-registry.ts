@@ -187,7 +187,7 @@ export class SkillRegistry {
     if (read.bytes !== undefined) return read.bytes;
     const now = (await this.list()).find(({ id }) => id === manifest.id);
     if (now?.dir !== manifest.dir) {
-      throw new ToolcribError("conflict", `The skill ${manifest.name} was updated or removed meanwhile.`, {
+      throw new ToolcribError("conflict", `The skill ${manifest.name} was updated or removed in the meantime.`, {
         hint: "Try again.",
       });
     }
@@ -403,10 +403,8 @@ function noSuchFile({ name }: Pick<SkillManifest, "name">, path: string): Toolcr
   return new ToolcribError("not_found", `The skill ${name} has no file ${JSON.stringify(path)}.`);
 }
 
-/**
- * Removes copies that no manifest speaks of, such as those of a process that was killed in the middle. A home may serve
- * several stores, and one does not know what another names; so the name of a copy says whose it is. Only under the lock.
- */
+// Copies without a manifest, such as those of a killed process, are removed under the lock. A home may serve several
+// stores that do not know of each other, so the name of a copy says which store owns it.
 
 /** The name of a folder with a copy: of what, and of which store. */
 export function copyName(digest: string, owner: string): string {

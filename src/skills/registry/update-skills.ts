@@ -62,7 +62,7 @@ async function updateSource(
   options: UpdateOptions,
 ): Promise<UpdateOutcome[]> {
   if (source.startsWith("server:")) {
-    return group.map((before) => skipped(before, "It comes from an MCP server, which offers it anew by itself."));
+    return group.map((before) => skipped(before, "It comes from an MCP server, which keeps it up to date."));
   }
   try {
     if (group.every(isFolderSource)) {
@@ -108,7 +108,7 @@ function matchCandidates(group: readonly SkillManifest[], candidates: readonly C
     const same = left.findIndex((each) => isSameSkill(before, each) && each.skill.digest === before.digest);
     const at = same === -1 ? left.findIndex((each) => isSameSkill(before, each)) : same;
     const [candidate] = at === -1 ? [] : left.splice(at, 1);
-    if (candidate === undefined) return skipped(before, `${before.source} holds no skill of that name any more.`);
+    if (candidate === undefined) return skipped(before, `${before.source} no longer has a skill of that name.`);
     return { before, status: candidate.skill.digest === before.digest ? "unchanged" : "updated", candidate };
   });
 }
@@ -146,7 +146,7 @@ function isSameSkill({ name, facts }: SkillManifest, { skill }: Candidate): bool
 
 function renamed(before: SkillManifest, { skill }: Candidate): UpdateOutcome {
   const now = skillId(skill.name, skill.dialect);
-  const message = `${before.sourcePath} now holds the skill ${now}: import it, and remove ${before.id}.`;
+  const message = `${before.sourcePath} is now the skill ${now}. Import it and remove ${before.id}.`;
   return { before, status: "failed", code: "conflict", message };
 }
 

@@ -143,7 +143,7 @@ export function isOutside({ kind }: Address): boolean {
   return kind !== "local" && kind !== "private";
 }
 
-/** Hosts that say something about what comes from them. */
+// Known hosts.
 
 /** Installers that thousands of honest guides name. A name covers the hosts below it. */
 const INSTALLERS = (

@@ -23,8 +23,6 @@ export function findingSigns({ hint, find }: Rule, text: ScannedText, subject: S
 /** A rule gives others a turn after so many lines. */
 export const LINES_PER_SLICE = 256;
 
-/** What a rule found, before the surroundings of the place are taken into account. */
-
 export interface Sign {
   readonly code: SignCode;
   readonly severity: SkillSeverity;
@@ -70,7 +68,7 @@ export function isWorse(severity: SkillSeverity, than: SkillSeverity): boolean {
   return SEVERITY_ORDER.indexOf(severity) > SEVERITY_ORDER.indexOf(than);
 }
 
-/** From signs to findings: what stands around a sign makes it better, what stands beside it makes it worse. */
+// From signs to findings: the context of a sign can lower its severity.
 
 /** The guard weighs talk about attacks by itself. */
 const WEIGHED_CODES = new Set<SignCode>(["prompt_injection", "hidden_unicode", "hidden_text", "undeclared_env"]);

@@ -88,7 +88,7 @@ async function* readTexts(
   let room = MAX_TOTAL_BYTES;
   for (const [index, file] of files.entries()) {
     if (index >= MAX_FILES || room <= 0) {
-      const message = `${files.length - index} files are beyond what is scanned of one skill.`;
+      const message = `${files.length - index} files exceed what is scanned of one skill.`;
       yield { found: [unscanned(file, message, "warn")] };
       return;
     }
@@ -109,10 +109,11 @@ async function* readTexts(
     room -= bytes.length;
     const { kind, isText, nuls } = content;
     const severity = kind === "data" ? "note" : "warn";
-    if (!isText) found.push(ofWhole(file.path, "warn", "The file is a script by its name but does not read as text."));
+    if (!isText)
+      found.push(ofWhole(file.path, "warn", "The name of the file is that of a script, but it is not text."));
     else if (nuls && kind !== "data") found.push(withNuls(file.path, kind));
     if (file.size > MAX_FILE_BYTES)
-      found.push(unscanned(file, "Only the start of the file was scanned, since it is very long.", severity));
+      found.push(unscanned(file, "Only the start of the file was scanned, because it is very long.", severity));
     yield { found, text: await turns.run(scanningText(file.path, kind, content.text)) };
   }
 }
@@ -132,14 +133,14 @@ async function scanText(text: ScannedText, subject: Subject, turns: TimeSlicer):
     findings.push({
       code: "unscanned",
       severity: text.kind === "data" ? "note" : "warn",
-      message: "Only the first lines of the file were scanned, since there are very many.",
+      message: "Only the first lines of the file were scanned, because it has too many.",
       file: text.path,
     });
   return bounded(findings);
 }
 
 function withNuls(file: string, kind: TextKind): SkillFinding {
-  const message = "There are NUL characters in the text, which hide it from programs that look at it.";
+  const message = "NUL characters in the text hide it from programs that check it.";
   return ofWhole(file, kind === "script" ? "refuse" : "warn", message);
 }
 
@@ -221,7 +222,7 @@ export const RULES: readonly Rule[] = [
   remoteInstructions,
 ];
 
-/** A skill that is always in the prompt, and uses that. By itself the flag is a feature of its dialect. */
+// Skills that are always in the prompt. By itself the flag is a feature of its dialect.
 
 const GREEDY =
   /\b(?:every|all|any|each)\s{1,3}(?:single )?(?:user )?(?:requests?|tasks?|messages?|conversations?|questions?|prompts?|sessions?|quer(?:y|ies)|interactions?|responses?|situations?|turns?|tool calls?|commands?|outputs?)\b|\balways (?:use|load|run|invoke|activate|apply|call|follow)\b|\bbefore (?:any|every|each|all)\b|\bfor everything\b|\bno matter what\b|\bregardless of\b|\bwhatever the\b/i;
@@ -235,8 +236,8 @@ export function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): Skill
     code: "always_on",
     severity: greedy && suspicious ? "refuse" : "warn",
     message: suspicious
-      ? "The skill is always active, which gives what else was found here every chance."
-      : "The skill is always active and claims every request for itself.",
+      ? "The skill is always active, and other findings are suspicious."
+      : "The skill is always active and claims every request.",
     file: "SKILL.md",
     line: lineOfAlways(skill),
     excerpt: skill.description.replace(/\s+/g, " ").slice(0, 160),
@@ -250,7 +251,7 @@ function lineOfAlways({ bytes }: Skill): number {
   return Math.max(1, lines.findIndex((line) => /\balways\b["']?\s{0,3}:/.test(line)) + 1);
 }
 
-/** Steps by which a skill's author proposes to fetch a program. Nothing runs them here, but other clients do. */
+// Install steps. Nothing runs them here, but other clients do.
 
 const MAX_INSTALL_STEPS = 50;
 const STEP_EXCERPT_LENGTH = 160;
@@ -297,7 +298,7 @@ function lineOfText(document: string, text: string): number {
   return line;
 }
 
-/** Values of the frontmatter that its text does not show: escapes, folded lines, JSON in JSON. */
+// Frontmatter values that the text does not show as they are: escapes, folded lines, JSON in JSON.
 
 const MAX_VALUES = 500;
 const MIN_VALUE_LENGTH = 8;
@@ -336,8 +337,6 @@ function lineOfKey(document: string, key: string): number {
   for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
   return line;
 }
-
-/** Gives others a turn whenever some time was spent, so that a long scan does not hold up the process. */
 
 /** Milliseconds. Steps between two looks at the clock may be as long again. */
 const SLICE_MS = 20;

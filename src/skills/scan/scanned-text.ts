@@ -185,7 +185,7 @@ class ContextTracker {
   }
 }
 
-/** Lines as a shell reads them: what goes on in the next line is one line. */
+// Lines as a shell reads them: continuation lines are joined.
 
 interface LogicalLine {
   readonly number: number;
@@ -283,7 +283,7 @@ function addPieces(lines: LogicalLine[], number: number, raw: string): void {
     lines.push({ number, raw: raw.slice(from, from + MAX_LINE_LENGTH) });
 }
 
-/** Shell quoting, escapes and variables undone as far as one line tells: `c''u\rl $U` is a download like any other. */
+// Shell quoting, escapes and variables, undone as far as one line shows: `c''u\rl $U` is a download too.
 
 type Variables = ReadonlyMap<string, string>;
 
@@ -350,7 +350,7 @@ function character(codePoint: number): string {
   return codePoint >= 0x20 && codePoint < 0x7f ? String.fromCharCode(codePoint).toLowerCase() : " ";
 }
 
-/** The text of a file, if it is one, and what part an agent gives it. */
+// Files as text.
 
 const INSTRUCTIONS = /\.(?:md|mdx|markdown|txt|rst|adoc|html?|skill|prompt|mdc)$/i;
 const SCRIPT =
@@ -402,8 +402,6 @@ function isOdd(text: string, nuls: boolean): boolean {
   for (const _ of sample.matchAll(nuls ? /[\u0001-\u0008\u000e-\u001a\u001c-\u001f\ufffd]/g : /\ufffd/g)) odd += 1;
   return odd * (nuls ? ODD_RATIO_WITH_NULS : ODD_RATIO) > sample.length || (nuls && sample === "");
 }
-
-/** From offsets of a text to numbers of its lines. */
 
 export class LineNumbers {
   readonly #starts: number[] = [0];

@@ -181,8 +181,6 @@ export const FrontmatterSchema = z.looseObject({
   ...ToolcribSchema.shape,
 });
 
-/** The JSON Schema of the frontmatter: all dialects at its root, the standard to the letter under `$defs/standard`. */
-
 /** The part of JSON Schema that the frontmatter uses. */
 export interface SchemaNode {
   /** A list where a value may be of several simple types. */

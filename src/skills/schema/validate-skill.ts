@@ -93,10 +93,10 @@ function nameProblems(skill: Omit<Skill, "dir">, dirName: string): SchemaProblem
   const name = skill.frontmatter["name"];
   if (typeof name !== "string" || name === "" || name === dirName) return [];
   const code: ProblemCode = "NAME_MISMATCH";
-  return [{ code, message: `The name is not that of the folder, which is "${dirName}".`, path: ["name"] }];
+  return [{ code, message: `The name differs from the folder's, which is "${dirName}".`, path: ["name"] }];
 }
 
-/** What the JSON Schema says is wrong with a frontmatter, with a stable code for each. */
+// Problems that the JSON Schema finds, each with a stable code.
 
 interface SchemaProblem {
   readonly code: ProblemCode;
@@ -169,7 +169,7 @@ function problemOf(error: ErrorObject): SchemaProblem {
     }
     case "additionalProperties": {
       const name = String(error.params["additionalProperty"]);
-      const message = `The standard has no field "${clip(name)}"; further values belong into metadata.`;
+      const message = `The standard has no field "${clip(name)}"; put other values into metadata.`;
       return { code: "UNKNOWN_FIELD", message, path: [...path, name] };
     }
     case "minLength":
@@ -199,12 +199,12 @@ function problemOf(error: ErrorObject): SchemaProblem {
 function patternProblem(field: string, value: unknown, path: readonly string[]): SchemaProblem {
   if (field === "name") {
     const isEmpty = value === "";
-    const message = "The name must be of a-z, 0-9 and single hyphens between them.";
+    const message = "The name must consist of a-z, 0-9 and single hyphens between them.";
     return { code: isEmpty ? "INVALID_NAME_LENGTH" : "INVALID_NAME", message, path };
   }
   if (field === "description")
     return { code: "INVALID_DESCRIPTION_LENGTH", message: "The description is blank.", path };
-  return { code: "INVALID_ALLOWED_TOOLS", message: "allowed-tools must be tools with spaces between them.", path };
+  return { code: "INVALID_ALLOWED_TOOLS", message: "allowed-tools must be tools separated by spaces.", path };
 }
 
 function typeProblem(error: ErrorObject, path: readonly string[]): SchemaProblem {
@@ -259,7 +259,7 @@ export const PROBLEM_CODES = {
 
 type ProblemCode = keyof typeof PROBLEM_CODES;
 
-/** Says in a person's words what a schema allows. */
+// Schemas in words.
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: "text",

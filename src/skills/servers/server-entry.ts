@@ -43,9 +43,9 @@ export function resolveServerEntry(
   if (template === undefined) {
     throw new ToolcribError(
       "invalid_config",
-      `The skill does not say how the server ${quoted(server.name)} is started.`,
+      `The skill does not say how to start the server ${quoted(server.name)}.`,
       {
-        hint: `Add it to the config yourself: toolcrib add ${server.name} -- <command …>`,
+        hint: `Add it to the config yourself with toolcrib add ${server.name} -- <command …>`,
       },
     );
   }
@@ -59,9 +59,9 @@ export function resolveServerEntry(
   if (!parsed.success || !isWhole) {
     throw new ToolcribError(
       "invalid_config",
-      `The template of the server ${quoted(server.name)} makes no valid entry.`,
+      `The template of the server ${quoted(server.name)} does not result in a valid entry.`,
       {
-        hint: "It must give a command, or a url that begins with https://, when its parameters are filled in.",
+        hint: "With its parameters filled in, it must have a command or a URL that begins with https://.",
       },
     );
   }
@@ -96,8 +96,8 @@ function secretPiece(name: string, value: string, id: string): Piece {
   if (reference?.kind === "secret" && reference.text === value && more.length === 0) return { secret: value };
   throw new ToolcribError(
     "invalid_arguments",
-    `The parameter ${name} of the server ${quoted(id)} is sensitive: only a reference to a secret may stand for it.`,
-    { hint: "Keep the text with `toolcrib secrets set`, and give secret://… here." },
+    `The parameter ${name} of the server ${quoted(id)} is sensitive: its value must be a reference to a secret.`,
+    { hint: "Store the value with `toolcrib secrets set`, and give secret://… here." },
   );
 }
 
@@ -106,7 +106,7 @@ function plainPiece(name: string, value: string, id: string): Piece {
   if (!/secret:\/\//i.test(value)) return { plain: value };
   throw new ToolcribError(
     "invalid_arguments",
-    `The value for ${name} of the server ${quoted(id)} holds "secret://", which would be read as a reference to a secret.`,
+    `The value for ${name} of the server ${quoted(id)} contains "secret://", which would be read as a reference to a secret.`,
     { hint: `${name} is not declared sensitive, so it takes plain text only.` },
   );
 }
@@ -128,7 +128,7 @@ function filled(text: string, pieces: Pieces, id: string): string | undefined {
   const result = isAlone ? first.secret : joined.map(escapePiece).join("");
   if (isReadAs(result, joined)) return result;
   throw new ToolcribError("invalid_arguments", `A value for the server ${quoted(id)} would be read as a reference.`, {
-    hint: "Neither `${` nor `secret://` may come about where a value meets the text around it.",
+    hint: "A value and the text around it must not form `${` or `secret://`.",
   });
 }
 
@@ -225,8 +225,6 @@ function isAddress(url: string | undefined): boolean {
 function quoted(name: string): string {
   return JSON.stringify(name);
 }
-
-/** A server that a skill offers as a container image, as a template that runs it so. */
 
 /**
  * The same server in its container; the server itself if it names no image.

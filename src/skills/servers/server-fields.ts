@@ -59,7 +59,7 @@ export class ServerFields {
   warnOfRest(warn: Warn): void {
     for (const { path } of this.#fields.values()) {
       const key = JSON.stringify(abbreviate(String(path.at(-1))));
-      warn("UNKNOWN_SERVER_FIELD", `The key ${key} means nothing here.`, path);
+      warn("UNKNOWN_SERVER_FIELD", `The key ${key} has no meaning here.`, path);
     }
     this.#fields.clear();
     this.#outer?.warnOfRest(warn);
@@ -79,7 +79,7 @@ export function scalarText(value: unknown): string | undefined {
 }
 
 export function warnOfType(field: Field, allowed: string, warn: Warn): void {
-  warn("INVALID_TYPE", `Found ${typeName(field.value)} where ${allowed} is expected; it is left out.`, field.path);
+  warn("INVALID_TYPE", `Found ${typeName(field.value)} where ${allowed} is expected; it is ignored.`, field.path);
 }
 
 export function typeName(value: unknown): string {

@@ -28,8 +28,8 @@ export function readParameters(field: Field | undefined, warn: Warn): ServerPara
   const found = new Map<string, ServerParameter>();
   const add = (name: string, raw: unknown, at: FieldPath): void => {
     if (!isParameterName(name) || isVariable(name)) {
-      const why = isVariable(name) ? "is set by Toolcrib itself" : "cannot stand in a placeholder";
-      warn("INVALID_PARAMETER", `The parameter ${JSON.stringify(abbreviate(name))} ${why}; it is left out.`, at);
+      const why = isVariable(name) ? "is set by Toolcrib itself" : "cannot be used in a placeholder";
+      warn("INVALID_PARAMETER", `The parameter ${JSON.stringify(abbreviate(name))} ${why}; it is ignored.`, at);
     } else if (!found.has(name)) {
       const parameter = readParameter(name, raw, at, warn);
       if (parameter !== undefined) found.set(name, parameter);
@@ -97,7 +97,7 @@ function parameter(draft: Draft, path: FieldPath, warn: Warn): ServerParameter {
   const sensitive = draft.sensitive === true || isCredentialName(name);
   if (sensitive && draft.sensitive !== true) {
     const said = draft.sensitive === false ? "says that it is not sensitive" : "does not say whether it is sensitive";
-    warn("ASSUMED_SENSITIVE", `The parameter ${name} ${said}; going by its name it is.`, path);
+    warn("ASSUMED_SENSITIVE", `The parameter ${name} ${said}; its name suggests that it is.`, path);
   }
   const fallback = usableDefault(name, draft.default, sensitive, path, warn);
   return {
@@ -119,7 +119,7 @@ function usableDefault(
 ): string | undefined {
   if (text === undefined) return undefined;
   if (sensitive) {
-    warn("SENSITIVE_DEFAULT", `The parameter ${name} is sensitive, so its default is left out.`, path);
+    warn("SENSITIVE_DEFAULT", `The parameter ${name} is sensitive, so its default is ignored.`, path);
     return undefined;
   }
   const unknown = placeholdersIn(text).find((one) => !isVariable(one.name));
@@ -127,7 +127,7 @@ function usableDefault(
   const known = VARIABLES.map((one) => `\${${one}}`).join(", ");
   warn(
     "UNKNOWN_VARIABLE",
-    `The default of ${name} uses \${${abbreviate(unknown.name)}} and is left out; known are ${known}.`,
+    `The default of ${name} uses \${${abbreviate(unknown.name)}} and is ignored; the known variables are ${known}.`,
     path,
   );
   return undefined;
@@ -197,7 +197,7 @@ export function withImpliedParameters(
   return [...all.values()];
 
   function kept({ default: fallback, ...known }: ServerParameter): ServerParameter {
-    warn("ASSUMED_SENSITIVE", `The parameter ${known.name} stands where a credential does, so it is sensitive.`, path);
+    warn("ASSUMED_SENSITIVE", `The parameter ${known.name} is used as a credential, so it is sensitive.`, path);
     usableDefault(known.name, fallback, true, path, warn);
     const sensitive = { ...known, sensitive: true, required: known.required || fallback !== undefined };
     all.set(known.name, sensitive);
@@ -220,7 +220,7 @@ function impliedParameter(
   const sensitive = use.credential || isCredentialName(name);
   const fallback = usableDefault(name, use.fallback, sensitive, path, warn);
   const kind = `${fallback === undefined ? "required" : "optional"}${sensitive ? " and sensitive" : ""}`;
-  warn("IMPLIED_PARAMETER", `\${${name}} is used and not declared; it is taken as a parameter, ${kind}.`, path);
+  warn("IMPLIED_PARAMETER", `\${${name}} is used but not declared; it is read as a parameter, ${kind}.`, path);
   return {
     name,
     required: fallback === undefined,

@@ -78,7 +78,7 @@ function* findCredentialTheft(text: ScannedText, subject: Subject): Generator<Si
 
 function inCommand(line: ScannedLine, subject: Subject): Sign | undefined {
   const { plain, text } = line;
-  if (PASSWORD_DIALOG.test(text)) return theft(line, "A dialog asks for a password and hands it to the skill.", []);
+  if (PASSWORD_DIALOG.test(text)) return theft(line, "A dialog asks for a password and gives it to the skill.", []);
   const key = knownKeyIn(text);
   if (
     key !== undefined &&
@@ -130,7 +130,7 @@ function* inProgram(text: ScannedText, subject: Subject, told: ReadonlySet<Scann
   )) {
     yield theft(
       sink,
-      `A file of secrets that is read on line ${source.number} is sent to a place that nobody honest uses.`,
+      `A file of secrets that is read on line ${source.number} is sent to a suspicious place.`,
       addresses,
     );
   }
@@ -146,10 +146,10 @@ function inWords(text: ScannedText, index: number, line: ScannedLine, subject: S
   if (image !== null) {
     const to = addressesIn(image[0]);
     if (to.some((address) => isBad(address, subject)))
-      return theft(line, "The address of an image carries secrets out when it is shown.", to);
+      return theft(line, "The address of an image sends secrets out when the image is shown.", to);
   }
   if (isTakenUnseen(text, index, words))
-    return theft(line, "The agent is told to gather secrets and to keep quiet about it.", []);
+    return theft(line, "The agent is instructed to gather secrets and to hide that it does.", []);
   const isHard = hardSecretIn(words);
   const isSeed = !isHard && SEED.test(words);
   const isSoft = !isHard && !isSeed && softSecretIn(words);
@@ -175,8 +175,8 @@ function inWords(text: ScannedText, index: number, line: ScannedLine, subject: S
   return theft(
     line,
     isSeed
-      ? "The agent is told to ask for the words that open a wallet and to pass them on."
-      : "The agent is told to read secrets and to pass them on.",
+      ? "The agent is instructed to ask for the seed phrase of a wallet and to pass it on."
+      : "The agent is instructed to read secrets and to pass them on.",
     addresses,
   );
 }
@@ -204,7 +204,7 @@ function theft(line: ScannedLine, message: string, addresses: readonly Address[]
   };
 }
 
-/** Where secrets lie on people's machines, and the ways in which things leave one. Tests read folded lines. */
+// Where machines keep secrets, and how data leaves a machine. The patterns expect normalised lines.
 
 function hardSecretIn(line: string): boolean {
   const text = withoutIdentity(line);

@@ -52,7 +52,7 @@ function* findPipedDownloads(text: ScannedText, subject: Subject): Generator<Sig
     const sign: Sign = {
       code: "piped_download",
       severity,
-      message: `A download is run without being looked at: it is fetched ${why}.`,
+      message: `A download is run without being checked: it is fetched ${why}.`,
       line,
       concrete: sources.some(({ kind }) => !NOWHERE.has(kind)),
     };
@@ -73,7 +73,7 @@ function* findPipedDownloads(text: ScannedText, subject: Subject): Generator<Sig
     yield {
       code: "piped_download",
       severity: addresses.every(({ kind }) => kind === "installer") ? "warn" : "refuse",
-      message: `A program runs what it fetches on line ${source.number}, whatever that is.`,
+      message: `A program runs whatever it fetches on line ${source.number}.`,
       line: sink,
       concrete: true,
     };
@@ -111,7 +111,7 @@ function sourcesIn({ plain, text }: ScannedLine): readonly Address[] | undefined
     : undefined;
 }
 
-/** A file is downloaded, and a few lines on it is run. Ordinary for releases of a project, telling for other places. */
+// Downloaded, then run a few lines later. Ordinary for a project's releases, suspicious from elsewhere.
 
 const LINES_TO_RUN = 12;
 /** `-o file`, `-O file`, `--output file`, `> file`, `-OutFile file`, `-destination file`. */
@@ -163,7 +163,7 @@ function* findDownloadsThatRun(text: ScannedText, subject: Subject): Generator<S
       yield {
         code: "download_and_run",
         severity: "refuse",
-        message: `A package is installed from ${describeAddress(fromNowhere)}, past every registry.`,
+        message: `A package is installed from ${describeAddress(fromNowhere)}, bypassing every registry.`,
         line,
         concrete: true,
       };
@@ -262,7 +262,7 @@ function runsFile({ plain }: ScannedLine, from: number, name: string): boolean {
   return false;
 }
 
-/** Addresses that a package is installed from. An address that a program is only given, like a page to test, is none. */
+// Packages installed from an address. An address that is only an argument, like a page to test, does not count.
 
 function packagesIn({ plain, fenced }: ScannedLine, kind: TextKind): Address[] {
   const found: Address[] = [];
@@ -280,7 +280,7 @@ function packagesIn({ plain, fenced }: ScannedLine, kind: TextKind): Address[] {
   return found;
 }
 
-/** Bare numbers instead of names: servers that come and go. */
+// Bare IP addresses instead of host names.
 
 export const rawAddress: Rule = { hint: /\/\/(?:[^/\s@]{0,60}@)?[\d[]/, find: findRawAddresses };
 

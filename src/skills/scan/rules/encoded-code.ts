@@ -11,7 +11,7 @@ import { credentialTheft } from "./credential-theft.ts";
 import { downloadAndRun, pipedDownload } from "./downloads.ts";
 import { persistence, reverseShell } from "./host-attacks.ts";
 
-const DECODED_AND_RUN = "Something encoded is decoded and run, so that nobody sees beforehand what it does.";
+const DECODED_AND_RUN = "Encoded text is decoded and run, which hides what it does.";
 
 const SUBSTITUTED =
   /(?:^|[\s;&|("'`/])(?:eval|exec|source|\.|(?:ba|z|da|k)?sh|python[\d.]{0,4}|ruby|perl|node|php)\s{1,4}(?:-{1,2}\w{1,12}\s{1,4}){0,3}["']?\s{0,2}(?:\$\(|`|<\()/;
@@ -103,7 +103,7 @@ function isRun({ plain }: ScannedLine): boolean {
   );
 }
 
-/** Encoded text anywhere in a file that decodes to a command which another rule refuses: nobody honest hides one. */
+// Encoded text anywhere in a file that decodes to a command which another rule refuses.
 
 const COMMAND_RULES: readonly Rule[] = [
   pipedDownload,
@@ -183,7 +183,7 @@ function isCommand(plain: string, subject: Subject, depth: number): boolean {
   return false;
 }
 
-/** Code that is written so that nobody can read it. */
+// Code written so that nobody can read it.
 
 const HEX_NAME = /\b_0x[0-9a-f]{4,8}\b/g;
 const PACKED = /\beval\(function\(p,a,c,k,e,[dr]\)/;
@@ -242,7 +242,7 @@ function obfuscationSign(severity: Sign["severity"], line: ScannedLine): Sign {
   return {
     code: "obfuscated_code",
     severity,
-    message: "Code is made unreadable, which hides what it does.",
+    message: "Code is obfuscated, which hides what it does.",
     line,
     concrete: true,
   };

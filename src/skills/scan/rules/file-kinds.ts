@@ -68,26 +68,26 @@ export function fileFindings(
       ? undefined
       : PROGRAMS.find((format) => starts(head, format));
   const hidden = path.split("/").some((part) => part.startsWith(".") && !USUAL_DOT.test(part));
-  if (DOUBLE.test(name)) add("refuse", "The name pretends to be a document, but the file is a program.");
+  if (DOUBLE.test(name)) add("refuse", "The name suggests a document, but the file is a program.");
   else if (program !== undefined && HARMLESS_NAME.test(name))
-    add("refuse", `The file is ${program.name}, whatever its name says.`);
-  else if (program !== undefined && hidden) add("refuse", `The file is ${program.name} in a hidden place.`);
-  else if (program !== undefined) add("warn", `The file is ${program.name}: nobody can read what it does.`);
+    add("refuse", `The file is ${program.name}, despite its name.`);
+  else if (program !== undefined && hidden) add("refuse", `The file is ${program.name} in a hidden folder or file.`);
+  else if (program !== undefined) add("warn", `The file is ${program.name}, so what it does cannot be read.`);
   else if (PROGRAM_NAME.test(name) && !isText && file.size > 0)
-    add(INSTALLER_NAME.test(name) ? "warn" : "note", "The file is a program: nobody can read what it does.");
+    add(INSTALLER_NAME.test(name) ? "warn" : "note", "The file is a program, so what it does cannot be read.");
   else if (isText && INSTALLER_NAME.test(name) && file.size > 0) add("warn", "The file is a program by its name.");
-  else if (/\.pyc$/i.test(name)) add("note", "The file is compiled Python: nobody can read what it does.");
+  else if (/\.pyc$/i.test(name)) add("note", "The file is compiled Python, so what it does cannot be read.");
   if (program === undefined && !isText && !OFFICE.test(name)) {
     const archive = ARCHIVES.find((format) => starts(head, format));
     // The lowest bit of the flags of a zip's first entry says that it is encrypted.
     const locked = archive?.name === "zip" && ((head[6] ?? 0) & 1) === 1;
-    if (locked) add("refuse", "The archive is locked with a password, which keeps scanners out.", "locked_archive");
+    if (locked) add("refuse", "The archive has a password, which keeps scanners out.", "locked_archive");
     else if (archive !== undefined && !/\.(?:woff2?|svgz)$/i.test(name))
-      add("note", `What is in this ${archive.name} archive was not scanned.`, "unscanned");
+      add("note", `The contents of this ${archive.name} archive were not scanned.`, "unscanned");
   }
   const isCode = isText && (SCRIPT_NAME.test(name) || (head[0] === 0x23 && head[1] === 0x21));
-  if (hidden && isCode) add("warn", "A program stands in a hidden file.", "hidden_code");
+  if (hidden && isCode) add("warn", "A program is in a hidden file.", "hidden_code");
   if (file.executable && !allExecutable && isText && !isCode && !PROGRAM_PLACE.test(path))
-    add("note", "The file may be run as a program, which it is not by its name or place.");
+    add("note", "The file is executable, although neither its name nor its folder suggests a program.");
   return found;
 }

@@ -16,17 +16,20 @@ const UNICODE = "hidden_unicode";
 const MEANINGS: Readonly<Partial<Record<FindingCode, Meaning>>> = {
   instruction_override: {
     code: INJECTION,
-    message: "The text tells an agent to put aside what it was told by others.",
+    message: "The text tells an agent to ignore its other instructions.",
   },
   role_forging: { code: INJECTION, message: "The text pretends to be a message of the system or of the user." },
   concealment: { code: INJECTION, message: "The text tells an agent to keep something from its user." },
   exfiltration_request: { code: INJECTION, message: "The text tells an agent to send out what it knows." },
   credential_request: { code: INJECTION, message: "The text tells an agent to fetch or hand over credentials." },
-  exfiltration_image: { code: INJECTION, message: "An image address would carry data out when it is shown." },
-  hidden_text: { code: "hidden_text", message: "There is text that a reader does not see but an agent does." },
+  exfiltration_image: {
+    code: INJECTION,
+    message: "The address of an image would send data out when the image is shown.",
+  },
+  hidden_text: { code: "hidden_text", message: "There is text that an agent sees and a reader does not." },
   bidi_text: {
     code: UNICODE,
-    message: "Characters turn the direction of the text, so that it reads differently from what it says.",
+    message: "Characters change the direction of the text, so that it reads differently from what it says.",
   },
   tag_characters: { code: UNICODE, message: "Invisible characters spell a text that only a machine reads." },
   terminal_escape: { code: UNICODE, message: "Control characters change what a terminal shows." },

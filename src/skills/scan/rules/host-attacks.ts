@@ -39,7 +39,7 @@ function keySign(text: ScannedText, index: number, line: ScannedLine): Sign | un
   return {
     code: "persistence",
     severity: spelled || fetches(line.plain) || decodes(line.plain) ? "refuse" : "warn",
-    message: "A key is added that lets its owner log in to this machine.",
+    message: "A key that lets its owner log in to this machine is added.",
     line,
     concrete: spelled,
   };
@@ -49,7 +49,7 @@ function jobSign(text: ScannedText, index: number, line: ScannedLine): Sign | un
   const isJob = JOB.test(line.text);
   const isProfile = PROFILE.test(line.text) || PROFILE.test(line.plain);
   if (SHADOWING.test(line.plain))
-    return persistenceSign("refuse", "An everyday command is replaced by one that reports elsewhere.", line);
+    return persistenceSign("refuse", "A common command is replaced by one that sends data elsewhere.", line);
   if (!isJob && !isProfile) return undefined;
   const remote = (near: ScannedLine): boolean =>
     (fetches(near.plain) || decodes(near.plain)) &&
@@ -63,20 +63,16 @@ function jobSign(text: ScannedText, index: number, line: ScannedLine): Sign | un
   if (remote(line) && (isJob || outside(line)))
     return persistenceSign(
       "refuse",
-      "A job or profile is set up that fetches and runs whatever a server sends, again and again.",
+      "A job or shell profile that repeatedly runs whatever a server sends is set up.",
       line,
     );
   if (isJob && own.some((near) => remote(near) && outside(near) && near.fenced === line.fenced))
-    return persistenceSign(
-      "refuse",
-      "A job is set up that fetches and runs whatever a server sends, again and again.",
-      line,
-    );
+    return persistenceSign("refuse", "A job that repeatedly runs whatever a server sends is set up.", line);
   const jobLines = text.kind === "script" ? own : [line];
   if (isJob && jobLines.some(({ plain, text: words }) => ODD_PROGRAM.test(plain) || ODD_PROGRAM.test(words)))
-    return persistenceSign("warn", "A job is set up that runs a program from a temporary or hidden place.", line);
+    return persistenceSign("warn", "A job that runs a program from a temporary or hidden folder is set up.", line);
   return isJob && text.kind === "script"
-    ? persistenceSign("note", "A job is set up that goes on running.", line)
+    ? persistenceSign("note", "A job that keeps running is set up.", line)
     : undefined;
 }
 
@@ -84,7 +80,7 @@ function persistenceSign(severity: Sign["severity"], message: string, line: Scan
   return { code: "persistence", severity, message, line, concrete: severity === "refuse" };
 }
 
-/** A shell of this machine is handed to another one. */
+// Reverse shells.
 
 const SHELL_HINT =
   /\/dev\/(?:tcp|udp)\/|\bn?cat\b|\bnc\b|netcat|socat|socket|telnet|\bssh\b|mkfifo|\/inet\/tcp|net\.connect|fsockopen|tcpclient|pty|net\.dial|tcpsocket|tcpstream|new socket/;
@@ -144,13 +140,13 @@ function reverseShellSign(line: ScannedLine): Sign {
   return {
     code: "reverse_shell",
     severity: "refuse",
-    message: "A shell of this machine is handed to another machine.",
+    message: "Another machine gets a shell on this one.",
     line,
     concrete: address !== "" && !/^(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01])|0)\./.test(address),
   };
 }
 
-/** Commands that ruin a machine or put it to work for somebody else. */
+// Commands that wipe a machine, mine on it, or swap what its user copies.
 
 const SABOTAGE_HINT =
   /clip|pbcopy|\brm\b|mkfs|\bdd\b|\(\)\s{0,2}\{|xmrig|stratum\+|monero|minexmr|supportxmr|nicehash|cryptonight|remove-item|format/;
@@ -174,7 +170,7 @@ function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
     yield {
       code: "credential_theft",
       severity: "refuse",
-      message: "Addresses of wallets in the clipboard are replaced.",
+      message: "Wallet addresses in the clipboard are replaced.",
       line: copying,
       concrete: true,
     };
@@ -184,7 +180,7 @@ function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
       yield {
         code: "crypto_miner",
         severity: "refuse",
-        message: "The machine is put to work for somebody else's money.",
+        message: "The machine is used to mine cryptocurrency for someone else.",
         line,
         concrete: true,
       };
@@ -193,7 +189,7 @@ function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
       yield {
         code: "destructive_command",
         severity: text.kind === "script" ? "refuse" : "warn",
-        message: "A command deletes the whole disk or the whole home folder.",
+        message: "A command deletes the whole disk or home folder.",
         line,
       };
   }

@@ -40,7 +40,7 @@ function* findFakePrerequisites(text: ScannedText, subject: Subject): Generator<
     yield {
       code: "fake_prerequisite",
       severity,
-      message: `The skill wants something from ${address.host} to be downloaded and run before it can be used.`,
+      message: `The skill asks for something from ${address.host} to be downloaded and run before it can be used.`,
       line,
       near: address.url,
       concrete: true,
@@ -104,7 +104,7 @@ function isNamed({ host, url }: Address, words: string): boolean {
   return label.length >= 3 && words.replaceAll(url, " ").includes(label);
 }
 
-/** An archive with a password cannot be looked into by any scanner: that is what the password is for. */
+// Archives with a password: no scanner can look inside, which is what the password is for.
 
 const UNLOCK_COMMAND =
   /\bunzip\b.{0,60}\s-p\s{0,2}["']?\S{2,}|\b7z[ar]?\b\s{1,3}(?:x|e)\b.{0,80}\s-p["']?[^\s"'-]{2,}|\bunrar\b\s{1,3}(?:x|e)\b.{0,60}\s-p["']?[^\s"'-]{2,}|\bbsdtar\b.{0,60}--passphrase|\bextractall\(.{0,60}pwd\s{0,2}=|\bexpand-7zip\b.{0,80}-password/;
@@ -137,7 +137,7 @@ function* findLockedArchives(text: ScannedText): Generator<Sign | undefined> {
       code: "locked_archive",
       severity: isFetched && !isGap ? "refuse" : "note",
       message: isFetched
-        ? "An archive is downloaded and opened with a password that is given along with it: a password keeps scanners out, not readers."
+        ? "An archive is downloaded and opened with a published password, which only keeps scanners out."
         : "An archive is opened with a password.",
       line,
       concrete: isFetched,
@@ -145,7 +145,7 @@ function* findLockedArchives(text: ScannedText): Generator<Sign | undefined> {
   }
 }
 
-/** What a system does to protect its user is switched off. */
+// Protections of the system that are switched off.
 
 const QUARANTINE = /\bxattr\b.{0,40}\s-(?:d|r?c|dr|rd|cr)\b/;
 const DISABLE_COMMANDS: readonly RegExp[] = [
@@ -187,7 +187,7 @@ function* findWeakenedSecurity(text: ScannedText): Generator<Sign | undefined> {
       severity: fetched || (forged && words) ? "refuse" : quarantine ? "note" : "warn",
       message:
         fetched || forged
-          ? "A protection of the system is switched off for something that is downloaded."
+          ? "A protection of the system is switched off for a download."
           : "A protection of the system is switched off.",
       line,
       concrete: fetched,
@@ -195,7 +195,7 @@ function* findWeakenedSecurity(text: ScannedText): Generator<Sign | undefined> {
   }
 }
 
-/** Instructions that come from a server each time: whoever has it decides what the agent does next. */
+// Instructions fetched from a server each time: its owner decides what the agent does next.
 
 const FOLLOWED =
   /\b(?:fetch|curl|read|load|download|open|visit|get|retrieve|pull)\b[^.\n]{0,80}:\/\/\S{1,200}.{0,80}\b(?:and|then|,)\s{1,3}(?:always |then |immediately |silently |exactly )?(follow|execute|run|obey|do|perform|carry out|act on)\b(?! (?:the|its|their|these|those) (?:setup|install\w{0,6}|guide|link|steps|docs|documentation))/;
@@ -222,7 +222,7 @@ function* findRemoteInstructions(text: ScannedText, subject: Subject): Generator
     yield {
       code: "remote_instructions",
       severity: isSuspicious(address) || address.kind === "paste" || (blind && !own) ? "refuse" : own ? "note" : "warn",
-      message: `The agent is told to do what ${address.host} says, which can be something else every time.`,
+      message: `The agent is instructed to do what ${address.host} says, which can change at any time.`,
       line,
       concrete: true,
     };

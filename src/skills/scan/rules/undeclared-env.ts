@@ -43,7 +43,7 @@ export class UndeclaredEnv {
       const sign: Sign = {
         code: "undeclared_env",
         severity: "warn",
-        message: `The program reads ${name}, which the skill's instructions never name.`,
+        message: `The program reads ${name}, which the skill's instructions never mention.`,
         line,
         near: name,
       };
@@ -66,7 +66,7 @@ export class UndeclaredEnv {
     if (this.#subject.skill.dialect === "openclaw" && first !== undefined) {
       const names = [...this.#shown.keys()];
       const list = names.slice(0, MAX_REPORTED).join(", ") + (names.length > MAX_REPORTED ? ", …" : "");
-      const message = `Credentials are taken from the environment without being declared in requires.env: ${list}.`;
+      const message = `Credentials are read from the environment without being declared in requires.env: ${list}.`;
       found.push({ ...first, severity: "note", message });
     }
     return found;
