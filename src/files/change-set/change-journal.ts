@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
-import { isProcessAlive } from "../lock-file.ts";
+import { isProcessAlive, systemErrorCode } from "../lock-file.ts";
 
 type JournalLine =
   | { readonly kind: "owner"; readonly pid: number; readonly host: string }
@@ -111,8 +111,7 @@ async function makeJournalDir(journalDir: string, dir: string): Promise<void> {
       await mkdir(dir, { mode: 0o700 });
       return;
     } catch (error) {
-      const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
-      if (!isGone || attempt === 20) throw error;
+      if (systemErrorCode(error) !== "ENOENT" || attempt === 20) throw error;
     }
   }
 }

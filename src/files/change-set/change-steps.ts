@@ -140,7 +140,7 @@ async function undoFile(
     if (digest !== after) return "kept";
     const stillWanted = async (): Promise<boolean> => ((await readFileState(path))?.digest ?? null) === after;
     const contents = before === null ? null : await readFile(join(journalDir, before.copy));
-    const options = { stillWanted, ...(before === null ? {} : { mode: before.mode }) };
+    const options = { stillWanted, mode: before?.mode };
     if (!(await writeOrRemove(path, contents, options))) return "kept";
     if (before !== null && ((await stat(path)).mode & 0o7777) !== before.mode) await chmod(path, before.mode);
     return "restored";

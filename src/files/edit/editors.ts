@@ -1,4 +1,4 @@
-/** Editors that change one entry of a file that belongs to somebody else, and nothing but that. */
+/** Editors that change one entry of a user's file and leave every other byte alone. */
 import JSON5 from "json5";
 import { parse, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import { ToolcribError } from "../../model/errors.ts";
@@ -28,16 +28,11 @@ import {
 import { TOML_EDITOR } from "./toml-edit.ts";
 import { YAML_EDITOR } from "./yaml-edit.ts";
 
-export type { PathStep, TextEditor } from "./text-editor.ts";
-export { TextSyntaxError } from "./text-syntax.ts";
-
 const BYTE_ORDER_MARK = "\uFEFF";
 const JSONC_OPTIONS = { allowTrailingComma: true, allowEmptyContent: true };
-export const JSONC_EDITOR: FormatEditor = { format: "jsonc", read: readJsonc, set: setInJson, remove: removeFromJson };
-export const JSON5_EDITOR: FormatEditor = { format: "json5", read: readJson5, set: setInJson, remove: removeFromJson };
 const EDITORS: Readonly<Record<TextEditor["format"], TextEditor>> = {
-  jsonc: checkedEditor(JSONC_EDITOR),
-  json5: checkedEditor(JSON5_EDITOR),
+  jsonc: checkedEditor({ format: "jsonc", read: readJsonc, set: setInJson, remove: removeFromJson }),
+  json5: checkedEditor({ format: "json5", read: readJson5, set: setInJson, remove: removeFromJson }),
   yaml: checkedEditor(YAML_EDITOR),
   toml: checkedEditor(TOML_EDITOR),
 };

@@ -247,7 +247,7 @@ class JsonScanner {
     const start = this.#at;
     const string = this.#scalar();
     const quoted = char === '"' || char === "'";
-    return { kind: "scalar", start, end: this.#at, members: [], ...(quoted ? { string } : {}) };
+    return { kind: "scalar", start, end: this.#at, members: [], string: quoted ? string : undefined };
   }
 
   #container(kind: "object" | "list", close: string): BracketNode {

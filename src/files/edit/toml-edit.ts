@@ -425,13 +425,8 @@ function nodeOf(value: Value, offset: ToOffset, text: string): BracketNode {
   const start = offset(value.loc.start);
   const end = offset(value.loc.end);
   if (!("items" in value)) {
-    return {
-      kind: "scalar",
-      start,
-      end,
-      members: [],
-      ...(typeof value.value === "string" ? { string: value.value } : {}),
-    };
+    const string = typeof value.value === "string" ? value.value : undefined;
+    return { kind: "scalar", start, end, members: [], string };
   }
   const isTable = text[start] === "{";
   const members = value.items.map(({ item, comma }): BracketMember => {
@@ -446,7 +441,7 @@ function nodeOf(value: Value, offset: ToOffset, text: string): BracketNode {
       start: isRow ? offset(inner.key.loc.start) : node.start,
       end: node.end,
       value: node,
-      ...(at === undefined ? {} : { comma: at }),
+      comma: at,
     };
   });
   return { kind: isTable ? "object" : "list", start, end, members };

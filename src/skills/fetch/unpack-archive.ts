@@ -1,3 +1,4 @@
+/** Unpacks tar and zip archives of strangers: within limits, into one folder, as plain files. */
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -5,6 +6,7 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ReadEntry } from "tar";
 import type { Entry, ZipFile } from "yauzl";
+import { systemErrorCode } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 interface UnpackOptions {
@@ -18,7 +20,7 @@ const TAR_FILE_TYPES: ReadonlySet<string> = new Set(["File", "OldFile", "Contigu
 
 /**
  * Unpacks a plain or gzipped tar into `dir`, which must be empty. Unzipping is done here and not by the parser, so that
- * every byte that comes out is counted, also one that belongs to no entry.
+ * every byte that comes out is counted, even those that belong to no entry.
  */
 export async function unpackTar(
   file: string,
@@ -129,16 +131,11 @@ const TYPE_BITS = 0o170000;
 const REGULAR = 0o100000;
 const FOLDER = 0o040000;
 
-interface UnpackZipOptions {
-  readonly limits?: ArchiveLimits;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Unpacks into `dir`, which must be empty. Sizes in the headers count for nothing: what comes out is counted. */
+/** Unpacks into `dir`, which must be empty. The sizes in the headers are not trusted: unpacked bytes are counted. */
 export async function unpackZip(
   file: string,
   dir: string,
-  { limits = ARCHIVE_LIMITS, signal }: UnpackZipOptions = {},
+  { limits = ARCHIVE_LIMITS, signal }: UnpackOptions = {},
 ): Promise<void> {
   const { openPromise } = await import("yauzl");
   const folder = new UnpackedFolder(dir, (await stat(file)).size, limits);
@@ -297,7 +294,7 @@ class UnpackedFolder {
 }
 
 function isTaken(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = systemErrorCode(error);
   return code === "EEXIST" || code === "ENOTDIR" || code === "EISDIR";
 }
 

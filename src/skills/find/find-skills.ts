@@ -6,6 +6,7 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
 import { readSkill } from "../read/read-skill.ts";
 import { mapLimit } from "../../base/async.ts";
+import { systemErrorCode } from "../../files/lock-file.ts";
 import { isInside } from "../../files/path-safety.ts";
 
 export interface FindProblem {
@@ -145,7 +146,7 @@ class SkillSearch {
   }
 
   #tellUnreadable(path: string, error: unknown): void {
-    const reason = codeOf(error) ?? "unknown reason";
+    const reason = systemErrorCode(error) ?? "unknown reason";
     // Gone since it was listed.
     if (reason === "ENOENT") return;
     this.problems.push({ path, code: "unreadable", message: `${path} cannot be read (${reason}).` });
@@ -173,7 +174,7 @@ async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefin
 
 async function folderOf(root: string): Promise<string> {
   const found = await stat(root).catch((error: unknown) => {
-    const code = codeOf(error);
+    const code = systemErrorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR")
       throw new ToolcribError("not_found", `The folder ${root} does not exist.`);
     throw new ToolcribError("invalid_arguments", `${root} cannot be read (${code ?? "unknown reason"}).`);
@@ -189,10 +190,6 @@ async function folderOf(root: string): Promise<string> {
 function inOrder(a: string, b: string): number {
   const [left, right] = [a.replaceAll(sep, "\u0000"), b.replaceAll(sep, "\u0000")];
   return left < right ? -1 : left > right ? 1 : 0;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
 export interface ReadSkills {

@@ -21,8 +21,6 @@ import { parseJson5 } from "./repair-frontmatter.ts";
 import { listFolder } from "./skill-folder.ts";
 import { decodeText } from "./split-frontmatter.ts";
 
-export { skillDigest } from "../verified-files.ts";
-
 export interface ReadLimits {
   /** Of SKILL.md; 1 MiB unless said. */
   readonly bytes?: number;

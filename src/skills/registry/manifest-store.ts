@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { withLock } from "../../files/lock-file.ts";
+import { systemErrorCode, withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SkillManifest } from "../../model/skill.ts";
@@ -128,7 +128,7 @@ async function readRegistryFile(file: string): Promise<SkillManifest[]> {
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    const code = systemErrorCode(error) ?? "unknown reason";
     if (code === "ENOENT") return [];
     throw unusableRegistry(file, `cannot be read (${code})`, "Make it readable.");
   }

@@ -1,5 +1,5 @@
 /** What is read in one line and used in another, followed by the names that it is given on the way. */
-import type { ScannedLine } from "./scanned-text.ts";
+import { LINES_PER_SLICE, type ScannedLine } from "./scanned-text.ts";
 
 export interface Flow {
   readonly source: ScannedLine;
@@ -31,8 +31,6 @@ const PLAIN = new Set(
   ),
 );
 
-const LINES_PER_STEP = 256;
-
 /** In steps, between which others may have a turn. */
 export function* dataFlows(
   lines: readonly ScannedLine[],
@@ -48,7 +46,7 @@ export function* dataFlows(
   let inside: string | undefined;
   let sink: { readonly line: ScannedLine; left: number } | undefined;
   for (const [index, line] of lines.entries()) {
-    if (index % LINES_PER_STEP === 0) yield undefined;
+    if (index % LINES_PER_SLICE === 0) yield undefined;
     const own = FUNCTION.exec(line.text);
     if (own !== null) inside = own[1] ?? own[2] ?? own[3];
     const source = sources.has(line) ? line : carried(line, names);
@@ -69,7 +67,7 @@ export function* dataFlows(
 function* linesWhere(lines: readonly ScannedLine[], test: Test): Generator<undefined, Set<ScannedLine>> {
   const found = new Set<ScannedLine>();
   for (const [index, line] of lines.entries()) {
-    if (index % LINES_PER_STEP === 0) yield undefined;
+    if (index % LINES_PER_SLICE === 0) yield undefined;
     if (test(line)) found.add(line);
   }
   return found;

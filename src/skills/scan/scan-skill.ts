@@ -7,7 +7,7 @@ import { scanTextsInTurns } from "../../guard/scan-texts.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Skill, SkillFile, SkillFinding, SkillSeverity } from "../../model/skill.ts";
 import { type Address, addressOf, isSuspicious } from "./addresses.ts";
-import { findingOf, findingSigns, isWorse, type Rule } from "./rule.ts";
+import { findingOf, findingSigns, isWorse, MAX_EXCERPT_LENGTH, type Rule } from "./rule.ts";
 import { credentialTheft } from "./rules/credential-theft.ts";
 import { downloadAndRun, pipedDownload, rawAddress } from "./rules/downloads.ts";
 import { encodedCommand, encodedPayload, obfuscatedCode } from "./rules/encoded-code.ts";
@@ -16,7 +16,7 @@ import { guardSigns } from "./rules/guard-findings.ts";
 import { persistence, reverseShell, sabotage } from "./rules/host-attacks.ts";
 import { fakePrerequisite, lockedArchive, remoteInstructions, weakenedSecurity } from "./rules/social-engineering.ts";
 import { UndeclaredEnv } from "./rules/undeclared-env.ts";
-import { readText, type ScannedText, scannedText, scanningText, type TextKind } from "./scanned-text.ts";
+import { LineNumbers, readText, type ScannedText, scannedText, scanningText, type TextKind } from "./scanned-text.ts";
 import { describeAddress } from "./source-risk.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
@@ -26,7 +26,6 @@ const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
 const MAX_FILES = 1_000;
 const MAX_PER_CODE = 5;
 const MAX_FINDINGS = 200;
-const MAX_NAME_EXCERPT_LENGTH = 160;
 
 /**
  * What is suspicious about a skill, in the order of its files and lines. Nothing of it is run.
@@ -152,7 +151,7 @@ function ofWhole(file: string, severity: SkillSeverity, message: string): SkillF
     message,
     file,
     line: 1,
-    excerpt: excerptOf(file, 0, Math.min(file.length, MAX_NAME_EXCERPT_LENGTH)),
+    excerpt: excerptOf(file, 0, Math.min(file.length, MAX_EXCERPT_LENGTH)),
   };
 }
 
@@ -240,7 +239,7 @@ export function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): Skill
       : "The skill is always active and claims every request.",
     file: "SKILL.md",
     line: lineOfAlways(skill),
-    excerpt: skill.description.replace(/\s+/g, " ").slice(0, 160),
+    excerpt: skill.description.replace(/\s+/g, " ").slice(0, MAX_EXCERPT_LENGTH),
   };
 }
 
@@ -254,7 +253,6 @@ function lineOfAlways({ bytes }: Skill): number {
 // Install steps. Nothing runs them here, but other clients do.
 
 const MAX_INSTALL_STEPS = 50;
-const STEP_EXCERPT_LENGTH = 160;
 
 export function installStepFindings(subject: Subject, document: string): SkillFinding[] {
   const findings: SkillFinding[] = [];
@@ -269,8 +267,8 @@ export function installStepFindings(subject: Subject, document: string): SkillFi
       severity,
       message: `An install step downloads a program from ${address === undefined ? "an address that cannot be read" : describeAddress(address)}.`,
       file: "SKILL.md",
-      line: lineOfText(document, url),
-      excerpt: excerptOf(url, 0, Math.min(url.length, STEP_EXCERPT_LENGTH)) || kind,
+      line: lineAtOffset(document, document.indexOf(url)),
+      excerpt: excerptOf(url, 0, Math.min(url.length, MAX_EXCERPT_LENGTH)) || kind,
     });
   }
   return findings;
@@ -289,13 +287,6 @@ function stepSeverity(address: Address, subject: Subject): SkillSeverity | undef
     default:
       return subject.isOwn(address) && !address.plainHttp ? "note" : "warn";
   }
-}
-
-function lineOfText(document: string, text: string): number {
-  const at = Math.max(0, document.indexOf(text));
-  let line = 1;
-  for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
-  return line;
 }
 
 // Frontmatter values that the text does not show as they are: escapes, folded lines, JSON in JSON.
@@ -332,10 +323,11 @@ export function frontmatterValues(frontmatter: JsonObject, document: string): Hi
 }
 
 function lineOfKey(document: string, key: string): number {
-  const at = document.startsWith(`${key}:`) ? 0 : document.indexOf(`\n${key}:`) + 1;
-  let line = 1;
-  for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
-  return line;
+  return lineAtOffset(document, document.startsWith(`${key}:`) ? 0 : document.indexOf(`\n${key}:`) + 1);
+}
+
+function lineAtOffset(document: string, offset: number): number {
+  return new LineNumbers(document).of(Math.max(0, offset));
 }
 
 /** Milliseconds. Steps between two looks at the clock may be as long again. */

@@ -25,7 +25,8 @@ export interface ScannedText {
   readonly cutShort: boolean;
 }
 
-const LINES_PER_STEP = 256;
+/** Long work on a text pauses after this many lines. */
+export const LINES_PER_SLICE = 256;
 
 export function scannedText(path: string, kind: TextKind, text: string): ScannedText {
   const steps = scanningText(path, kind, text);
@@ -41,7 +42,7 @@ export function* scanningText(path: string, kind: TextKind, text: string): Gener
   for (const { number, raw } of logicalLines(text, kind)) {
     const folded = normalise(raw).text;
     drafts.push({ number, raw, text: folded, place: places.next(raw, folded) });
-    if (drafts.length % LINES_PER_STEP === 0) yield undefined;
+    if (drafts.length % LINES_PER_SLICE === 0) yield undefined;
   }
   const variables: Variables = collectVariables(drafts.map((draft) => draft.text));
   const spellings: string[] = [];
@@ -52,7 +53,7 @@ export function* scanningText(path: string, kind: TextKind, text: string): Gener
     if (plain !== folded) spellings.push(plain);
     const { fenced, hidden, frontmatter, heading, intro } = place;
     lines.push({ number, raw, text: folded, plain, fenced, hidden, frontmatter, heading, intro });
-    if (lines.length % LINES_PER_STEP === 0) yield undefined;
+    if (lines.length % LINES_PER_SLICE === 0) yield undefined;
   }
   return { path, kind, raw: text, lines, all: spellings.join("\n"), cutShort: isCutShort(lines) };
 }

@@ -13,9 +13,6 @@ import {
 import { launchedPackage } from "./package-reference.ts";
 import { isVariable, parsePlaceholders, type ServerVariables } from "./placeholders.ts";
 
-export { isSameServer as sameServer, findMatchingServer as satisfiedBy } from "./match-servers.ts";
-export type { ServerVariables } from "./placeholders.ts";
-
 /** The default with its variables filled in. */
 export function resolveDefault(parameter: ServerParameter, variables: ServerVariables): string | undefined {
   if (parameter.default === undefined || parameter.sensitive) return undefined;

@@ -1,8 +1,8 @@
 /** Secrets are read and sent away: by one command, over several lines of a program, or by the agent that is told to. */
 import { type Address, addressesIn, isOutside, isSuspicious } from "../addresses.ts";
 import { dataFlows } from "../data-flows.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
+import { type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
 import { fetches } from "../shell-commands.ts";
 import type { Subject } from "../subject.ts";
 

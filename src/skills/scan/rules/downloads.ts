@@ -1,8 +1,8 @@
 /** What is downloaded is run at once, by a shell or by a language's own `exec`. */
 import { type Address, addressesIn, type AddressKind, fetchedFrom, isOutside, isSuspicious } from "../addresses.ts";
 import { dataFlows } from "../data-flows.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedLine, type ScannedText, type TextKind } from "../scanned-text.ts";
+import { lineRule, type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText, type TextKind } from "../scanned-text.ts";
 import { fetches, mayFetch, pipelines, runsItsInput } from "../shell-commands.ts";
 import { describeAddress, sourceRisk } from "../source-risk.ts";
 import type { Subject } from "../subject.ts";
@@ -34,7 +34,6 @@ const WINDOWS =
 /** Places that a guide names for want of a real one. */
 const NOWHERE = new Set<AddressKind>(["local", "private", "example", "example number"]);
 
-const MAX_PIPED_ADDRESSES = 500;
 const FETCHES_TEXT =
   /\brequests\.get\(|\burlopen\(|\bhttpx\.get\(|\bfetch\(|\baxios\.get\(|\baxios\(|\bhttps?\.get\(|\bgot\(|\.get\(\s{0,2}["'`]https?:|downloadstring\(|\bnet::http\b|\$\(\s{0,2}(?:curl|wget)\s/;
 const RUNS_CODE =
@@ -68,7 +67,8 @@ function* findPipedDownloads(text: ScannedText, subject: Subject): Generator<Sig
   )) {
     // What one line does is judged above.
     if (source === sink) continue;
-    const addresses = text.kind === "script" ? (everywhere ??= outside(lines)) : outside([source]);
+    const near = text.kind === "script" ? (everywhere ??= addressesOf(lines)) : addressesOf([source]);
+    const addresses = near.filter(isOutside);
     if (addresses.length === 0) continue;
     yield {
       code: "piped_download",
@@ -78,15 +78,6 @@ function* findPipedDownloads(text: ScannedText, subject: Subject): Generator<Sig
       concrete: true,
     };
   }
-}
-
-function outside(lines: readonly ScannedLine[]): readonly Address[] {
-  const found: Address[] = [];
-  for (const { plain } of lines) {
-    if (plain.includes("://")) found.push(...addressesIn(plain).filter(isOutside));
-    if (found.length >= MAX_PIPED_ADDRESSES) break;
-  }
-  return found;
 }
 
 /** Where it is fetched from; undefined if nothing is fetched and run. */
@@ -282,33 +273,21 @@ function packagesIn({ plain, fenced }: ScannedLine, kind: TextKind): Address[] {
 
 // Bare IP addresses instead of host names.
 
-export const rawAddress: Rule = { hint: /\/\/(?:[^/\s@]{0,60}@)?[\d[]/, find: findRawAddresses };
-
-function* findRawAddresses(text: ScannedText): Generator<Sign | undefined> {
-  if (text.kind === "data") return;
-  for (const line of text.lines) {
-    if (line.number % LINES_PER_SLICE === 0) yield undefined;
-    if (!/\d\.\d|\/\/\d|\/\/0x|\[[0-9a-f]{0,4}:/.test(line.plain)) continue;
-    const address = addressesIn(line.plain).find(
-      ({ kind, disguised }) => kind === "number" || (disguised && kind !== "local"),
-    );
-    if (address === undefined || !line.plain.includes("://")) continue;
-    yield address.disguised
-      ? {
-          code: "raw_address",
-          severity: "refuse",
-          message: `The address ${address.host} is written so that it does not look like one.`,
-          line,
-          near: address.url,
-          concrete: true,
-        }
-      : {
-          code: "raw_address",
-          severity: "warn",
-          message: `An address of bare numbers (${address.host}) says nothing about who answers there.`,
-          line,
-          near: address.url,
-          concrete: true,
-        };
-  }
-}
+export const rawAddress = lineRule(/\/\/(?:[^/\s@]{0,60}@)?[\d[]/, (line, { text }) => {
+  if (text.kind === "data" || !line.plain.includes("://")) return undefined;
+  if (!/\d\.\d|\/\/\d|\/\/0x|\[[0-9a-f]{0,4}:/.test(line.plain)) return undefined;
+  const address = addressesIn(line.plain).find(
+    ({ kind, disguised }) => kind === "number" || (disguised && kind !== "local"),
+  );
+  if (address === undefined) return undefined;
+  return {
+    code: "raw_address",
+    severity: address.disguised ? "refuse" : "warn",
+    message: address.disguised
+      ? `The address ${address.host} is written so that it does not look like one.`
+      : `The IP address ${address.host} says nothing about who answers there.`,
+    line,
+    near: address.url,
+    concrete: true,
+  };
+});

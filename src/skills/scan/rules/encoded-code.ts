@@ -3,8 +3,15 @@ import { encodedParts } from "../../../guard/detect/decode.ts";
 import { characterSet, nextRun } from "../../../guard/detect/runs.ts";
 import { excerptOf } from "../../../guard/detect/show-hidden.ts";
 import { dataFlows } from "../data-flows.ts";
-import { LINES_PER_SLICE, type Rule, type Sign, signsOf } from "../rule.ts";
-import { lineAt, LineNumbers, type ScannedLine, type ScannedText, scannedText } from "../scanned-text.ts";
+import { type Rule, type Sign, signsOf } from "../rule.ts";
+import {
+  LINES_PER_SLICE,
+  lineAt,
+  LineNumbers,
+  type ScannedLine,
+  type ScannedText,
+  scannedText,
+} from "../scanned-text.ts";
 import { decodes, fetches, pipelines, runsItsInput } from "../shell-commands.ts";
 import type { Subject } from "../subject.ts";
 import { credentialTheft } from "./credential-theft.ts";

@@ -1,5 +1,6 @@
 /** Files that a skill has no need of, told by their first bytes, their names and their modes. */
 import type { SkillFile, SkillFinding } from "../../../model/skill.ts";
+import { MAX_EXCERPT_LENGTH } from "../rule.ts";
 
 interface Format {
   readonly name: string;
@@ -61,7 +62,7 @@ export function fileFindings(
   const { path } = file;
   const name = path.split("/").at(-1) ?? path;
   const add = (severity: SkillFinding["severity"], message: string, code = "unexpected_executable"): void => {
-    found.push({ code, severity, message, file: path, line: 1, excerpt: name.slice(0, 160) });
+    found.push({ code, severity, message, file: path, line: 1, excerpt: name.slice(0, MAX_EXCERPT_LENGTH) });
   };
   const program =
     isText || (OFFICE.test(name) && !INSTALLER_NAME.test(name))

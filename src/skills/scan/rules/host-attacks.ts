@@ -1,7 +1,7 @@
 /** Things that stay: jobs, login items, shell profiles, keys that let somebody in. */
 import { addressesIn, isOutside } from "../addresses.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
+import { lineRule, type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
 import { decodes, fetches } from "../shell-commands.ts";
 
 const PERSISTENCE_HINT =
@@ -22,16 +22,9 @@ const ODD_PROGRAM =
   /(?:\/dev\/shm|\/var\/tmp|\/tmp)\/\.?\w|\/\.cache\/\.\w|\/\.local\/share\/\.\w|%temp%\\|%appdata%\\|\$env:(?:temp|appdata)\b|\\appdata\\(?:roaming|local\\temp)/;
 const LINES_AROUND_JOB = 8;
 
-export const persistence: Rule = { hint: PERSISTENCE_HINT, find: findPersistence };
-
-function* findPersistence(text: ScannedText): Generator<Sign | undefined> {
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
-    if (!PERSISTENCE_HINT.test(line.text)) continue;
-    const sign = keySign(text, index, line) ?? jobSign(text, index, line);
-    if (sign !== undefined) yield sign;
-  }
-}
+export const persistence = lineRule(PERSISTENCE_HINT, (line, { text, index }) =>
+  PERSISTENCE_HINT.test(line.text) ? (keySign(text, index, line) ?? jobSign(text, index, line)) : undefined,
+);
 
 function keySign(text: ScannedText, index: number, line: ScannedLine): Sign | undefined {
   if (!KEY_ADDED.test(line.text) && !KEY_ADDED.test(line.plain)) return undefined;

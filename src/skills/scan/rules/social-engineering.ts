@@ -1,7 +1,7 @@
 /** "Before you can use this skill, download and run …": the way in which most malicious skills have come. */
 import { type Address, addressesIn, isImpersonating, isSuspicious } from "../addresses.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedText } from "../scanned-text.ts";
+import { lineRule, type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedText } from "../scanned-text.ts";
 import { FETCH_WORD, isDemand, isDemanded, RUN_WORD, wordsAround } from "../source-risk.ts";
 import type { Subject } from "../subject.ts";
 
@@ -114,26 +114,22 @@ const PASSWORD =
   /\b(?:unlock|extraction|archive|decryption|zip)(?:ing)? (?:code|key|pin|pass\w{0,6})\b(?: is)?\s{0,3}[:=]?\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}|\b(?:extract\w{0,4}|unzip|unpack|decompress|open|unlock|archives?|zip|rar|7z)\b[^.\n]{0,60}\b(?:pass(?:word|phrase|code)?|pwd|key)\b\s{0,3}(?:is|of|=|:)?\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}|\b(?:pass(?:word|phrase|code)?|pwd)\b(?: for (?:the )?(?:archive|zip|file|extraction))?\s{0,3}(?:is\b|[:=])\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}|\(\s{0,2}pass(?:word)?\s{0,2}[:=]?\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}/;
 const PASSWORD_PLACEHOLDER = /\$\w|<\w|\byour[-_ ]|\{\w|%\w{1,20}%/;
 
-export const lockedArchive: Rule = {
-  hint: /pass|pwd|unzip|7z|unrar|unlock|(?:archive|extraction|decryption) (?:code|key|pin)/,
-  find: findLockedArchives,
-};
-
-function* findLockedArchives(text: ScannedText): Generator<Sign | undefined> {
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
+export const lockedArchive = lineRule(
+  /pass|pwd|unzip|7z|unrar|unlock|(?:archive|extraction|decryption) (?:code|key|pin)/,
+  (line, { text, index }) => {
     const command = UNLOCK_COMMAND.exec(line.plain);
-    if (command === null && !(/pass|pwd|unlock|code|\bpin\b/.test(line.text) && PASSWORD.test(line.text))) continue;
+    if (command === null && !(/pass|pwd|unlock|code|\bpin\b/.test(line.text) && PASSWORD.test(line.text)))
+      return undefined;
     const near = linesAround(text, index, 4, 4);
     const words = near.map(({ plain }) => plain).join("\n");
-    if (command === null && !ARCHIVE.test(line.text) && !/\.(?:zip|rar|7z|dmg|iso)\b/.test(words)) continue;
+    if (command === null && !ARCHIVE.test(line.text) && !/\.(?:zip|rar|7z|dmg|iso)\b/.test(words)) return undefined;
     const isFetched = near.some(({ plain }) => {
       const named = FETCH_WORD.test(plain) || /\]\(/.test(plain);
       return addressesIn(plain).some(({ kind, path }) => kind !== "local" && (named || ARCHIVE.test(path)));
     });
     const isGap = PASSWORD_PLACEHOLDER.test(command?.[0].slice(-40) ?? PASSWORD.exec(line.text)?.[0].slice(-40) ?? "");
-    if (command === null && !(isFetched && ARCHIVE.test(words))) continue;
-    yield {
+    if (command === null && !(isFetched && ARCHIVE.test(words))) return undefined;
+    return {
       code: "locked_archive",
       severity: isFetched && !isGap ? "refuse" : "note",
       message: isFetched
@@ -142,8 +138,8 @@ function* findLockedArchives(text: ScannedText): Generator<Sign | undefined> {
       line,
       concrete: isFetched,
     };
-  }
-}
+  },
+);
 
 // Protections of the system that are switched off.
 
@@ -163,26 +159,21 @@ const DISABLE_WORDS =
   /\b(?:disable|turn off|switch off|deactivate|pause|exclude|whitelist|add an exception)\b[^.\n]{0,50}\b(?:anti-?virus|windows defender|defender|smartscreen|gatekeeper|real-?time protection|security software|firewall)\b|\b(?:anti-?virus|defender|smartscreen|gatekeeper|windows|macos)\b[^.\n]{0,60}\b(?:false positive|click (?:on )?["'`*]{0,3}(?:run|open) anyway|ignore (?:the|this|that|it|any))|["'`*]run anyway|more info["'`*]{0,3}\s{0,3}(?:>|->|\u2192|then|and)[^.\n]{0,20}run anyway/;
 const LINES_AROUND_DISABLE = 8;
 
-export const weakenedSecurity: Rule = {
-  hint: /xattr|spctl|csrutil|setenforce|mppreference|advfirewall|windefend|wscsvc|mpssvc|auditd|apparmor|falcon|clamav|osqueryd|firewall|ufw|iptables|anti-?virus|defender|smartscreen|gatekeeper|real-?time protection|security software|run anyway|false positive/,
-  find: findWeakenedSecurity,
-};
-
-function* findWeakenedSecurity(text: ScannedText): Generator<Sign | undefined> {
-  if (text.kind === "data") return;
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
+export const weakenedSecurity = lineRule(
+  /xattr|spctl|csrutil|setenforce|mppreference|advfirewall|windefend|wscsvc|mpssvc|auditd|apparmor|falcon|clamav|osqueryd|firewall|ufw|iptables|anti-?virus|defender|smartscreen|gatekeeper|real-?time protection|security software|run anyway|false positive/,
+  (line, { text, index }) => {
+    if (text.kind === "data") return undefined;
     const command = DISABLE_COMMANDS.some((pattern) => pattern.test(line.plain));
     const quarantine = !command && QUARANTINE.test(line.plain);
     const words = !command && !quarantine && text.kind === "instructions" && DISABLE_WORDS.test(line.text);
-    if (!command && !quarantine && !words) continue;
+    if (!command && !quarantine && !words) return undefined;
     const near = linesAround(text, index, LINES_AROUND_DISABLE, LINES_AROUND_DISABLE);
     const from = near.flatMap(({ plain }) => (FETCH_WORD.test(plain) ? addressesIn(plain) : []));
     const fetched = from.some(
       ({ kind }) => kind !== "local" && kind !== "installer" && kind !== "forge" && kind !== "example",
     );
     const forged = from.some(({ kind }) => kind === "forge");
-    yield {
+    return {
       code: "weakened_security",
       severity: fetched || (forged && words) ? "refuse" : quarantine ? "note" : "warn",
       message:
@@ -192,8 +183,8 @@ function* findWeakenedSecurity(text: ScannedText): Generator<Sign | undefined> {
       line,
       concrete: fetched,
     };
-  }
-}
+  },
+);
 
 // Instructions fetched from a server each time: its owner decides what the agent does next.
 
@@ -202,29 +193,24 @@ const FOLLOWED =
 const BLINDLY =
   /\bwithout (?:asking|confirm\w{0,6}|question\w{0,4}|telling|review\w{0,4}|show\w{0,4}|mention\w{0,4})|\bsilently\b|\bwhatever it (?:says|contains|returns)\b|\b(?:all|any|every|the) (?:\w{1,12} )?(?:commands?|code|shell)\b|\bexactly as\b|\bno matter what\b/;
 
-export const remoteInstructions: Rule = { hint: /:\/\//, find: findRemoteInstructions };
-
-function* findRemoteInstructions(text: ScannedText, subject: Subject): Generator<Sign | undefined> {
-  if (text.kind !== "instructions") return;
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
-    if (line.fenced || !line.text.includes("://")) continue;
-    const followed = FOLLOWED.exec(line.text);
-    const address =
-      followed === null ? undefined : addressesIn(line.text).find(({ kind }) => kind !== "local" && kind !== "private");
-    if (followed === null || address === undefined) continue;
-    const words = linesAround(text, index, 0, 1)
-      .map((near) => near.text)
-      .join(" ")
-      .slice(followed.index, followed.index + 600);
-    const own = subject.isOwn(address);
-    const blind = BLINDLY.test(words.replace(address.url, " "));
-    yield {
-      code: "remote_instructions",
-      severity: isSuspicious(address) || address.kind === "paste" || (blind && !own) ? "refuse" : own ? "note" : "warn",
-      message: `The agent is instructed to do what ${address.host} says, which can change at any time.`,
-      line,
-      concrete: true,
-    };
-  }
-}
+export const remoteInstructions = lineRule(/:\/\//, (line, { text, index, subject }) => {
+  if (text.kind !== "instructions") return undefined;
+  if (line.fenced || !line.text.includes("://")) return undefined;
+  const followed = FOLLOWED.exec(line.text);
+  const address =
+    followed === null ? undefined : addressesIn(line.text).find(({ kind }) => kind !== "local" && kind !== "private");
+  if (followed === null || address === undefined) return undefined;
+  const words = linesAround(text, index, 0, 1)
+    .map((near) => near.text)
+    .join(" ")
+    .slice(followed.index, followed.index + 600);
+  const own = subject.isOwn(address);
+  const blind = BLINDLY.test(words.replace(address.url, " "));
+  return {
+    code: "remote_instructions",
+    severity: isSuspicious(address) || address.kind === "paste" || (blind && !own) ? "refuse" : own ? "note" : "warn",
+    message: `The agent is instructed to do what ${address.host} says, which can change at any time.`,
+    line,
+    concrete: true,
+  };
+});
