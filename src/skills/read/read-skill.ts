@@ -34,9 +34,9 @@ const LIMITS = { bytes: 1024 * 1024, files: 1000, totalBytes: 64 * 1024 * 1024 }
 
 /** Rejects with ToolcribError (invalid_config, too_large, not_found) when the folder cannot be used at all. */
 export async function readSkill(dir: string, limits: ReadLimits = {}): Promise<Skill> {
-  const notes = new ReadWarnings();
-  const { dir: folder, files, main } = await listFolder(resolve(dir), { ...LIMITS, ...limits }, notes);
-  return Object.freeze({ dir: folder, ...buildSkill(main, basename(folder), files, notes) });
+  const warnings = new ReadWarnings();
+  const { dir: folder, files, main } = await listFolder(resolve(dir), { ...LIMITS, ...limits }, warnings);
+  return Object.freeze({ dir: folder, ...buildSkill(main, basename(folder), files, warnings) });
 }
 
 /** SKILL.md alone, without its folder. `dirName` gives the name where the text has none. */
@@ -52,63 +52,60 @@ export function buildSkill(
   bytes: Uint8Array,
   dirName: string,
   files: readonly SkillFile[],
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
 ): Omit<Skill, "dir"> {
-  const front = findFrontmatter(decodeText(bytes, notes), notes);
+  const front = findFrontmatter(decodeText(bytes, warnings), warnings);
   const body = front.body.includes("\r") ? front.body.replaceAll("\r\n", "\n") : front.body;
   const frontmatter = front.value;
-  const top = new FrontmatterFields(frontmatter, [], front, notes);
+  const top = new FrontmatterFields(frontmatter, [], front, warnings);
   warnRenamed(top);
   const metadata = readMetadata(top, frontmatter, front);
-  const inside = new FrontmatterFields(metadata, top.pathOf("metadata"), front, notes);
-  const block = vendorBlock(metadata, top, front, notes);
-  const name = readName(top, dirName, notes);
-  const description = readDescription(top, body, front.bodyLine, notes);
+  const inside = new FrontmatterFields(metadata, top.pathOf("metadata"), front, warnings);
+  const block = vendorBlock(metadata, top, front, warnings);
+  const name = readName(top, dirName, warnings);
+  const description = readDescription(top, body, front.bodyLine, warnings);
   if (description === undefined) {
     throw new ToolcribError("invalid_config", `The skill "${name}" has neither a description nor a body.`, {
       hint: "Add a description to the frontmatter of SKILL.md and write the instructions below it.",
     });
   }
-  const dispatch = readDispatch(top);
   return deepFreeze({
     name,
     description,
     dialect: dialectOf(top, block !== undefined),
-    ...definedTexts({
-      version: top.label("version") ?? inside.label("version"),
-      author: top.has("author") ? readAuthor(top) : readAuthor(inside),
-      license: top.text("license"),
-      compatibility: top.text("compatibility"),
-      homepage: block?.text("homepage") ?? top.text("homepage") ?? inside.label("homepage"),
-      emoji: block?.text("emoji") ?? top.text("emoji") ?? inside.label("emoji"),
-      argumentHint: readArgumentHint(top),
-      primaryEnv: block?.text("primary-env"),
-      skillKey: block?.text("skill-key"),
-    }),
+    version: top.label("version") ?? inside.label("version"),
+    author: top.has("author") ? readAuthor(top) : readAuthor(inside),
+    license: top.text("license"),
+    compatibility: top.text("compatibility"),
+    homepage: block?.text("homepage") ?? top.text("homepage") ?? inside.label("homepage"),
+    emoji: block?.text("emoji") ?? top.text("emoji") ?? inside.label("emoji"),
+    argumentHint: readArgumentHint(top),
+    primaryEnv: block?.text("primary-env"),
+    skillKey: block?.text("skill-key"),
     allowedTools: readAllowedTools(top),
     disableModelInvocation: top.flag("disable-model-invocation", false),
     userInvocable: top.flag("user-invocable", true),
-    ...(dispatch === undefined ? {} : { dispatch }),
+    dispatch: readDispatch(top),
     always: block?.flag("always", false) ?? false,
     needs: readNeeds(top, block),
     install: readInstallSteps(block),
-    servers: readServers(top.has("requires-mcp-servers") ? top : inside, front, notes),
+    servers: readServers(top.has("requires-mcp-servers") ? top : inside, front, warnings),
     extensions: readExtensions(top),
     frontmatter,
     files,
     digest: skillDigest(files),
-    warnings: notes.sorted(),
+    warnings: warnings.sorted(),
     body,
     bytes,
   });
 }
 
-function readServers(fields: FrontmatterFields, places: SourceLocations, notes: ReadWarnings): RequiredServer[] {
+function readServers(fields: FrontmatterFields, places: SourceLocations, warnings: ReadWarnings): RequiredServer[] {
   const value = fields.get("requires-mcp-servers");
   if (value === undefined || value === null) return [];
   const path = fields.pathOf("requires-mcp-servers");
   return parseRequiredServers(value, (code, message, below) => {
-    notes.add(code, message, places.lineOf([...path, ...below]));
+    warnings.add(code, message, places.lineOf([...path, ...below]));
   });
 }
 
@@ -133,23 +130,13 @@ function readArgumentHint(top: FrontmatterFields): string | undefined {
   return `[${value.map((item) => (typeof item === "string" ? item : JSON.stringify(item))).join(", ")}]`;
 }
 
-/** Without those that are undefined. */
-function definedTexts<K extends string>(values: Record<K, string | undefined>): Partial<Record<K, string>> {
-  const result: Partial<Record<K, string>> = {};
-  for (const key in values) {
-    const value = values[key];
-    if (value !== undefined) result[key] = value;
-  }
-  return result;
-}
-
 // The name becomes part of paths, URIs and tool names, so it is made safe.
 
 const MAX_NAME_LENGTH = 64;
 /** Wider than the standard, which wants a-z, 0-9 and hyphens: what harms nobody is kept as it is. */
 const SAFE_NAME = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._-]{0,62}[\p{L}\p{M}\p{N}_-])?$/u;
 
-export function readName(fields: FrontmatterFields, dirName: string, notes: ReadWarnings): string {
+export function readName(fields: FrontmatterFields, dirName: string, warnings: ReadWarnings): string {
   const written = fields.text("name");
   const name = written === undefined ? "" : safeName(written);
   if (name !== "") {
@@ -159,7 +146,7 @@ export function readName(fields: FrontmatterFields, dirName: string, notes: Read
   }
   const fallback = safeName(dirName) || "skill";
   const why = written === undefined ? "There is no name" : `"${abbreviate(written)}" cannot be a name`;
-  notes.add(
+  warnings.add(
     "NAME_FROM_FOLDER",
     `${why}; the folder's name is used: "${fallback}".`,
     fields.has("name") ? fields.lineOf("name") : 1,
@@ -194,14 +181,14 @@ export function readDescription(
   fields: FrontmatterFields,
   body: string,
   bodyLine: number,
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
 ): string | undefined {
   const written = fields.text("description");
   if (written !== undefined) return written;
   const found = firstWords(body);
   if (found === undefined) return undefined;
   const line = bodyLine + found.index;
-  notes.add("DESCRIPTION_FROM_BODY", `There is no description; the text of line ${line} is used.`, line);
+  warnings.add("DESCRIPTION_FROM_BODY", `There is no description; the text of line ${line} is used.`, line);
   return found.text;
 }
 
@@ -364,18 +351,22 @@ export function vendorBlock(
   metadata: JsonObject,
   fields: FrontmatterFields,
   places: SourceLocations,
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
 ): FrontmatterFields | undefined {
   for (const vendor of VENDORS) {
     const value = metadata[vendor];
     if (value === undefined || value === null) continue;
     const path = [...fields.pathOf("metadata"), vendor];
-    if (isJsonObject(value)) return new FrontmatterFields(value, path, places, notes);
+    if (isJsonObject(value)) return new FrontmatterFields(value, path, places, warnings);
     // The standard allows only text in metadata, so a block as text is right and no repair.
     const parsed = typeof value === "string" ? parseJson5Object(value) : undefined;
-    if (parsed !== undefined) return new FrontmatterFields(parsed, path, places, notes);
+    if (parsed !== undefined) return new FrontmatterFields(parsed, path, places, warnings);
     const line = places.lineOf(path);
-    notes.add("VENDOR_BLOCK_UNREADABLE", `metadata.${vendor} must be a map; "${abbreviate(value)}" is ignored.`, line);
+    warnings.add(
+      "VENDOR_BLOCK_UNREADABLE",
+      `metadata.${vendor} must be a map; "${abbreviate(value)}" is ignored.`,
+      line,
+    );
   }
   return undefined;
 }
@@ -427,7 +418,7 @@ export function readInstallSteps(block: FrontmatterFields | undefined): SkillIns
     return [
       {
         kind: typeof kind === "string" ? kind : typeof id === "string" ? id : "unknown",
-        ...(typeof label === "string" ? { label } : {}),
+        label: typeof label === "string" ? label : undefined,
         bins: Array.isArray(bins) ? bins.filter((bin) => typeof bin === "string") : [],
         step: item,
       },

@@ -24,9 +24,9 @@ export interface ReadEntry {
 }
 
 /** @param firstLine Line of the entry in the file. */
-export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings): ReadEntry {
+export function readEntry(entry: Entry, firstLine: number, warnings: ReadWarnings): ReadEntry {
   const tell = (repairs: readonly Repair[]): void => {
-    for (const { code, message, index } of repairs) notes.add(code, message, firstLine + index);
+    for (const { code, message, index } of repairs) warnings.add(code, message, firstLine + index);
   };
   const attempt = (lines: readonly string[], repairs: readonly Repair[]): ReadEntry | undefined => {
     const yaml = new YamlText(lines.join("\n"), firstLine);
@@ -38,13 +38,13 @@ export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings):
 
   // Each attempt parses again; what is this large was hardly written by hand.
   if (entry.lines.reduce((sum, line) => sum + line.length, 0) > MAX_ENTRY_LENGTH)
-    return readAsText(entry, firstLine, notes);
+    return readAsText(entry, firstLine, warnings);
   const asIs = attempt(entry.lines, []);
   if (asIs !== undefined) return asIs;
   const spaced = untab(entry.lines);
   const flow = readFlow(spaced.lines);
   if (flow !== undefined) {
-    notes.add(
+    warnings.add(
       "FLOW_NOT_YAML",
       `"${abbreviate(entry.key)}" is not valid YAML but valid JSON5; it is read as JSON5.`,
       firstLine,
@@ -58,7 +58,7 @@ export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings):
       if (read !== undefined) return read;
     }
   }
-  return readAsText(entry, firstLine, notes);
+  return readAsText(entry, firstLine, warnings);
 }
 
 function applyRepairs(steps: readonly ((lines: readonly string[]) => Repaired)[], lines: readonly string[]): Repaired {
@@ -77,7 +77,7 @@ function readFlow(lines: readonly string[]): unknown {
 }
 
 /** What stands behind the key, in one line. Needs no parser. */
-export function readAsText(entry: Entry, firstLine: number, notes: ReadWarnings): ReadEntry {
+export function readAsText(entry: Entry, firstLine: number, warnings: ReadWarnings): ReadEntry {
   const [first = "", ...more] = entry.lines;
   const others = more.filter((line) => !line.startsWith("#"));
   const rest = (readKey(first)?.rest ?? "").trim();
@@ -89,7 +89,7 @@ export function readAsText(entry: Entry, firstLine: number, notes: ReadWarnings)
     code: "VALUE_AS_TEXT",
     message: `${what} is not valid YAML; it is read as text.`,
   };
-  notes.add(why.code, why.message, firstLine);
+  warnings.add(why.code, why.message, firstLine);
   return { value: withoutQuotes(text) };
 }
 

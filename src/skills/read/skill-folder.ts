@@ -46,15 +46,15 @@ const BYTES_PER_TURN = 512 * 1024;
 const IGNORED_ENTRIES = new Set([".git", ".DS_Store", "Thumbs.db"]);
 
 /** @param path The folder, or the SKILL.md in it. */
-export async function listFolder(path: string, limits: FolderLimits, notes: ReadWarnings): Promise<ListedFolder> {
+export async function listFolder(path: string, limits: FolderLimits, warnings: ReadWarnings): Promise<ListedFolder> {
   const dir = folderOf(path);
   const root = realpathSync.native(dir);
   const entries = entriesOf(root, limits.files);
   const mainName = findMain(dir, entries);
   if (mainName !== "SKILL.md") {
-    notes.add("FILE_NAME", `The file should be called SKILL.md, not "${mainName}".`);
+    warnings.add("FILE_NAME", `The file should be called SKILL.md, not "${mainName}".`);
   }
-  const walk = new FolderWalk(root, mainName, limits, notes);
+  const walk = new FolderWalk(root, mainName, limits, warnings);
   await walk.visitAll(entries, root, "", []);
   if (walk.main === undefined) {
     throw new ToolcribError("invalid_config", `${join(dir, mainName)} is not a regular file inside its folder.`);
@@ -116,15 +116,15 @@ class FolderWalk {
   readonly #root: string;
   readonly #mainName: string;
   readonly #limits: FolderLimits;
-  readonly #notes: ReadWarnings;
+  readonly #warnings: ReadWarnings;
   #entries = 0;
   #bytes = 0;
 
-  constructor(root: string, mainName: string, limits: FolderLimits, notes: ReadWarnings) {
+  constructor(root: string, mainName: string, limits: FolderLimits, warnings: ReadWarnings) {
     this.#root = root;
     this.#mainName = mainName;
     this.#limits = limits;
-    this.#notes = notes;
+    this.#warnings = warnings;
   }
 
   /** @param above The real paths of the folders around this one, so that links cannot lead in circles. */
@@ -189,7 +189,7 @@ class FolderWalk {
   }
 
   #leaveOut(code: string, path: string, why: string): void {
-    this.#notes.add(code, `"${abbreviate(path)}" ${why} and is ignored.`);
+    this.#warnings.add(code, `"${abbreviate(path)}" ${why} and is ignored.`);
   }
 }
 

@@ -4,6 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../../model/json.ts";
 import type { Skill, SkillWarning } from "../../model/skill.ts";
 import { readFrontmatter } from "../read/frontmatter.ts";
+import { abbreviate, typeName } from "../read/read-warnings.ts";
 import { type SchemaNode, skillJsonSchema, StandardSchema } from "./frontmatter-schema.ts";
 
 export interface SkillProblem {
@@ -169,7 +170,7 @@ function problemOf(error: ErrorObject): SchemaProblem {
     }
     case "additionalProperties": {
       const name = String(error.params["additionalProperty"]);
-      const message = `The standard has no field "${clip(name)}"; put other values into metadata.`;
+      const message = `The standard has no field "${abbreviate(name)}"; put other values into metadata.`;
       return { code: "UNKNOWN_FIELD", message, path: [...path, name] };
     }
     case "minLength":
@@ -214,7 +215,7 @@ function typeProblem(error: ErrorObject, path: readonly string[]): SchemaProblem
   if (isRequired && value === null) return { code: "MISSING_FIELD", message: `"${field}" has no value.`, path };
   // ajv hands the schema back that it was given.
   const allowed = allowedBy((error.parentSchema ?? {}) as SchemaNode);
-  const message = `"${path.map(clip).join(".")}" must be ${allowed}, not ${foundIn(value)}.`;
+  const message = `"${path.map(abbreviate).join(".")}" must be ${allowed}, not ${typeName(value)}.`;
   if (field === "metadata") return { code: "INVALID_METADATA", message, path };
   return { code: field === "allowed-tools" ? "INVALID_ALLOWED_TOOLS" : "INVALID_TYPE", message, path };
 }
@@ -236,24 +237,18 @@ function pathOf(pointer: string): string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** Names from a stranger's file, printable and short enough for a message. */
-function clip(name: string): string {
-  const clean = name.replaceAll(/[\p{C}\s]+/gu, " ");
-  return clean.length > 60 ? `${clean.slice(0, 60)}…` : clean;
-}
-
 /** The codes of what validation finds by itself, and what they mean. Programs may rely on them. */
 export const PROBLEM_CODES = {
-  MISSING_FIELD: "A field that every skill must have is not there.",
-  INVALID_NAME: "The name has other characters than a-z, 0-9 and single hyphens between them.",
+  MISSING_FIELD: "A required field is missing.",
+  INVALID_NAME: "The name has characters other than a-z, 0-9 and single hyphens between them.",
   INVALID_NAME_LENGTH: "The name is empty or has more than 64 characters.",
-  NAME_MISMATCH: "The name is not the name of the folder.",
+  NAME_MISMATCH: "The name differs from the name of the folder.",
   INVALID_DESCRIPTION_LENGTH: "The description is empty or has more than 1024 characters.",
   INVALID_COMPATIBILITY_LENGTH: "The compatibility is empty or has more than 500 characters.",
   INVALID_METADATA: "A value in metadata is not text.",
-  INVALID_ALLOWED_TOOLS: "allowed-tools is not a text of tools with spaces between them.",
-  INVALID_TYPE: "A value is of another type than it must be.",
-  INVALID_VALUE: "A value is none of those that are allowed.",
+  INVALID_ALLOWED_TOOLS: "allowed-tools is not a list of tools separated by spaces.",
+  INVALID_TYPE: "A value has the wrong type.",
+  INVALID_VALUE: "A value is not one of those allowed.",
   UNKNOWN_FIELD: "The standard has no such field (only with --strict).",
 } as const;
 
@@ -271,22 +266,15 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: "a map",
 };
 
-/** `text or a list`, `"tool"`, `a map of texts`. */
+/** `text or a list`, `"tool"`, `a map of strings`. */
 export function allowedBy(node: SchemaNode): string {
   if (node.anyOf !== undefined) return joinWithOr([...new Set(node.anyOf.map(allowedBy))]);
   if (node.const !== undefined) return JSON.stringify(node.const);
   if (node.type === "object" && typeof node.additionalProperties === "object") {
-    if (node.additionalProperties.type === "string") return "a map of texts";
+    if (node.additionalProperties.type === "string") return "a map of strings";
   }
-  if (node.type === "array" && node.items?.type === "string") return "a list of texts";
+  if (node.type === "array" && node.items?.type === "string") return "a list of strings";
   return node.type === undefined ? "anything" : joinWithOr([node.type].flat().map((type) => TYPE_NAMES[type] ?? type));
-}
-
-/** What was found instead. */
-function foundIn(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "a map" : typeof value === "string" ? "text" : `a ${typeof value}`;
 }
 
 function joinWithOr(words: readonly string[]): string {

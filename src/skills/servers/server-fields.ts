@@ -1,5 +1,6 @@
-/** An object of a SKILL.md by its keys in camelCase, whichever way they were written; tells of the keys that nobody asked for. */
+/** A map of a SKILL.md by its keys in camelCase, however they are written. Reports keys that nothing reads. */
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { abbreviate, typeName } from "../read/read-warnings.ts";
 
 export type FieldPath = readonly (string | number)[];
 export type Warn = (code: string, message: string, path: FieldPath) => void;
@@ -68,7 +69,7 @@ export class ServerFields {
 
 export function textOf(field: Field, warn: Warn): string | undefined {
   const text = scalarText(field.value);
-  if (text === undefined) warnOfType(field, "a text", warn);
+  if (text === undefined) warnOfType(field, "text", warn);
   return text === "" ? undefined : text;
 }
 
@@ -80,18 +81,6 @@ export function scalarText(value: unknown): string | undefined {
 
 export function warnOfType(field: Field, allowed: string, warn: Warn): void {
   warn("INVALID_TYPE", `Found ${typeName(field.value)} where ${allowed} is expected; it is ignored.`, field.path);
-}
-
-export function typeName(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  if (isJsonObject(value)) return "a map";
-  return typeof value === "string" ? "a text" : `a ${typeof value}`;
-}
-
-/** Names from a stranger's file, short enough for a message. */
-export function abbreviate(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 /** `config-template`, `config_template` and `configTemplate` are one. */

@@ -2,12 +2,12 @@
 import { isJsonObject } from "../../model/json.ts";
 import type { ServerParameter, ServerTemplate } from "../../model/skill.ts";
 import { isCredentialName } from "../../secrets/credential-names.ts";
+import { abbreviate } from "../read/read-warnings.ts";
 import {
   type Field,
   type FieldPath,
   ServerFields,
   scalarText,
-  abbreviate,
   textOf,
   type Warn,
   warnOfType,
@@ -135,7 +135,7 @@ function usableDefault(
 
 function defaultText(field: Field, warn: Warn): string | undefined {
   const text = typeof field.value === "string" ? field.value : scalarText(field.value);
-  if (text === undefined) warnOfType(field, "a text", warn);
+  if (text === undefined) warnOfType(field, "text", warn);
   return text;
 }
 

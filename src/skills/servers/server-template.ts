@@ -2,10 +2,10 @@
 import { isJsonObject } from "../../model/json.ts";
 import type { ServerParameter, ServerTemplate } from "../../model/skill.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { abbreviate } from "../read/read-warnings.ts";
 import { launchCommand, launchedPackage, type PackageReference, registryOf } from "./package-reference.ts";
 import { hasStrayOpening, placeholdersIn, templateStrings } from "./placeholders.ts";
 import {
-  abbreviate,
   type Field,
   type FieldPath,
   scalarText,
@@ -167,13 +167,13 @@ function readWords(field: Field, warn: Warn): string[] {
     return words;
   }
   if (!Array.isArray(field.value)) {
-    warnOfType(field, "a list of texts", warn);
+    warnOfType(field, "a list of strings", warn);
     return [];
   }
   return field.value.flatMap((item: unknown, index) => {
     // Space around an argument may be meant.
     const text = typeof item === "string" ? item : scalarText(item);
-    if (text === undefined) warnOfType({ value: item, path: [...field.path, index] }, "a text", warn);
+    if (text === undefined) warnOfType({ value: item, path: [...field.path, index] }, "text", warn);
     return text ?? [];
   });
 }
@@ -201,7 +201,7 @@ function readNamedValues(field: Field | undefined, warn: Warn): NamedValues {
     }
     const text = typeof value === "string" ? value : scalarText(value);
     if (text !== undefined) return [[key, withoutCredential(key, text, path, warn)] as const];
-    warnOfType({ value, path }, "a text", warn);
+    warnOfType({ value, path }, "text", warn);
     return [];
   });
   return { parameters, ...(values.length === 0 ? {} : { values: Object.fromEntries(values) }) };
@@ -212,7 +212,7 @@ function namedEntries(field: Field | undefined, warn: Warn): NamedEntry[] {
   const { value, path } = field;
   if (isJsonObject(value)) return Object.entries(value).map(([key, one]): NamedEntry => [key, one, [...path, key]]);
   if (!Array.isArray(value)) {
-    warnOfType(field, "a map of texts", warn);
+    warnOfType(field, "a map of strings", warn);
     return [];
   }
   return value.flatMap((item: unknown, index): NamedEntry[] => {
