@@ -122,7 +122,7 @@ async function removeStale(path: string, staleMs: number): Promise<void> {
   }
 }
 
-/** Whether a process with this id exists, also one that belongs to somebody else. */
+/** Whether a process with this id exists, including those of other users. */
 export function isProcessAlive(pid: number): boolean {
   // These would ask for groups of processes, our own among them.
   if (pid <= 0) return false;

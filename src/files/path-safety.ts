@@ -1,13 +1,13 @@
 /**
- * Whether files that Toolcrib relies on can be relied on: those of another user, those that others may write to, and links to
- * nothing, through which a file would be made in a place that somebody else chose. All of them are refused with the command that
- * puts it right. Windows has no such permissions, so nothing is looked at there.
+ * Refuses unsafe paths: files of Toolcrib that belong to another user, that others can write to, or that are dangling
+ * links, and files of a project that links lead out of it. The error has the command that corrects it. Windows has no such
+ * permissions, so owners and modes are not checked there.
  */
 import { chmodSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 
-/** What Toolcrib keeps in its home. Other files there are the user's own. */
+/** Toolcrib's files in its home. Other files there are the user's own. */
 const HOME_ENTRIES = [
   "toolcrib.json",
   "toolcrib.jsonc",
@@ -32,7 +32,7 @@ const SECRET_ENTRIES = ["auth", "secrets", "store.key", "toolcrib.db", "toolcrib
 
 const [GROUP_WRITE, OTHERS_WRITE, OTHERS_ANY, SECRET_MODE] = [0o020, 0o002, 0o077, 0o700];
 
-/** Throws `invalid_config`. What the user owns and others may merely read is tightened where it holds secrets. */
+/** Throws `invalid_config`. Secrets of the user that others can read are made private instead. */
 export function assertSafeHome(home: string, env: NodeJS.ProcessEnv): void {
   const user = process.geteuid?.();
   if (user === undefined) return;
@@ -82,7 +82,7 @@ function assertSafe(path: string, judge: SafetyCheck): Stats | undefined {
   return stat;
 }
 
-/** Undefined too for what may not be looked at: whoever needs it says why. */
+/** Undefined also without permission: the code that needs the file reports it. */
 function statIfAllowed(at: () => Stats | undefined): Stats | undefined {
   try {
     return at();
@@ -138,7 +138,7 @@ function realPathOf(path: string, links: number): string | undefined {
     const above = realPathOf(parent, links);
     return above === undefined ? undefined : join(above, basename(path));
   }
-  // A relative link counts from the real place of the folder that it stands in.
+  // A relative link is resolved from the real path of its folder.
   const above = realPathOf(parent, links);
   return above === undefined ? undefined : realPathOf(resolve(above, readlinkSync(path)), links - 1);
 }

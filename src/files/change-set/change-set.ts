@@ -50,7 +50,7 @@ export class ChangeSet {
   readonly #undoEntries: UndoEntries | undefined;
   readonly #backedUp = new Set<string>();
   #journal: Promise<ChangeJournal> | undefined;
-  /** One step at a time, in the order asked for: undoing goes back in that order. */
+  /** Steps run one at a time, in the order of the calls; undoing reverses that order. */
   #last: Promise<unknown> = Promise.resolve();
   #isOver = false;
 
@@ -60,8 +60,8 @@ export class ChangeSet {
   }
 
   /**
-   * `edit` gets the present text (null: no file) and gives the new one (null: delete). It is called again if the file
-   * changed in between. The same text means that nothing is done. A symbolic link stays one: its target changes.
+   * `edit` gets the present text (null: no file) and returns the new one (null: delete). It is called again if the file
+   * has changed in between. The same text changes nothing. A symbolic link stays one: its target changes.
    */
   editFile(file: string, edit: EditText, options: EditFileOptions = {}): Promise<void> {
     return this.#step(async () => {
@@ -205,7 +205,7 @@ async function undoJournal(dir: string, undoEntries?: UndoEntries): Promise<{ re
   return { restored, kept };
 }
 
-/** The changes are final: the folders that they replaced go, then the journal. */
+/** Removes the folders that the changes replaced, then the journal. */
 async function clearJournal(dir: string, steps: readonly Step[]): Promise<void> {
   await discardReplacedFolders(steps);
   await removeJournal(dir);

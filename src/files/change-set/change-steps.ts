@@ -45,7 +45,7 @@ const MAX_EDIT_ATTEMPTS = 5;
 /** The journal is asked for when there is a step to write down, and not before. */
 type OpenJournal = () => Promise<ChangeJournal>;
 
-/** What the file was before; undefined if there was nothing to change. */
+/** Returns the previous state of the file; undefined if there was nothing to change. */
 export async function editFile(
   openJournal: OpenJournal,
   file: string,
@@ -82,7 +82,7 @@ export async function writeBackup(journal: ChangeJournal, target: string, state:
   await writeAtomic(path, state.bytes, { mode: state.mode });
 }
 
-/** False if the file is no longer what the edit was made from. */
+/** False if the file has changed since it was read. */
 async function replaceFile(
   journal: ChangeJournal,
   path: string,
@@ -124,7 +124,7 @@ async function beginFileStep(
   return journal.begin({ kind: "file", path, before: saved, after });
 }
 
-/** `journalDir` holds the copies. `pid` is the process that did the step, whose unfinished files go too. */
+/** `journalDir` has the copies. `pid` is the process of the step, whose unfinished files are removed too. */
 async function undoFile(
   { path, before, after }: FileStep,
   journalDir: string,
@@ -203,7 +203,7 @@ function siblingPath(path: string, what: "new" | "old"): string {
   return join(dirname(path), `.${basename(path)}.toolcrib-${what}-${randomUUID().slice(0, 8)}`);
 }
 
-/** One text for everything below a folder: names, kinds, contents, and whether a file may be run. */
+/** A digest of everything below a folder: names, kinds, contents and executable bits. */
 async function treeDigest(folder: string): Promise<string> {
   const hash = createHash("sha256");
   const visit = async (path: string, name: string): Promise<void> => {

@@ -1,7 +1,7 @@
 /**
- * Puts properties into JSON, JSONC and JSON5 text and takes them out again, touching nothing else: comments, order and
- * layout stay, and taking out what was put in gives back the same bytes. jsonc-parser's own `modify` re-indents the
- * neighbours of an edit and moves their comments, and reads no JSON5. The caller has checked that the text parses.
+ * Inserts properties into JSON, JSONC and JSON5 text and removes them, touching nothing else: comments, order and
+ * layout stay, and removing what was inserted restores the same bytes. jsonc-parser's own `modify` re-indents the
+ * neighbours of an edit, moves their comments and cannot read JSON5. The caller has checked that the text parses.
  */
 import { isJsonObject } from "../../model/json.ts";
 import {
@@ -75,7 +75,7 @@ export function removeFromJson(text: string, path: readonly PathStep[], alsoFrom
   return removeMember(text, place.parent, place.index, styleOf(text, root, place.parent));
 }
 
-/** Whether a container holds that member and nothing else, not even a comment. */
+/** Whether a container has only that member and not even a comment. */
 function isOnlyContent(text: string, place: { parent: BracketNode; member: BracketMember } | undefined): boolean {
   if (place === undefined || place.parent.members.length > 1) return false;
   const { parent, member } = place;
@@ -84,8 +84,8 @@ function isOnlyContent(text: string, place: { parent: BracketNode; member: Brack
 }
 
 /**
- * A document in a text that has none. Whether the text ended with a line break can be seen afterwards from whether the
- * new one does.
+ * A document in text that has none. The result ends with a line break if the text did, so that removing the document
+ * can restore the text.
  */
 function newDocument(text: string, value: unknown): string {
   const style: JsonStyle = { ...NEW_STYLE, lineBreak: lineBreakOf(text) };
@@ -127,7 +127,7 @@ const NEW_STYLE: Omit<JsonStyle, "lineBreak"> = {
 function styleOf(text: string, root: BracketNode, parent: BracketNode): JsonStyle {
   const whole = text.slice(root.start, root.end);
   const inside = text.slice(parent.start, parent.end);
-  // One item alone does not tell how they are set apart.
+  // A single item does not show how items are separated.
   const near = /[:,]/.test(inside) ? inside : whole;
   const first = root.members.find((member) => startsLine(text, member.start));
   const indent = first === undefined ? "" : indentAt(text, first.start);
@@ -316,7 +316,7 @@ function unescapeJson(raw: string): string {
     (_, unicode?: string, hex?: string, char = "") => {
       const code = unicode ?? hex;
       if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
-      // A line break behind a backslash is no part of the text.
+      // An escaped line break is not part of the string.
       return /[\r\n\u2028\u2029]/.test(char) ? "" : (ESCAPES[char] ?? char);
     },
   );
@@ -330,11 +330,11 @@ export interface PlacedScalar {
   /** In the text, with quotes. */
   readonly start: number;
   readonly end: number;
-  /** What it says; for what is no text, as it is written. */
+  /** The string, or any other value as it is written. */
   readonly value: string;
 }
 
-/** JSON, JSONC and JSON5. Throws for what is none of them. */
+/** JSON, JSONC and JSON5. Throws for anything else. */
 export function jsonScalars(text: string): PlacedScalar[] {
   const root = outlineJson(text);
   return root === undefined ? [] : bracketScalars(text, root, []);

@@ -1,7 +1,7 @@
 /**
- * TOML. An entry may be a table with a header, or several, or rows with dotted keys, or stand in an inline table; a new one
- * is written as its neighbours are. The package's own `patch` writes inline tables at the top whatever the file does, so
- * only its parser is used.
+ * Edits TOML. An entry is one or more tables with headers, rows with dotted keys, or part of an inline table; a new one is
+ * written like its neighbours. The package's own `patch` always writes inline tables at the top, so only its parser is
+ * used.
  */
 import { parse, parseDocument } from "@decimalturn/toml-patch";
 import { ToolcribError } from "../../model/errors.ts";
@@ -35,7 +35,7 @@ import {
 } from "./text-lines.ts";
 import { TextSyntaxError } from "./text-syntax.ts";
 
-/** One empty line before a table goes with it: new ones are written so. At the top it is the one behind. */
+/** Includes one empty line before the table, as new ones are written; at the top, the one after it. */
 const tableRange: RangeOf = (text, table) => {
   const [from, to] = rowRange(text, table);
   if (from > 0 && text[from - 1] === "\n") return [beforeLineBreak(text, from), to];
@@ -108,7 +108,7 @@ function setInline(text: string, row: TomlRow, keys: readonly string[], value: u
   return splice(text, node.start, node.end, renderInline(value));
 }
 
-/** What is written with headers or dotted keys: the new one stands where the first part of the old one stood. */
+/** For entries with headers or dotted keys: the new one takes the place of the first part of the old one. */
 function replaceEntry(text: string, sections: readonly TomlSection[], keys: readonly string[], value: unknown): string {
   const tables = sections.filter(({ path }) => isBelow(path, keys));
   const rows = sections.flatMap((section) =>
@@ -319,7 +319,7 @@ interface TomlStyle {
   readonly indent: string;
 }
 
-/** A table with its header; tables in it follow with headers of their own. */
+/** A table with its header, followed by its inner tables with theirs. */
 function renderTable(path: readonly string[], table: JsonObject, style: TomlStyle): string {
   const entries = Object.entries(table);
   const rows = entries.filter(([, value]) => !isTable(value)).map(([key, value]) => renderRow([key], value));
@@ -364,7 +364,7 @@ function isTable(value: unknown): value is JsonObject {
 // The tables and keys of a document with their offsets, as a flat list in the order of the text.
 
 interface TomlSection {
-  /** Empty for what stands before the first header. */
+  /** Empty for what precedes the first header. */
   readonly path: readonly string[];
   /** `[[name]]`: one item of a list. */
   readonly isItem: boolean;

@@ -1,4 +1,4 @@
-/** YAML: whole lines go in and out of blocks; what stands between brackets is left to the surgery for brackets. */
+/** Edits YAML: whole lines in blocks; bracketed values as in the other formats. */
 import {
   isAlias,
   isMap,
@@ -38,7 +38,7 @@ import { TextSyntaxError, TOO_DEEP_MESSAGE } from "./text-syntax.ts";
 /** Words that some YAML reader or other takes for something else than a text. */
 const AMBIGUOUS_WORDS = /^(?:true|false|yes|no|on|off|y|n|null|nan|inf)$/i;
 const TRIVIA: readonly string[] = ["space", "newline", "comment", "comma"];
-/** What is wrong with a text, for each error of the yaml package; its own messages may quote the text. */
+/** Messages for the errors of the yaml package, whose own messages may quote the text. */
 const YAML_ERROR_MESSAGES: Readonly<Record<string, string>> = {
   ALIAS_PROPS: "an alias cannot have an anchor or a tag",
   BAD_ALIAS: "the alias is wrong",
@@ -230,7 +230,7 @@ function replaceValue(
   return splice(text, after, end, rendered);
 }
 
-/** The mirror of `appendEntry`, `fillEmpty` and `newDocument`: the line break before the entry goes with it. */
+/** The mirror of `appendEntry`, `fillEmpty` and `newDocument`: removes the line break before the entry too. */
 function removeEntry(text: string, block: YamlBlock, index: number): string {
   const entry = block.entries[index];
   if (entry === undefined) return text;
@@ -261,7 +261,7 @@ function styleOf(text: string, root: YamlValue | undefined): YamlStyle {
   return { lineBreak: lineBreakOf(text), unit: " ".repeat((root && unitOf(text, root)) ?? 2) };
 }
 
-/** By how much the first map that stands in another is indented. */
+/** By how much the first nested map is indented. */
 function unitOf(text: string, block: YamlValue): number | undefined {
   if (block.kind !== "map" && block.kind !== "list") return undefined;
   for (const { start, value } of block.entries) {
@@ -286,7 +286,7 @@ interface YamlStyle {
   readonly unit: string;
 }
 
-/** What follows a colon, its space or line break included. `indent` is that of the key. */
+/** The text after a colon, including the space or line break. `indent` is that of the key. */
 function renderAfterColon(value: unknown, indent: string, style: YamlStyle): string {
   if (isFlat(value)) return ` ${renderFlow(value)}`;
   const inner = indent + style.unit;
@@ -307,7 +307,7 @@ function renderPair(key: string, value: unknown, indent: string, style: YamlStyl
   return `${renderText(key)}:${renderAfterColon(value, indent, style)}`;
 }
 
-/** An item of a list; what it holds lines up behind its dash. */
+/** An item of a list; its contents line up behind its dash. */
 function renderItem(value: unknown, indent: string, style: YamlStyle): string {
   return `- ${renderBlock(value, `${indent}  `, style)}`;
 }
@@ -338,14 +338,14 @@ function renderText(text: string): string {
 interface YamlBlock {
   readonly kind: "map" | "list";
   readonly entries: readonly YamlEntry[];
-  /** The end of the last thing in it that is no comment. */
+  /** The end of its last entry; comments do not count. */
   readonly end: number;
 }
 
 interface YamlEntry {
   /** Of a map's entry. */
   readonly key?: string;
-  /** Where the key, or the dash of an item, stands. */
+  /** The offset of the key, or of the dash of an item. */
   readonly start: number;
   /** Behind the colon or the dash. */
   readonly after: number;
@@ -393,7 +393,7 @@ function blockOf(kind: "map" | "list", entries: readonly YamlEntry[], start: num
   return { kind, entries, end: entries.at(-1)?.end ?? start };
 }
 
-/** A block of text goes to the line break behind it, and past empty lines; those count only if it says to keep them. */
+/** A block scalar extends over the empty lines after it; they count only if it says to keep them. */
 function contentEnd(text: string, start: number, end: number): number {
   const isKept = /^[|>]\d?\+/.test(text.slice(start, start + 3));
   return isKept ? end : start + text.slice(start, end).trimEnd().length;
