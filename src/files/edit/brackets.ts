@@ -196,3 +196,21 @@ export function indexOfStep(node: BracketNode, step: PathStep): number {
     return field?.value.string === step.is;
   });
 }
+
+/** A plain value with its place in the text. */
+export interface PlacedScalar {
+  /** Keys, and places in lists. */
+  readonly path: readonly (string | number)[];
+  /** In the text, with quotes. */
+  readonly start: number;
+  readonly end: number;
+  /** The string, or any other value as it is written. */
+  readonly value: string;
+}
+
+/** The plain values inside a node, in the order of the text. */
+export function bracketScalars(text: string, node: BracketNode, path: PlacedScalar["path"]): PlacedScalar[] {
+  const { kind, start, end } = node;
+  if (kind === "scalar") return [{ path, start, end, value: node.string ?? text.slice(start, end) }];
+  return node.members.flatMap(({ key, value }, index) => bracketScalars(text, value, [...path, key ?? index]));
+}

@@ -5,6 +5,8 @@
  */
 import { isJsonObject } from "../../model/json.ts";
 import {
+  bracketScalars,
+  type PlacedScalar,
   type BracketMember,
   type BracketNode,
   type BracketStyle,
@@ -324,24 +326,8 @@ function unescapeJson(raw: string): string {
 
 // The plain values of a document with their offsets, in the order of the text.
 
-export interface PlacedScalar {
-  /** Keys, and places in lists. */
-  readonly path: readonly (string | number)[];
-  /** In the text, with quotes. */
-  readonly start: number;
-  readonly end: number;
-  /** The string, or any other value as it is written. */
-  readonly value: string;
-}
-
 /** JSON, JSONC and JSON5. Throws for anything else. */
 export function jsonScalars(text: string): PlacedScalar[] {
   const root = outlineJson(text);
   return root === undefined ? [] : bracketScalars(text, root, []);
-}
-
-export function bracketScalars(text: string, node: BracketNode, path: PlacedScalar["path"]): PlacedScalar[] {
-  const { kind, start, end } = node;
-  if (kind === "scalar") return [{ path, start, end, value: node.string ?? text.slice(start, end) }];
-  return node.members.flatMap(({ key, value }, index) => bracketScalars(text, value, [...path, key ?? index]));
 }

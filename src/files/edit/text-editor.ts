@@ -1,8 +1,7 @@
+/** The interface of text editors: paths into documents, and the result that a change must have in every format. */
 import { isDeepStrictEqual } from "node:util";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-
-/** What an editor of one text format can do, and how a place in a document is named. */
 
 /** A key, or the item of a list whose field `key` equals `is`. */
 export type PathStep = string | { readonly key: string; readonly is: string };
@@ -43,8 +42,6 @@ export interface FormatEditor {
   set(text: string, path: readonly PathStep[], value: unknown): SetResult;
   remove(text: string, path: readonly PathStep[], alsoFrom: number): string;
 }
-
-/** Paths into values: what a set or a removal must come to, whatever the format. */
 
 /** The value wrapped in its containers, as it is found at the first of the steps, or at `step` before them. */
 export function nestedValue(rest: readonly PathStep[], value: unknown, step?: PathStep): unknown {

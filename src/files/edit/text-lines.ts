@@ -2,7 +2,12 @@
 
 export type Comments = "slashes" | "hashes";
 
-/** The line end that a text uses. */
+/** The text with the part between two offsets replaced. */
+export function splice(text: string, from: number, to: number, by: string): string {
+  return text.slice(0, from) + by + text.slice(to);
+}
+
+/** The line break that a text uses. */
 export function lineBreakOf(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }

@@ -1,10 +1,10 @@
+/** Syntax errors of edited files, and the limit on nesting. */
 import { ToolcribError } from "../../model/errors.ts";
 
 /**
- * How deep a document may nest. Parsers and everything behind them walk a document by calling themselves, so a few
- * kilobytes of brackets would end in a stack overflow. Nothing that people or programs configure comes near the bound.
+ * Parsers and the code behind them are recursive, so a few kilobytes of brackets would overflow the stack. No real
+ * configuration comes near this limit.
  */
-
 export const MAX_DEPTH = 200;
 
 export const TOO_DEEP_MESSAGE = `this nests deeper than ${MAX_DEPTH} levels`;

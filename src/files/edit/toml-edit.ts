@@ -7,6 +7,8 @@ import { parse, parseDocument } from "@decimalturn/toml-patch";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
+  bracketScalars,
+  type PlacedScalar,
   type BracketMember,
   type BracketNode,
   type BracketStyle,
@@ -14,7 +16,6 @@ import {
   insertMember,
   removeMember,
 } from "./brackets.ts";
-import { bracketScalars, type PlacedScalar } from "./json-edit.ts";
 import {
   type FormatEditor,
   nestedValue,
@@ -32,6 +33,7 @@ import {
   lineStart,
   pastLineBreak,
   pastLineComments,
+  splice,
 } from "./text-lines.ts";
 import { TextSyntaxError } from "./text-syntax.ts";
 
@@ -265,10 +267,6 @@ function cutAll(text: string, tables: readonly TomlSection[], rows: readonly Tom
 
 function isBelow(path: readonly string[], prefix: readonly string[]): boolean {
   return prefix.every((key, index) => path[index] === key);
-}
-
-function splice(text: string, from: number, to: number, by: string): string {
-  return text.slice(0, from) + by + text.slice(to);
 }
 
 function removeInline(

@@ -16,6 +16,8 @@ import {
 } from "yaml";
 import { isJsonObject } from "../../model/json.ts";
 import {
+  bracketScalars,
+  type PlacedScalar,
   type BracketMember,
   type BracketNode,
   type BracketStyle,
@@ -23,7 +25,6 @@ import {
   insertMember,
   removeMember,
 } from "./brackets.ts";
-import { bracketScalars, type PlacedScalar } from "./json-edit.ts";
 import {
   type FormatEditor,
   nestedValue,
@@ -32,7 +33,7 @@ import {
   type PathStep,
   type SetResult,
 } from "./text-editor.ts";
-import { beforeLineBreak, indentAt, lineBreakOf, lineEnd, lineStart, pastLineBreak } from "./text-lines.ts";
+import { beforeLineBreak, indentAt, lineBreakOf, lineEnd, lineStart, pastLineBreak, splice } from "./text-lines.ts";
 import { TextSyntaxError, TOO_DEEP_MESSAGE } from "./text-syntax.ts";
 
 /** Words that some YAML reader or other takes for something else than a text. */
@@ -272,10 +273,6 @@ function unitOf(text: string, block: YamlValue): number | undefined {
     if (unit !== undefined) return unit;
   }
   return undefined;
-}
-
-function splice(text: string, from: number, to: number, by: string): string {
-  return text.slice(0, from) + by + text.slice(to);
 }
 
 // Rendering values: blocks, and flow style between brackets.

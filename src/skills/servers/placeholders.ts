@@ -1,10 +1,9 @@
+/**
+ * The placeholders of a server template: `${NAME}`, `${NAME:-default}`, and `${env:NAME}` or `${input:NAME}` as editors
+ * write them. `{baseDir}` is OpenClaw's word for the skill's folder. `$${` is a literal `${`.
+ */
 import type { ServerTemplate } from "../../model/skill.ts";
 import { isCredentialName } from "../../secrets/credential-names.ts";
-
-/**
- * The placeholders that a template of a server may hold: `${NAME}`, `${NAME:-default}`, and `${env:NAME}` or `${input:NAME}`
- * as editors write them. `{baseDir}` is OpenClaw's word for the skill's folder. `$${` stands for a literal `${`.
- */
 
 /** What Toolcrib itself knows; all other names are parameters. */
 export const VARIABLES = ["CWD", "WORKSPACE", "HOME", "SKILL_DIR"] as const;
