@@ -21,7 +21,7 @@ const SETTINGS = [
   `core.hooksPath=${NULL_DEVICE}`,
   // A link becomes a small file with its target's name, so that nothing leads out of the folder.
   "core.symlinks=false",
-  // The same bytes on every system, because digests are taken of them.
+  // The same bytes, and so the same digests, on every system.
   "core.autocrlf=false",
   "core.fsmonitor=false",
   "core.askPass=",
@@ -169,7 +169,7 @@ export function isGitSource(source: string): boolean {
   );
 }
 
-/** Throws `invalid_arguments` for addresses that could run a program or that nobody encrypts. */
+/** Throws `invalid_arguments` for addresses that could run a program or are not encrypted. */
 export function parseGitSource(source: string, cwd: string): GitSource {
   const hash = source.indexOf("#");
   const address = (hash === -1 ? source : source.slice(0, hash)).replace(/^git\+/i, "");
@@ -229,7 +229,7 @@ function credentialsOf(url: URL): string {
   return `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
 }
 
-/** What people copy from the address bar: https://github.com/owner/repo/tree/main/skills/notes. */
+/** Addresses as browsers show them: https://github.com/owner/repo/tree/main/skills/notes. */
 function browserLocation(url: URL): { url: string; place: GitLocation } | undefined {
   if (url.hostname !== "github.com") return undefined;
   const [, owner, repo, ref, subdir] = /^\/([^/]+)\/([^/]+)\/tree\/([^/]+)(?:\/(.+?))?\/?$/.exec(url.pathname) ?? [];
@@ -258,7 +258,7 @@ export function formatGitSource({ url, ref, subdir }: GitSource): string {
   return place === "" ? url : `${url}#${place}`;
 }
 
-/** What was given is not repeated: it may hold a token. */
+/** The message does not repeat the address: it may contain a token. */
 function invalidGitSource(
   message: string,
   hint = "Give https://…, ssh://…, git@host:path or file://…, with #ref if needed.",

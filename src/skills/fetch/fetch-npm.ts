@@ -13,7 +13,7 @@ interface FetchNpmOptions {
 
 const TIMEOUT_MS = 120_000;
 
-/** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which holds the version. */
+/** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which includes the version. */
 export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: FetchNpmOptions): Promise<string> {
   const downloads = join(dir, "download");
   const cache = join(dir, "cache");
@@ -63,7 +63,7 @@ function npmProgram(): [string, string[]] {
 // Package specs: `npm:name`, `npm:@scope/name@^1.2`, `@scope/name`.
 
 const PACKAGE_NAME = /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i;
-/** A version, a range or a tag. What could name another kind of package (an address, a file, an alias) has a colon or a slash. */
+/** A version, range or tag. Addresses, files and aliases have a colon or a slash. */
 const VERSION_RANGE = /^[0-9A-Za-z.^~<>=|*+ -]{1,100}$/;
 
 export function isNpmSource(source: string): boolean {

@@ -8,7 +8,7 @@ interface FetchProgramOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** What was to be done, for messages: `git could not fetch https://…`. */
+  /** The task, for messages: `git could not fetch https://…`. */
   readonly task: string;
   /** Takes out of the program's complaint what must not be shown. */
   readonly mask?: (text: string) => string;
@@ -52,7 +52,7 @@ interface ProgramFailure {
   readonly code: ErrorCode;
   /** Empty if the program said nothing. */
   readonly reason: string;
-  /** What to do about it. */
+  /** How to solve it. */
   readonly hint: string;
 }
 
@@ -62,11 +62,11 @@ const OFFLINE_HINT =
 /** The first `fatal:` or `error:` says it; what follows is advice. */
 export function explainGitFailure(stderr: string): ProgramFailure {
   const lines = linesOf(stderr).filter((line) => !/^(?:hint|warning):/i.test(line));
-  // Over ssh that is all git itself knows; the reason is what ssh or the host said before.
+  // Over ssh git knows no more than that; the reason is in the lines before.
   const isVague = (line: string): boolean => /^fatal: could not read from remote repository/i.test(line);
   const telling = lines.find((line) => /^(?:fatal|error):/i.test(line) && !isVague(line)) ?? lines[0] ?? "";
   const reason = telling.replace(/^(?:fatal|error):\s*/i, "");
-  // Addresses and names stand in quotes, and may hold any words.
+  // Quoted addresses and names may contain any words.
   const words = telling.replaceAll(/'[^']*'/g, "");
   if (NO_CONNECTION.test(words)) return { code: "server_unavailable", reason, hint: OFFLINE_HINT };
   if (NO_ACCESS.test(words)) {
@@ -88,7 +88,7 @@ const NO_CONNECTION =
 const NO_ACCESS =
   /authentication failed|could not read (?:username|password)|permission denied|host key verification failed|returned error: 40[13]/i;
 
-/** `code E404` stands first, its explanation next; then come advice, a stack and where the log is. */
+/** npm prints `code E404`, then an explanation, then advice, a stack and the path of its log. */
 export function explainNpmFailure(stderr: string): ProgramFailure {
   const lines = linesOf(stderr)
     .filter((line) => /^npm (?:error|ERR!)/i.test(line))

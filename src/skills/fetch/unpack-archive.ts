@@ -38,7 +38,7 @@ export async function unpackTar(
     let isFirst = true;
     for await (const chunk of await openTarStream(file)) {
       stopIfAborted(signal);
-      // A binary stream without an encoding gives buffers.
+      // A stream without an encoding yields buffers.
       const piece = chunk as Buffer;
       if (isFirst && isCompressed(piece)) throw notATar(file, "it is compressed twice, or in another way than gzip");
       isFirst = false;
@@ -178,7 +178,7 @@ async function unpackZipEntry(
     const bytes = await zip.openReadStreamPromise(entry);
     for await (const chunk of bytes) {
       stopIfAborted(signal);
-      // A binary stream without an encoding gives buffers.
+      // A stream without an encoding yields buffers.
       const piece = chunk as Buffer;
       folder.countBytes(piece.length);
       await file.write(piece);
@@ -218,7 +218,7 @@ class UnpackedFolder {
   #entries = 0;
   #bytes = 0;
 
-  /** `dir` must be empty and nobody else's: that no link is ever made in it is what keeps writes inside. */
+  /** `dir` must be empty and private. Writes stay inside it because no link is ever created in it. */
   constructor(dir: string, packedBytes: number, limits: ArchiveLimits) {
     this.dir = dir;
     this.#packedBytes = packedBytes;
@@ -344,7 +344,7 @@ function entryRefused(name: string, why: string): ToolcribError {
   });
 }
 
-/** What an archive, a clone or a package may hold. Far above any collection of skills that people publish. */
+/** Limits of an archive, a clone or a package, far above any published collection of skills. */
 export interface ArchiveLimits {
   readonly entries: number;
   /** Of one file, unpacked. */
@@ -368,7 +368,7 @@ export const ARCHIVE_LIMITS: ArchiveLimits = {
 
 const MAX_PRINTABLE_LENGTH = 200;
 
-/** Text of others as it may stand in a message: one line, no control characters, not endless. */
+/** Untrusted text for a message: one line, no control characters, limited length. */
 export function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").trim();

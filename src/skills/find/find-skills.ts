@@ -25,7 +25,7 @@ export interface FoundSkills {
 interface FindOptions {
   /** How many folders below the root a skill may be; 6 if absent. */
   readonly depth?: number;
-  /** How many folders are looked into; 100,000 if absent. */
+  /** How many folders are searched; 100,000 by default. */
   readonly folders?: number;
 }
 
@@ -34,14 +34,14 @@ const MAX_DEPTH = 6;
 const MAX_FOLDERS = 100_000;
 const FIND_CONCURRENCY = 32;
 
-/** What version control and package managers keep there is not what the person pointed at. */
+/** Folders of version control and package managers. */
 const SKIPPED_FOLDERS = new Set([".git", ".hg", ".svn", "node_modules"]);
 
 interface Folder {
   readonly path: string;
   /** Without links, so that a link back up or a second link to one folder ends there. */
   readonly real: string;
-  /** Reached through a link: looked into only if it is a skill itself or lies below the root. */
+  /** Reached through a link: searched only if it is a skill itself or lies below the root. */
   readonly linked: boolean;
   /** The skill that it belongs to as one of its folders. */
   readonly partOf?: string;
@@ -98,7 +98,7 @@ class SkillSearch {
     try {
       entries = await readdir(path, { withFileTypes: true });
     } catch (error) {
-      // Whoever reads the skill tells of it.
+      // Reading the skill reports it.
       if (partOf === undefined) this.#tellUnreadable(path, error);
       return [];
     }
@@ -153,7 +153,7 @@ class SkillSearch {
   }
 }
 
-/** The name in any case: file systems of two of three platforms do not tell them apart. */
+/** In any case: most platforms have file systems that ignore it. */
 function isSkillFile(entry: Dirent): boolean {
   return entry.name.toLowerCase() === "skill.md" && !entry.isDirectory();
 }
@@ -201,7 +201,7 @@ export interface ReadSkills {
 
 const READ_CONCURRENCY = 8;
 
-/** Never rejects: a folder that is not there is a problem too. `onRead` is told of each skill that was looked at. */
+/** Never rejects: a missing folder is reported as a problem. `onRead` is called after each skill. */
 export async function readSkillFolders(
   dirs: readonly string[],
   options: { readonly onRead?: (done: number, of: number) => void } = {},

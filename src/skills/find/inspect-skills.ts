@@ -28,7 +28,7 @@ export interface UnreadableSkill {
 export interface InspectedSkills {
   readonly candidates: readonly Candidate[];
   readonly unreadable: readonly UnreadableSkill[];
-  /** Of finding them: folders that were not looked into. */
+  /** Problems of the search, such as folders that were not searched. */
   readonly problems: readonly FindProblem[];
   /** How many there are, readable or not. */
   readonly totalScanned: number;
@@ -36,7 +36,7 @@ export interface InspectedSkills {
 
 const INSPECT_CONCURRENCY = 8;
 
-/** Goes on past bad ones. Rejects only if there is no such folder. */
+/** A skill that cannot be read does not stop the others. Rejects only if the folder does not exist. */
 export async function inspectSkills(
   root: string,
   machine: Machine,

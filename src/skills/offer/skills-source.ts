@@ -1,4 +1,4 @@
-/** Skills as a Source: a tool that gives the instructions, prompts for people, and every file as a resource. */
+/** Skills as a Source: a tool that returns the instructions, a prompt for people, and every file as a resource. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type {
@@ -188,11 +188,11 @@ function textArgument(args: JsonObject): string {
 /** The rest is counted. */
 const MAX_LISTED_FILES = 100;
 
-/** @param given What the user wrote after the skill's name. */
+/** @param given The text after the skill's name. */
 export async function skillInstructions(skill: OfferedSkill, given = ""): Promise<string> {
   const { facts, dir, missing } = skill;
   const bytes = await skill.read(mainFile(skill));
-  // Loaded here, because a hub whose skills nobody takes up needs no YAML.
+  // Loaded on demand: a hub whose skills are not used needs no YAML.
   const { parseSkill } = await import("../read/read-skill.ts");
   const { body } = parseSkill(bytes, facts.name);
   const notes = [
@@ -204,7 +204,7 @@ export async function skillInstructions(skill: OfferedSkill, given = ""): Promis
   return [notes.join("\n"), text, filesOf(skill)].filter((part) => part !== "").join("\n\n");
 }
 
-/** Where the text has no place for them, arguments stand at its end. */
+/** Arguments are appended if the text has no place for them. */
 function withArguments(body: string, given: string): string {
   if (body.includes("$ARGUMENTS")) return body.replaceAll("$ARGUMENTS", () => given);
   return given === "" ? body : `${body}\n\nARGUMENTS: ${given}`;
@@ -254,7 +254,7 @@ const MIME_TYPES: Readonly<Record<string, string>> = {
   zip: "application/zip",
 };
 
-/** Undefined where the name does not tell. */
+/** Undefined if the name does not show it. */
 export function mimeTypeOf(path: string): string | undefined {
   const dot = path.lastIndexOf(".");
   return dot === -1 ? undefined : MIME_TYPES[path.slice(dot + 1).toLowerCase()];

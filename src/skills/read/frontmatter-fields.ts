@@ -77,7 +77,7 @@ export class FrontmatterFields {
 
   #asText(name: string, value: unknown): string {
     if (Array.isArray(value)) return value.filter(isScalar).join(", ");
-    // `Use when: …` on a line of its own is a mapping to YAML.
+    // `Use when: …` on its own line is a map to YAML.
     if (isJsonObject(value)) {
       const pairs = Object.entries(value).filter(([, item]) => isScalar(item));
       return pairs.map(([key, item]) => `${key}: ${String(item)}`).join("; ");
@@ -122,7 +122,7 @@ export class FrontmatterFields {
     return texts.filter((text) => text !== undefined);
   }
 
-  /** undefined where there is none. */
+  /** Undefined if there is none. */
   object(name: string): FrontmatterFields | undefined {
     const value = this.get(name);
     return isJsonObject(value)

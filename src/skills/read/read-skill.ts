@@ -22,11 +22,11 @@ import { listFolder } from "./skill-folder.ts";
 import { decodeText } from "./split-frontmatter.ts";
 
 export interface ReadLimits {
-  /** Of SKILL.md; 1 MiB unless said. */
+  /** Size of SKILL.md; 1 MiB by default. */
   readonly bytes?: number;
-  /** How many files; 1,000 unless said. */
+  /** Number of files; 1,000 by default. */
   readonly files?: number;
-  /** Of all files together; 64 MiB unless said. */
+  /** Size of all files together; 64 MiB by default. */
   readonly totalBytes?: number;
 }
 
@@ -39,7 +39,7 @@ export async function readSkill(dir: string, limits: ReadLimits = {}): Promise<S
   return Object.freeze({ dir: folder, ...buildSkill(main, basename(folder), files, warnings) });
 }
 
-/** SKILL.md alone, without its folder. `dirName` gives the name where the text has none. */
+/** SKILL.md alone, without its folder. `dirName` is the name if the text has none. */
 export function parseSkill(bytes: Uint8Array, dirName: string): Omit<Skill, "dir"> {
   if (bytes.length > LIMITS.bytes) {
     throw new ToolcribError("too_large", `SKILL.md of "${dirName}" has more than ${LIMITS.bytes} bytes.`);
@@ -133,7 +133,7 @@ function readArgumentHint(top: FrontmatterFields): string | undefined {
 // The name becomes part of paths, URIs and tool names, so it is made safe.
 
 const MAX_NAME_LENGTH = 64;
-/** Wider than the standard, which wants a-z, 0-9 and hyphens: what harms nobody is kept as it is. */
+/** Wider than the standard's a-z, 0-9 and hyphens: harmless names are kept as written. */
 const SAFE_NAME = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._-]{0,62}[\p{L}\p{M}\p{N}_-])?$/u;
 
 export function readName(fields: FrontmatterFields, dirName: string, warnings: ReadWarnings): string {
@@ -280,7 +280,7 @@ const STANDARD_KEYS = ["name", "description", "license", "compatibility", "metad
 /** Toolcrib's own. */
 const OWN_KEYS = ["requires-mcp-servers"] as const;
 
-/** Keys that Claude Code adds to the standard. Those without a field of their own in a Skill are kept as extensions. */
+/** Keys that Claude Code adds to the standard. Those that a Skill has no field for are kept as extensions. */
 const CLAUDE_KEYS = ["disable-model-invocation", "user-invocable", "argument-hint"] as const;
 const EXTENSION_KEYS = [
   "agent",
@@ -318,7 +318,7 @@ export function readExtensions(top: FrontmatterFields): JsonObject {
 /** The present name first: it wins where a file has several for the sake of old readers. */
 const VENDORS = ["openclaw", "clawdbot", "clawdis", "moltbot"] as const;
 
-/** @returns The mapping, put into `frontmatter` too where it had to be taken out of text. */
+/** @returns The map; one that was parsed from text replaces the text in `frontmatter`. */
 export function readMetadata(fields: FrontmatterFields, frontmatter: JsonObject, places: SourceLocations): JsonObject {
   const value = fields.get("metadata");
   if (value === undefined || value === null) return {};

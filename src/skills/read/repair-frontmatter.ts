@@ -1,9 +1,9 @@
-/** Reads one top-level entry that YAML cannot read as it stands, changing as little as will do. */
+/** Reads a top-level entry that is invalid YAML, with the smallest repair that works. */
 import JSON5 from "json5";
 import { type ReadWarnings, abbreviate } from "./read-warnings.ts";
 import { YamlText } from "./yaml-text.ts";
 
-/** What is meant as text whatever it looks like. */
+/** Keys whose value is always text. */
 const TEXT_KEYS = new Set([
   "name",
   "description",
@@ -76,7 +76,7 @@ function readFlow(lines: readonly string[]): unknown {
   return parseJson5([readKey(lines[0] ?? "")?.rest ?? "", ...lines.slice(1)].join("\n"));
 }
 
-/** What stands behind the key, in one line. Needs no parser. */
+/** The text after the key as one line, without a parser. */
 export function readAsText(entry: Entry, firstLine: number, warnings: ReadWarnings): ReadEntry {
   const [first = "", ...more] = entry.lines;
   const others = more.filter((line) => !line.startsWith("#"));
@@ -111,7 +111,7 @@ interface CutEntries {
   readonly entries: readonly Entry[];
   /** Lines that belong to no entry, as indexes. */
   readonly stray: readonly number[];
-  /** Lines at the margin that were taken as going on with the entry above. */
+  /** Lines at the margin that were read as continuations of the entry above. */
   readonly joined: readonly number[];
   /** Keys without the colon and space that YAML wants. */
   readonly colons: readonly number[];
@@ -136,7 +136,7 @@ export function cutEntries(text: string): CutEntries {
   const lines = text.split(/\r?\n/);
   const margin = marginOf(lines);
   const moved = lines.map((line) => (line.slice(0, margin).trim() === "" ? line.slice(margin) : line));
-  // A bracket that nobody closes must not swallow all that follows.
+  // An unclosed bracket must not swallow everything after it.
   return cutLines(moved, true) ?? cutLines(moved, false) ?? { entries: [], stray: [], joined: [], colons: [] };
 }
 
@@ -216,7 +216,7 @@ interface Repaired {
 /** Indentation, an optional dash, a key with its colon, and the value. */
 const PAIR = /^([ \t]*(?:- +)?(?:"[^"]*"|'[^']*'|[\w@./-][\w@./ -]{0,80}?):[ \t]+)(\S.*)$/;
 const ITEM = /^([ \t]*- +)(\S.*)$/;
-/** Characters with a meaning of their own at the start of a value. */
+/** Characters with a special meaning at the start of a value. */
 const SPECIAL = /^(?:[@`%&*!?|>,\]}#[{]|- )/;
 
 function untab(lines: readonly string[]): Repaired {
@@ -235,7 +235,7 @@ function quoteValues(lines: readonly string[]): Repaired {
   let block = -1;
   const fixed = lines.map((line, index) => {
     const indent = line.length - line.trimStart().length;
-    // The lines of a block of text are not looked at.
+    // Lines of a block scalar are skipped.
     if (block >= 0 && (line.trim() === "" || indent > block)) return line;
     block = -1;
     const match = PAIR.exec(line) ?? ITEM.exec(line);
@@ -281,7 +281,7 @@ function isQuoted(value: string): boolean {
   return /^"(?:[^"\\]|\\.)*"(?:[ \t]+#.*)?$/.test(value) || /^'(?:[^']|'')*'(?:[ \t]+#.*)?$/.test(value);
 }
 
-/** Text whose quotes stand only at the outside is freed of them; others are part of it. */
+/** Removes quotes around the whole text; quotes inside are part of it. */
 function withoutQuotes(value: string): string {
   const match = /^(["'])(.*)\1$/s.exec(value) ?? /^(["'])([^"']*)$/s.exec(value);
   if (match === null) return value;
@@ -316,7 +316,7 @@ function reindent(lines: readonly string[]): Repaired {
 
 const MAX_JSON5_DEPTH = 64;
 
-/** @returns undefined if the text is no list or object in JSON5. Nesting beyond reason and `__proto__` are left out. */
+/** @returns undefined if the text is not a JSON5 list or object. Excessive nesting and `__proto__` are dropped. */
 export function parseJson5(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {

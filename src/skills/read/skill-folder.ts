@@ -39,7 +39,7 @@ interface ListedFolder {
 }
 
 const MAX_FOLDER_DEPTH = 32;
-/** After so many files, or so many bytes, others get their turn. */
+/** The walk pauses after this many files or bytes. */
 const FILES_PER_TURN = 16;
 const BYTES_PER_TURN = 512 * 1024;
 /** Other programs' own, never a part of the skill. */

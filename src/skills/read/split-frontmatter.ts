@@ -1,9 +1,9 @@
-/** Where the frontmatter of a SKILL.md is, in good and in damaged files. Only marks are looked at, never contents. */
+/** Finds the frontmatter of a SKILL.md, damaged or not, by its marks alone. */
 import { isUtf8 } from "node:buffer";
 import type { ReadWarnings } from "./read-warnings.ts";
 
 export interface Split {
-  /** The text between the marks; undefined where there is none. */
+  /** The text between the marks; undefined if there is none. */
   readonly yaml?: string;
   /** Line of its first character, from 1. */
   readonly yamlLine: number;
@@ -13,12 +13,12 @@ export interface Split {
 
 /** A file in good order: the first line is a mark and a later one is too. */
 const OPEN = /^---[ \t]*\r?\n/;
-/** Marks as people write them by mistake, and those that other readers take for a language. */
+/** Marks with common mistakes, and marks that name a language. */
 const LOOSE_OPEN = /^[ \t]*(?:-{3,}|—-?|–-{1,2})[ \t]*([A-Za-z][\w+.-]*)?[ \t]*$/;
 const LOOSE_CLOSE = /^[ \t]*(?:-{3,}|—-?|–-{1,2})[ \t]*$/;
 const FENCE = /^[ \t]*(`{3,}|~{3,})[ \t]*(?:skill|markdown|md|ya?ml|frontmatter)?[ \t]*$/i;
 const KEY = /^[A-Za-z_][\w.-]*[ \t]*:(?:[ \t]|$)/;
-/** Languages that are nothing but data. Others may be programs: they are left in the body and never looked into. */
+/** Data languages. Others may be programs: they stay in the body and are never read. */
 const DATA_LANGUAGES = new Set(["yaml", "yml", "json"]);
 
 export function splitFrontmatter(text: string, warnings: ReadWarnings): Split {
@@ -75,7 +75,7 @@ function splitDamaged(text: string, warnings: ReadWarnings): Split {
   const start = opened ? first + 1 : first;
   const close = closeOf(lines, start);
   const end = close ?? endOfKeys(lines, start);
-  // A rule at the top of a page with prose under it is no frontmatter.
+  // A horizontal rule with prose below it is not frontmatter.
   if (!lines.slice(start, end).some((line) => KEY.test(line.trimStart()) || line.trimStart().startsWith("{"))) {
     return missingFrontmatter(text, warnings);
   }
@@ -135,12 +135,12 @@ function skipBlank(lines: readonly string[], from: number): number {
   return at < lines.length ? at : from;
 }
 
-/** `name: …` at the top and a mark further down: somebody forgot the first mark. */
+/** `name: …` at the top and a mark further down: the opening mark is missing. */
 function looksUnopened(lines: readonly string[], first: number): boolean {
   return /^(?:name|description)[ \t]*:/i.test(lines[first] ?? "") && closeOf(lines, first) === endOfKeys(lines, first);
 }
 
-/** An exact mark counts most; otherwise one that was meant as such, if it comes before anything that is no frontmatter. */
+/** An exact mark wins; else one that was meant as such, if it precedes everything that is not frontmatter. */
 function closeOf(lines: readonly string[], start: number): number | undefined {
   const exact = lines.findIndex((line, at) => at >= start && line.trimEnd() === "---");
   const loose = lines.findIndex((line, at) => at >= start && (LOOSE_CLOSE.test(line) || /^\.\.\.[ \t]*$/.test(line)));
@@ -159,7 +159,7 @@ function endOfKeys(lines: readonly string[], start: number): number {
     }
     const belongs =
       KEY.test(line) || (!blank && /^[ \t}\]]|^- |^#[^#]/.test(line)) || (blank && /^[ \t]+\S/.test(line));
-    // A comment among keys stands right above one.
+    // A comment among keys is directly above one.
     const heading = /^#{1,6}[ \t]/.test(line) && (blank || !KEY.test(lines[at + 1] ?? ""));
     if (!belongs || heading) return trimmed(lines, start, at);
     blank = false;
@@ -207,7 +207,7 @@ export function decodeText(bytes: Uint8Array, warnings: ReadWarnings): string {
   const marked = text.startsWith("\uFEFF");
   if (marked) warnings.add("BYTE_ORDER_MARK", "The file starts with a byte order mark, which is ignored.", 1);
   const bad = text.indexOf("\uFFFD");
-  // The character may also stand there rightly.
+  // The file may also contain the character itself.
   if (bad !== -1 && !isUtf8(bytes)) {
     const line = lineAt(text, bad);
     warnings.add("BAD_UTF8", "The file is not valid UTF-8; unreadable bytes are shown as U+FFFD.", line);

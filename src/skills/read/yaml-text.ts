@@ -1,4 +1,4 @@
-/** One piece of YAML text, parsed; where its values stand can be asked for later, at no cost for files that nobody asks about. */
+/** A parsed piece of YAML. The places of its values are computed only when they are needed. */
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument, Schema, type YAMLMap } from "yaml";
 import type { JsonObject } from "../../model/json.ts";
 import { lineAt } from "./split-frontmatter.ts";
@@ -20,7 +20,7 @@ export class YamlText {
   readonly firstLine: number;
   readonly value: unknown;
   readonly surprises: readonly YamlProblem[];
-  /** What the parser objected to; undefined if nothing. */
+  /** The first error of the parser, if any. */
   readonly error: { readonly message: string; readonly line: number } | undefined;
   readonly unknownTag: { readonly line: number } | undefined;
   readonly #document: Document.Parsed | undefined;
@@ -101,7 +101,7 @@ interface YamlProblem {
 
 interface Anchored {
   readonly value: unknown;
-  /** How many values it holds, itself included. */
+  /** The number of values in it, itself included. */
   readonly size: number;
 }
 
@@ -179,7 +179,7 @@ class JsonWalk {
     const target = this.#anchors.get(name);
     if (target === undefined) return null;
     this.#aliased += target.size;
-    // Counted into whatever holds the alias, so that an anchor of aliases weighs what it expands to.
+    // Counted into the parent, so that an anchor of aliases has the size that it expands to.
     this.#count += target.size - 1;
     if (this.#aliased <= MAX_ALIASED_VALUES) return target.value;
     this.#count -= target.size - 1;

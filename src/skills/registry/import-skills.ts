@@ -1,4 +1,4 @@
-/** Takes the chosen skills into the registry: what the scan refuses stays out, the rest goes in as one batch. */
+/** Imports skills into the registry as one batch, without those that the scan refuses. */
 import type { SkillFinding } from "../../model/skill.ts";
 import type { Candidate } from "../find/inspect-skills.ts";
 import type { PutOutcome } from "./plan-put.ts";

@@ -1,4 +1,4 @@
-/** Where the manifests of imported skills are kept: the store, which takes in what an earlier version kept in a file. */
+/** The manifests of imported skills in the store, with those that an earlier version kept in a file. */
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,13 +27,13 @@ export interface ManifestStore {
 
 export type SkillStore = Pick<Store, "skills" | "settings" | "place"> & Partial<Pick<Store, "kind" | "skillFiles">>;
 
-/** With `create` one that is not there yet is made. Undefined where there is none and none may be made. */
+/** `create` creates a missing store. Undefined if there is none and it must not be created. */
 export type OpenSkillStore = (options: { readonly create: boolean }) => Promise<SkillStore | undefined>;
 
-/** A batch of thousands takes a while; whoever comes meanwhile waits for it. */
+/** A batch of thousands takes a while; other processes wait for it. */
 export const LOCK_WAIT_MS = 120_000;
 
-/** What to lock while manifests and the files beside them change. */
+/** The lock for changes of manifests and their files. */
 export function registryLock(home: string): string {
   return join(home, "skills", "registry");
 }
@@ -69,7 +69,7 @@ function storedManifests({ skills, settings, place, kind, skillFiles }: SkillSto
     place,
     files: kind === "postgres" ? skillFiles : undefined,
     async owner() {
-      // A copy of a database has its id too; the place tells them apart.
+      // A copy of a database has the same id; the place distinguishes them.
       const id = await settings.setOnce("store.id", randomUUID());
       return createHash("sha256").update(`${id} ${place}`).digest("hex").slice(0, 8);
     },
@@ -116,13 +116,13 @@ export function registryFile(home: string): string {
   return join(home, "skills", "registry.json");
 }
 
-/** Changes whenever the file does; undefined where there is none. */
+/** Changes whenever the file does; undefined if there is none. */
 export async function stampOf(file: string): Promise<string | undefined> {
   const found = await stat(file, { bigint: true }).catch(() => undefined);
   return found === undefined ? undefined : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }
 
-/** In order of id; none where there is no file. Rejects with `invalid_config` for one that cannot be used. */
+/** In order of id; empty if there is no file. Rejects with `invalid_config` for an unusable file. */
 async function readRegistryFile(file: string): Promise<SkillManifest[]> {
   let text: string;
   try {
@@ -176,7 +176,7 @@ function unusableRegistry(file: string, what: string, hint: string): ToolcribErr
 const TEXTS = ["name", "version", "author", "description", "source", "sourcePath", "importedAt", "digest"];
 const LISTS = ["tools", "keywords", "warnings", "findings"];
 
-/** What is needed so that nothing breaks on it and no path leaves the folder; the rest was written by this program. */
+/** Checks what other code relies on, and that no path leaves the folder. Toolcrib wrote the rest itself. */
 function isManifest(value: unknown): value is SkillManifest {
   if (!isJsonObject(value)) return false;
   const { id, dir, facts } = value;

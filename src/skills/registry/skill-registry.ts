@@ -42,7 +42,7 @@ import {
 import { skillId } from "./skill-id.ts";
 import { manifestOf, type SkillToPut } from "./skill-manifest.ts";
 
-/** One manifest before and after; null where there is none. */
+/** A manifest before and after a change; null if there is none. */
 export interface ManifestChange {
   readonly id: string;
   readonly before: SkillManifest | null;
@@ -101,7 +101,7 @@ export class SkillRegistry {
     const stamp = await store.stamp();
     if (this.#known?.stamp === stamp) return this.#known.manifests;
     const manifests = Object.freeze(await store.list());
-    // What could not be unpacked is for the next call.
+    // The next call tries again to unpack what is missing.
     this.#known = (await this.#unpack(store, manifests)) ? { stamp, manifests } : undefined;
     return manifests;
   }
@@ -111,7 +111,7 @@ export class SkillRegistry {
     return skillNamed(await this.list(), idOrName);
   }
 
-  /** What `put` would do, without doing it: for each skill, in their order. */
+  /** The outcomes that `put` would have, in the order of the skills. */
   async preview(skills: readonly SkillToPut[], options: Pick<PutOptions, "replace"> = {}): Promise<PutOutcome[]> {
     const steps = await planWith(await this.list(), skills, options);
     const outcomes = skills.map((item, index) => plannedOutcome(item, steps[index]));
@@ -140,7 +140,7 @@ export class SkillRegistry {
     });
   }
 
-  /** Undoes changes that were made with `within`. One that somebody changed since is left. */
+  /** Undoes changes that were made with `within`. A manifest that has changed since is kept. */
   async takeBack(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
     const store = await this.#manifests({ create: true });
     if (store === undefined) throw noStore();
@@ -160,7 +160,7 @@ export class SkillRegistry {
     });
   }
 
-  /** Removes copies that no manifest speaks of. Never rejects: what is left now is removed by the next `put`. */
+  /** Removes copies without a manifest. Never rejects: the next `put` removes what is left. */
   async sweep(): Promise<void> {
     if ((await stampOf(this.dir)) === undefined) return;
     const swept = async (): Promise<void> => {
@@ -178,7 +178,7 @@ export class SkillRegistry {
     return join(folder, ...path.split("/"));
   }
 
-  /** The bytes after checking them against the manifest; rejects with `blocked` if somebody changed them. */
+  /** The bytes, checked against the manifest; rejects with `blocked` if they were changed. */
   async readFile(manifest: SkillManifest, path: string): Promise<Uint8Array> {
     const file = manifest.facts.files.find((each) => each.path === path);
     if (file === undefined) throw noSuchFile(manifest, path);
@@ -454,7 +454,7 @@ export async function discardNamedCopy(
   if (whose === undefined || whose === owner) await discardCopy(join(dir, place));
 }
 
-/** What cannot be removed now, because somebody reads it on Windows, is removed by the next sweep. */
+/** A copy that is in use on Windows is removed by the next sweep. */
 export async function discardCopy(copy: string): Promise<void> {
   await rm(copy, { recursive: true, force: true }).catch(() => undefined);
   // The folder of the id, if that was the last copy in it.

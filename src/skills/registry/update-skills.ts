@@ -30,11 +30,11 @@ export interface UpdateOptions {
 export interface UpdateOutcome {
   /** As it was before. */
   readonly before: SkillManifest;
-  /** `skipped`: it cannot be looked at again, and stays as it is. */
+  /** `skipped`: it cannot be read again and stays as it is. */
   readonly status: "updated" | "unchanged" | "skipped" | "failed";
   readonly code?: string;
   readonly message?: string;
-  /** The one to take in, where there is one. */
+  /** The skill to import, if there is one. */
   readonly candidate?: Candidate;
 }
 
@@ -101,7 +101,7 @@ async function inspectAgain(before: SkillManifest, machine: Machine): Promise<Up
   return isSameSkill(before, looked) ? { before, status: "updated", candidate: looked } : renamed(before, looked);
 }
 
-/** Skills of one name are told apart by their order, which is that of their ids and of their paths. */
+/** Skills of one name are matched in order, which is that of their ids and of their paths. */
 function matchCandidates(group: readonly SkillManifest[], candidates: readonly Candidate[]): UpdateOutcome[] {
   const left = [...candidates];
   return group.map((before) => {

@@ -1,4 +1,4 @@
-/** What is read in one line and used in another, followed by the names that it is given on the way. */
+/** Values that are read on one line and used on another, followed through the names that they are given. */
 import { LINES_PER_SLICE, type ScannedLine } from "./scanned-text.ts";
 
 export interface Flow {
@@ -10,13 +10,13 @@ type Test = (line: ScannedLine) => boolean;
 
 const MAX_NAMES = 200;
 const MAX_FLOWS = 20;
-/** The arguments of a call may stand on the lines below it. */
+/** The arguments of a call may be on the lines below it. */
 const CALL_LINES = 8;
 
 const ASSIGNED = /(?:^|[\s;({,])\$?([a-z_]\w{0,60})\s{0,3}(?::\s{0,2}\w{1,40}\s{0,3})?(?:[:+|]?=(?!=)|=>)/g;
 const NAMED =
   /\bas\s{1,4}([a-z_]\w{0,60})|\b(?:for|foreach)\s{1,4}\(?(?:const |let |var )?\$?([a-z_]\w{0,60})\s{1,4}(?:in|of)\b|\bread\s{1,4}(?:-\w\s{1,4}){0,2}([a-z_]\w{0,60})/g;
-/** What a function is called with. */
+/** Parameters of a function. */
 const PARAMETER = /\(\s{0,2}([a-z_]\w{0,60})\s{0,2}(?:,[^)\n]{0,80})?\)\s{0,3}(?:=>|\{)/g;
 const FILLED = /\$?([a-z_]\w{0,60})(?:\[[^\]\n]{0,60}\]\s{0,3}=|\.(?:append|push|update|extend|write|set|add)\()/g;
 const FUNCTION =
@@ -89,7 +89,7 @@ function carried(line: ScannedLine, names: ReadonlyMap<string, ScannedLine>): Sc
     const source = names.get(word);
     // A letter before a quotation mark is a prefix of the literal.
     if (source === undefined || (word.length === 1 && /["']/.test(line.text[index + 1] ?? ""))) continue;
-    // The `path` of `os.path` is no name of this file's.
+    // The `path` of `os.path` is not a variable of this file.
     if (line.text[index - 1] !== "." || line.text[index - 2] === ".") return source;
   }
   return undefined;

@@ -20,7 +20,7 @@ import { LineNumbers, readText, type ScannedText, scannedText, scanningText, typ
 import { describeAddress } from "./source-risk.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
-/** Of one file, of all files together, and of their number. What is beyond is told, not passed over. */
+/** Limits of a scan. Files beyond them are reported. */
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
 const MAX_FILES = 1_000;
@@ -50,7 +50,7 @@ export async function scanSkill(
   for await (const { text, found } of readTexts(skill, read, turns)) {
     findings.push(...found);
     if (text === undefined) continue;
-    // Each file is let go before the next one is read: its lines take many times its length.
+    // Each file is released before the next one is read: its lines take many times its size.
     findings.push(...(await scanText(text, subject, turns)));
     uses.add(text);
   }
@@ -73,7 +73,7 @@ export function worstSeverity(findings: readonly SkillFinding[]): SkillSeverity 
 
 interface Read {
   readonly text?: ScannedText;
-  /** What is told about the file as such. */
+  /** Findings about the file as a whole. */
   readonly found: readonly SkillFinding[];
 }
 
@@ -203,7 +203,7 @@ async function readStart(path: string, most: number): Promise<Uint8Array> {
   }
 }
 
-/** What every text of a skill is asked. */
+/** The rules for every text of a skill. */
 export const RULES: readonly Rule[] = [
   pipedDownload,
   downloadAndRun,
@@ -301,7 +301,7 @@ interface HiddenValue {
   readonly line: number;
 }
 
-/** Those alone that do not stand in the document as they are. */
+/** Only values that the document does not contain verbatim. */
 export function frontmatterValues(frontmatter: JsonObject, document: string): HiddenValue[] {
   const values: HiddenValue[] = [];
   const pending: { value: unknown; key: string }[] = Object.entries(frontmatter).map(([key, value]) => ({

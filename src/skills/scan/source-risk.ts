@@ -11,7 +11,7 @@ interface SourceRisk {
 }
 
 const RUN_AT_LOAD = /(?:^|\s)!`/;
-/** Its output is thrown away and nobody waits for it. */
+/** It runs in the background with its output discarded. */
 const RUNS_UNSEEN =
   /\b(?:ba|z|da)?sh\b[^|]{0,40}(?:&?>{1,2}|\d>)\s{0,2}\/dev\/null[^|]{0,16}&\s{0,3}["'`)]{0,3}\s{0,3}$|\bnohup\b.{0,200}&\s{0,3}$/;
 const UNCHECKED = /(?:^|\s)(?:-[a-z]{0,6}k[a-z]{0,6}|--insecure|--no-check-certificate|-skipcertificatecheck)(?=\s|$)/;

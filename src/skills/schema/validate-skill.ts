@@ -1,4 +1,4 @@
-/** What is wrong with a skill, by the schema and by what the reader had to repair. */
+/** Validates a skill: problems that the schema finds and repairs that the reader made. */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../../model/json.ts";
@@ -27,7 +27,7 @@ interface ValidateOptions {
 export function validateSkill(skill: Omit<Skill, "dir">, { strict, dirName }: ValidateOptions): SkillProblem[] {
   const front = readFrontmatter(skill.bytes);
   const found = [...schemaProblems(skill.frontmatter, { strict }), ...nameProblems(skill, dirName)]
-    // What is required there is read with care of its own, and warned about in more detail.
+    // The parser of required servers warns about them in more detail.
     .filter(({ path }) => strict || path[0] !== "requires-mcp-servers")
     .map((problem): Located => ({
       ...problem,
@@ -39,7 +39,7 @@ export function validateSkill(skill: Omit<Skill, "dir">, { strict, dirName }: Va
     if (strict) return [{ code, message, line, severity: "error" }];
     // The reader found it under another spelling.
     if (code === "MISSING_FIELD" && repair === undefined) return [];
-    // What the reader made of it is more to the point than the rule.
+    // The reader's message is more specific than the rule's.
     return [{ code, message: repair?.message ?? message, line, severity: "warning" }];
   });
   const standardLines = new Set(standardFieldsOf(skill).map((field) => front.lineOf([field])));
@@ -76,7 +76,7 @@ const SAME: Readonly<Record<string, string>> = {
   METADATA_UNREADABLE: "metadata",
 };
 
-/** So do these, of whatever stands in their line. */
+/** Warnings that repeat whatever the schema says about their line. */
 const SAME_LINE: ReadonlySet<string> = new Set(["WRONG_TYPE", "KEY_RENAMED", "DISPATCH_UNKNOWN"]);
 
 function takeRepair(
@@ -119,7 +119,7 @@ function schemaProblems(frontmatter: JsonObject, { strict }: { strict: boolean }
     const { code, path } = problem;
     // Leniently a key without a value counts as absent.
     if (!strict && meant.data === null && code !== "MISSING_FIELD") continue;
-    // A wrong type is no allowed value either; the first is enough.
+    // A wrong type is also a wrong value; one report is enough.
     const kind = code === "INVALID_VALUE" ? "INVALID_TYPE" : code;
     const key = `${kind} ${path.join("\0")}`;
     if (!problems.has(key)) problems.set(key, problem);
@@ -176,7 +176,7 @@ function problemOf(error: ErrorObject): SchemaProblem {
     case "minLength":
     case "maxLength": {
       const code = lengthCode(field);
-      // Both bounds stand in the same schema, so one message serves both.
+      // The schema has both bounds, so one message serves both.
       const { minLength = 0, maxLength } = (error.parentSchema ?? {}) as SchemaNode;
       return {
         code,

@@ -25,7 +25,7 @@ const SERVER_KEYS = [
   ...["configTemplate", "template", "docker", "stdio"],
 ];
 
-/** Keys that tell more about a server that is named by another key: `- files: "@scope/package"`, then `purpose: …`. */
+/** Keys that describe a server that another key names: `- files: "@scope/package"`, then `purpose: …`. */
 const MORE_KEYS = new Set([
   ...["description", "purpose", "reason", "args", "arguments", "env", "environment", "cwd", "headers"],
   ...["parameters", "params", "transport", "type"],
@@ -155,7 +155,7 @@ function readDocker(fields: ServerFields, warn: Warn): RequiredServer["docker"] 
     warnOfType(field, "a map with image and port", warn);
     return undefined;
   }
-  // What is neither a scalar nor a list is an object.
+  // Neither a scalar nor a list, so an object.
   const inner = new ServerFields(field.value as JsonObject, field.path);
   const image = inner.takeText(warn, "image");
   const portField = inner.take("port");

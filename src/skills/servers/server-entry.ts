@@ -1,4 +1,4 @@
-/** From a server that a skill needs, and values for its parameters, to the entry that stands in the config. */
+/** Turns a server that a skill needs, with values for its parameters, into an entry of the config. */
 import { ToolcribError } from "../../model/errors.ts";
 import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
@@ -98,7 +98,7 @@ function secretPiece(name: string, value: string, id: string): Piece {
   );
 }
 
-/** There is no way to write `secret://` so that it is not read as a reference; `${` has one. */
+/** `secret://` cannot be escaped; `${` can. */
 function plainPiece(name: string, value: string, id: string): Piece {
   if (!/secret:\/\//i.test(value)) return { plain: value };
   throw new ToolcribError(
@@ -134,7 +134,7 @@ function escapePiece(piece: Piece): string {
   return piece.secret.startsWith("${") ? piece.secret : `\${${piece.secret}}`;
 }
 
-/** Whether the config's own reader gives the same texts and the same secrets back. */
+/** Whether the config's own reader returns the same strings and secrets. */
 function isReadAs(text: string, wanted: readonly Piece[]): boolean {
   let parts: readonly Part[];
   try {
@@ -191,7 +191,7 @@ function remotePart(template: ServerTemplate, fill: Fill): ServerEntryInput {
   };
 }
 
-/** An argument whose parameter has no value is left out, and with it the option that it is the value of. */
+/** An argument whose parameter has no value is dropped, together with the option before it. */
 function argumentsOf(args: readonly string[], fill: Fill): string[] {
   const result: string[] = [];
   for (const arg of args) {
@@ -214,7 +214,7 @@ function recordOf(
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-/** One that holds a reference is judged when it is known, at connect time. */
+/** A URL with a reference is checked at connect time, when its value is known. */
 function isAddress(url: string | undefined): boolean {
   return url === undefined || hasReference(url) || (/^https?:\/\//i.test(url) && URL.canParse(url));
 }
@@ -245,7 +245,7 @@ export function withContainer(
   };
 }
 
-/** What follows the package is for the server itself, and its image starts the same one. */
+/** Arguments after the package are for the server itself, which the image starts too. */
 function serverArguments(template: ServerTemplate | undefined): readonly string[] {
   if (template?.command === undefined) return [];
   return launchedPackage(template.command, template.args ?? [])?.rest ?? [];

@@ -51,7 +51,7 @@ export class ServerFields {
     return names.some((name) => this.#fields.has(name));
   }
 
-  /** Text, or a number or truth value as text; anything else is told of and left out. */
+  /** Text, or a number or boolean as text; anything else is reported and ignored. */
   takeText(warn: Warn, ...names: readonly string[]): string | undefined {
     const field = this.take(...names);
     return field === undefined ? undefined : textOf(field, warn);

@@ -47,7 +47,7 @@ export function readParameters(field: Field | undefined, warn: Warn): ServerPara
   return [...found.values()];
 }
 
-/** One declaration. Never gives a sensitive parameter a default. */
+/** One declaration. A sensitive parameter never has a default. */
 export function readParameter(name: string, raw: unknown, path: FieldPath, warn: Warn): ServerParameter | undefined {
   if (raw === null || raw === undefined || raw === "") return parameter({ name }, path, warn);
   if (typeof raw === "string") return parameter({ name, description: raw.trim() }, path, warn);
@@ -148,7 +148,7 @@ function readSwitch(field: Field | undefined, warn: Warn): boolean | undefined {
   return undefined;
 }
 
-/** What the skill declares, completed by what the table says; of the table's own only those that the template uses. */
+/** The declared parameters, completed from the table of well-known servers as far as the template uses them. */
 export function mergedParameters(
   declared: readonly ServerParameter[],
   known: readonly ServerParameter[],

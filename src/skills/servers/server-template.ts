@@ -17,7 +17,7 @@ import {
 import { readParameter } from "./server-parameters.ts";
 import { type WellKnownServer, wellKnownByPackage } from "./well-known.ts";
 
-/** What a skill itself says. */
+/** The part of a template that the skill states itself. */
 interface TemplateRead {
   readonly draft: ServerTemplate;
   /** Declared in the place of a value. */
@@ -225,7 +225,7 @@ function namedEntries(field: Field | undefined, warn: Warn): NamedEntry[] {
   });
 }
 
-/** What is written out in a published file is a sample of what to put there, or should never have been published. */
+/** A credential in a published file is an example, or should never have been published. */
 function withoutCredential(key: string, text: string, path: FieldPath, warn: Warn): string {
   const [, scheme = "", token = text] = /^(Bearer |Basic |Token )(.*)$/is.exec(text) ?? [];
   if (!isCredentialName(key) || !isPlainText(token) || placeholdersIn(token).length > 0) return text;
@@ -233,7 +233,7 @@ function withoutCredential(key: string, text: string, path: FieldPath, warn: War
   return `${scheme}\${${parameterName(key)}}`;
 }
 
-/** `X-Api-Key` as a name that can stand in a placeholder. */
+/** `X-Api-Key` as a name for a placeholder. */
 function parameterName(key: string): string {
   return key.replaceAll(/[^A-Za-z0-9_]/g, "_").replace(/^(?=\d|$)/, "_");
 }
