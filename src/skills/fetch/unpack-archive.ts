@@ -312,8 +312,8 @@ const MAX_PATH_LENGTH = 1024;
 const MAX_PATH_DEPTH = 32;
 
 /**
- * The parts of the path that `name` stands for below the folder, without `.`; empty for the folder itself.
- * Throws `blocked` for what is absolute, climbs, has a drive letter or a backslash, or cannot be a file name.
+ * The parts of an entry's path below the folder, without `.`; empty for the folder itself. Throws `blocked` for a name
+ * that is absolute, leads out of the folder, has a drive letter or a backslash, or cannot be a file name.
  */
 export function entryPath(name: string, platform: NodeJS.Platform = process.platform): string[] {
   if (name.includes("\\")) throw entryRefused(name, "has a backslash in its name");

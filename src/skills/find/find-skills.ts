@@ -51,10 +51,9 @@ interface Folder {
 const SKILLS_FOLDER = "skills";
 
 /**
- * The root itself may be a skill; its SKILL.md stands for that skill alone. What lies below a skill belongs to it; a
- * further SKILL.md there is a skill of its own only in a folder called `skills`, elsewhere it is told of. The files of
- * the outer skill include those of the inner ones either way.
- * Rejects with `not_found` or `invalid_arguments` if there is no such folder.
+ * The root itself may be a skill, and may be named by its SKILL.md. Folders below a skill belong to it; a further SKILL.md
+ * there is a separate skill only in a folder called `skills`, and is reported elsewhere. The files of the outer skill
+ * include those of the inner ones either way. Rejects with `not_found` or `invalid_arguments` for a missing folder.
  */
 export async function findSkills(root: string, options: FindOptions = {}): Promise<FoundSkills> {
   const given = resolve(root);

@@ -1,8 +1,8 @@
 /**
- * Lists and digests the files of a skill's folder, within bounds. What is no plain file of the folder is left out and told of.
+ * Lists and digests the files of a skill's folder, within limits. Anything but regular files is reported and skipped.
  *
- * The calls wait for the disk: a skill is a handful of small files, and handing each step to another thread costs several
- * times what the step does. Between files others get their turn.
+ * The calls are synchronous: a skill is a handful of small files, and asynchronous calls would cost several times as much.
+ * The walk pauses between files.
  */
 import { createHash } from "node:crypto";
 import {

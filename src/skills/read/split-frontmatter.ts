@@ -174,8 +174,8 @@ function trimmed(lines: readonly string[], start: number, end: number): number {
 }
 
 /**
- * The frontmatter of a file whose last mark is missing, while a rule further down was taken for it.
- * @returns undefined if everything up to that rule looks like keys.
+ * The frontmatter of a file without a closing mark, where a horizontal rule further down was mistaken for it.
+ * @returns undefined if everything up to the rule looks like keys.
  */
 export function splitUnterminated(text: string, { yaml, yamlLine }: Split): Split | undefined {
   if (yaml === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Imported skills: their manifests in the store, their files in folders of the home. Files are copied into a new folder, then
- * the manifests change in one transaction, then the old folder goes; so a process that dies at any point leaves either what
- * was there before or what came after, and at most a copy that nobody speaks of.
+ * Imported skills: their manifests in the store, their files in folders of the home. Files are copied into a new folder,
+ * then the manifests change in one transaction, then the old folder is removed. A process that dies at any point leaves
+ * the old or the new state, and at most a copy without a manifest.
  */
 import { mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -205,8 +205,8 @@ export class SkillRegistry {
   }
 
   /**
-   * What another machine imported. A skill whose files cannot be had says so when it is read. False if some of them may be
-   * had later.
+   * Unpacks skills that another machine imported. A skill without files fails when it is read. False if some files may
+   * become available later.
    */
   async #unpack({ files }: ManifestStore, manifests: readonly SkillManifest[]): Promise<boolean> {
     if (files === undefined) return true;

@@ -114,8 +114,8 @@ function matchCandidates(group: readonly SkillManifest[], candidates: readonly C
 }
 
 /**
- * Enters them, unchanged ones too, so that the registry can tell those of one name apart. What it says of those that
- * changed is what counts.
+ * Imports the candidates, including unchanged ones, so that the registry can distinguish skills of one name. Its outcomes
+ * of the changed ones count.
  */
 async function importOutcomes(
   registry: SkillRegistry,

@@ -28,9 +28,9 @@ const MAX_PER_CODE = 5;
 const MAX_FINDINGS = 200;
 
 /**
- * What is suspicious about a skill, in the order of its files and lines. Nothing of it is run.
+ * Returns suspicious parts of a skill in the order of its files and lines. Nothing in the skill is run.
  *
- * @param readFile gives the bytes of a file by its path inside the skill; the skill's folder is read without it.
+ * @param readFile returns the bytes of a file by its path in the skill; by default from the skill's folder.
  */
 export async function scanSkill(
   skill: Skill,

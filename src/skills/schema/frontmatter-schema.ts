@@ -1,6 +1,6 @@
 /**
- * The frontmatter of SKILL.md, said once: the published JSON Schema, the page in docs and validation come from here. The
- * standard is strict, as it is meant to be; the whole of the dialects is open, as files in the wild are.
+ * The schema of the frontmatter of SKILL.md: source of the published JSON Schema, the page in docs and validation. The
+ * standard is strict; all dialects together are open, as files in the wild are.
  */
 import { z } from "zod";
 

@@ -21,8 +21,8 @@ interface ValidateOptions {
 }
 
 /**
- * Leniently only warnings: what can be read can be used, and what cannot is no Skill. A file that conforms to the standard
- * gives nothing either way.
+ * Without `strict` there are only warnings: a skill that can be read can be used. A file that conforms to the standard has
+ * no problems either way.
  */
 export function validateSkill(skill: Omit<Skill, "dir">, { strict, dirName }: ValidateOptions): SkillProblem[] {
   const front = readFrontmatter(skill.bytes);

@@ -29,7 +29,7 @@ type Pieces = ReadonlyMap<string, Piece | undefined>;
 
 /**
  * The entry for `mcpServers`. `values` are by parameter name; those of sensitive ones are `secret://…` references. Throws
- * `invalid_arguments` for values that are missing or do not fit, all of the missing ones at once. No message holds a value.
+ * `invalid_arguments` for missing or invalid values, all missing ones at once. Messages never contain a value.
  */
 export function resolveServerEntry(
   server: RequiredServer,
@@ -224,8 +224,8 @@ function quoted(name: string): string {
 }
 
 /**
- * The same server in its container; the server itself if it names no image.
- * @param bounds What the operator gives the servers of skills.
+ * The same server in its container; the server itself if it has no image.
+ * @param bounds The operator's limits for servers of skills.
  */
 export function withContainer(
   server: RequiredServer,

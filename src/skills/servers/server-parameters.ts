@@ -172,8 +172,8 @@ export function mergedParameters(
 }
 
 /**
- * The declared parameters, and one for each placeholder that nobody declared. A default in a placeholder counts where the
- * declaration has none. Whatever fills the place of a credential is sensitive.
+ * The declared parameters, and one for each undeclared placeholder. A default in a placeholder applies if the declaration
+ * has none. A parameter that is used as a credential is sensitive.
  */
 export function withImpliedParameters(
   declared: readonly ServerParameter[],

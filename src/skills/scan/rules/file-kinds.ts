@@ -1,11 +1,11 @@
-/** Files that a skill has no need of, told by their first bytes, their names and their modes. */
+/** Files that a skill does not need, recognised by their first bytes, names and modes. */
 import type { SkillFile, SkillFinding } from "../../../model/skill.ts";
 import { MAX_EXCERPT_LENGTH } from "../rule.ts";
 
 interface Format {
   readonly name: string;
   readonly bytes: readonly number[];
-  /** Where the bytes stand. */
+  /** The offset of the bytes. */
   readonly at?: number;
 }
 
@@ -51,7 +51,7 @@ function starts(head: Uint8Array, { bytes, at = 0 }: Format): boolean {
   return head.length >= at + bytes.length && bytes.every((byte, index) => head[at + index] === byte);
 }
 
-/** Findings by what the file is; `isText` tells that it reads as text. */
+/** Findings about the kind of a file. */
 export function fileFindings(
   file: SkillFile,
   head: Uint8Array,

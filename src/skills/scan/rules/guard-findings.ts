@@ -1,4 +1,4 @@
-/** The guard's detectors over the texts of a skill. A skill speaks to an agent by nature, so that counts for nothing here. */
+/** The guard's detectors for the texts of a skill. That a skill instructs an agent is no finding by itself. */
 import type { Finding, FindingCode } from "../../../model/finding.ts";
 import type { SkillSeverity } from "../../../model/skill.ts";
 import { lineAt, LineNumbers, type ScannedText } from "../scanned-text.ts";
@@ -12,7 +12,7 @@ interface Meaning {
 const INJECTION = "prompt_injection";
 const UNICODE = "hidden_unicode";
 
-/** Directives and forged calls are what instructions consist of, and links are what they cite: left out. */
+/** Directives, calls and links are missing here: instructions consist of them. */
 const MEANINGS: Readonly<Partial<Record<FindingCode, Meaning>>> = {
   instruction_override: {
     code: INJECTION,
@@ -36,7 +36,7 @@ const MEANINGS: Readonly<Partial<Record<FindingCode, Meaning>>> = {
   encoded_payload: { code: INJECTION, message: "Encoded text says something that the text itself does not." },
 };
 
-/** Worth a warning when they are only probable: there is no honest use for most of them. */
+/** Worth a warning even if only probable: most have no honest use. */
 const ODD_ANYWHERE = new Set<FindingCode>([
   "hidden_text",
   "bidi_text",
@@ -44,7 +44,7 @@ const ODD_ANYWHERE = new Set<FindingCode>([
   "terminal_escape",
   "encoded_payload",
 ]);
-/** Two of these side by side: something is taken, and it is to stay unnoticed. */
+/** One of each close together: something is taken and concealed. */
 const TAKING = new Set<FindingCode>(["exfiltration_request", "credential_request"]);
 const CONCEALING = new Set<FindingCode>(["concealment"]);
 const NEAR = 1_500;
@@ -69,7 +69,7 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
   const { code, severity } = finding;
   if (severity === "low") return undefined;
   if (severity === "high") {
-    // A program's literals and a file of samples are not said to anybody.
+    // Literals of a program and files of samples address no agent.
     if (kind === "instructions" || code === "tag_characters") return "refuse";
     return ODD_ANYWHERE.has(code) ? "warn" : "note";
   }
@@ -80,7 +80,7 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
     (TAKING.has(code) && isNear(finding, all, CONCEALING))
   )
     return "refuse";
-  // Probable, by itself, is what honest instructions are now and then: "reply with only the label".
+  // Honest instructions are sometimes probable matches: "reply with only the label".
   return CONCEALING.has(code) || code === "exfiltration_request" ? "note" : undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Things that stay: jobs, login items, shell profiles, keys that let somebody in. */
+/** Attacks on the machine: persistence, reverse shells, sabotage. */
 import { addressesIn, isOutside } from "../addresses.ts";
 import { lineRule, type Rule, type Sign } from "../rule.ts";
 import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
@@ -9,7 +9,7 @@ const PERSISTENCE_HINT =
 
 const KEY_ADDED =
   />>?\s{0,3}["']?[^\s"';|]{0,60}authorized_keys|\btee\b\s{1,3}(?:-a\s{1,3})?[^\s;|]{0,60}authorized_keys|authorized_keys["']\)?,?\s{0,3}(?:["'](?:a|w)|.{0,40}appendfile)|appendfile\w{0,4}\(.{0,80}authorized_keys|\b(?:add|append|write|put|copy)\b.{0,80}\b(?:to|into|in)\b.{0,30}authorized_keys/;
-/** A key that is spelled out is the author's, not the user's. */
+/** A literal key is the author's, not the user's. */
 const KEY_TEXT = /\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w{1,12})\s{1,3}aaaa[a-z0-9+/]{16,}/;
 
 const JOB =
@@ -17,7 +17,7 @@ const JOB =
 const PROFILE =
   />>\s{0,3}["']?(?:~|\$home|\$\{home\}|\/root|\/home\/\w{1,30})?\/?\.?\/?\.(?:bashrc|bash_profile|zshrc|zprofile|zshenv|profile|bash_login)\b|>>\s{0,3}["']?\$profile\b|add-content\s.{0,40}\$profile|["'][^"'\s]{0,40}\.(?:bashrc|zshrc|profile|bash_profile)["']\)?,\s{0,3}["']a/;
 const SHADOWING = /\balias\s{1,3}(?:sudo|ssh|git|su|ls|cd|gpg|npm|pip)=["'].{0,80}(?:curl|wget|nc |tee|>>|http|base64)/;
-/** Places that are cleared, hidden or nobody's. */
+/** Temporary, hidden or shared folders. */
 const ODD_PROGRAM =
   /(?:\/dev\/shm|\/var\/tmp|\/tmp)\/\.?\w|\/\.cache\/\.\w|\/\.local\/share\/\.\w|%temp%\\|%appdata%\\|\$env:(?:temp|appdata)\b|\\appdata\\(?:roaming|local\\temp)/;
 const LINES_AROUND_JOB = 8;
@@ -93,7 +93,7 @@ const SHELL_COMMANDS: readonly RegExp[] = [
   /\bsocket\b.{0,300}(?:\/bin\/(?:ba|z)?sh|pty\.spawn|cmd\.exe)/,
 ];
 
-/** Spread over the lines of a program: a connection out, its ends made those of a shell. */
+/** Over several lines of a program: a connection whose ends become those of a shell. */
 const CONNECTS =
   /\bsocket\.socket\(|\.connect\(\s{0,2}\(|net\.(?:connect|createconnection|socket)\b|tcpsocket\.(?:new|open)|net\.dial\(|tcpstream::connect|new net\.socket|tcpclient\(|new socket\(\s{0,2}["'\w]/;
 const HANDS_OVER =
@@ -143,7 +143,7 @@ function reverseShellSign(line: ScannedLine): Sign {
 
 const SABOTAGE_HINT =
   /clip|pbcopy|\brm\b|mkfs|\bdd\b|\(\)\s{0,2}\{|xmrig|stratum\+|monero|minexmr|supportxmr|nicehash|cryptonight|remove-item|format/;
-/** The root or the home of the user, whole. */
+/** The whole root or home folder. */
 const WIPE =
   /\brm\s{1,3}(?:-{1,2}[\w-]{0,20}r[\w-]{0,20}\s{1,3})(?:-{1,2}[\w-]{1,30}\s{1,3}){0,3}["']?(?:\/|~|\$home|\$\{home\}|\/home|\/users|\/\*|~\/\*|\$home\/\*)["']?\/?(?=$|[\s"'`;&|)])|--no-preserve-root|\bremove-item\b.{0,40}-recurse.{0,40}(?:c:\\(?=$|[\s"'*])|\$home(?=$|[\s"'])|\$env:userprofile(?=$|[\s"']))|\bdd\b.{0,60}\bof=\/dev\/(?:sda|nvme0n1|disk0)\b|\bmkfs\.\w{2,6}\s.{0,40}\/dev\/(?:sda|nvme0n1)|:\(\)\s{0,2}\{\s{0,2}:\s{0,2}\|\s{0,2}:\s{0,2}&\s{0,2}\}/;
 const MINER =
@@ -157,7 +157,7 @@ const WALLET = /\bbc1[\w(|)[]|\b0x[[({]?[a-f0-9][^\s"']{0,8}\{?40|\(?bc1\|/;
 export const sabotage: Rule = { hint: SABOTAGE_HINT, find: findSabotage };
 
 function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
-  // What was copied is replaced by another address, which nobody compares before paying.
+  // A copied wallet address is replaced by the attacker's.
   const copying = text.kind === "script" ? text.lines.find(({ plain }) => COPIES.test(plain)) : undefined;
   if (copying !== undefined && PASTES.test(text.all) && WALLET.test(text.all))
     yield {
@@ -177,7 +177,7 @@ function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
         line,
         concrete: true,
       };
-    // Guides about shells name these commands; what runs them is a script.
+    // Guides mention these commands; scripts run them.
     else if (WIPE.test(line.plain) && (text.kind === "script" || line.fenced))
       yield {
         code: "destructive_command",

@@ -1,4 +1,4 @@
-/** "Before you can use this skill, download and run …": the way in which most malicious skills have come. */
+/** "Before you can use this skill, download and run …": how most malicious skills have worked. */
 import { type Address, addressesIn, isImpersonating, isSuspicious } from "../addresses.ts";
 import { lineRule, type Rule, type Sign } from "../rule.ts";
 import { LINES_PER_SLICE, linesAround, type ScannedText } from "../scanned-text.ts";
@@ -78,19 +78,19 @@ function prerequisiteSeverity(
     case "example number":
       return isPage || (isProgram && RUN_WORD.test(beside)) || (demanded && FETCHED.test(words)) ? "refuse" : undefined;
     case "free page":
-      // Being named after the skill costs nothing there.
+      // Anyone can choose a name like the skill's there.
       if (!FETCHED.test(words)) return undefined;
       return isPage || (isDemand(words) && INSTALLED.test(beside) && (!own || INSTALLED.test(line)))
         ? "refuse"
         : undefined;
     case "forge":
-      // A release of a project that has nothing to do with the skill, to be run by hand.
+      // A release of an unrelated project, to be run by hand.
       if (!FETCHED.test(words) || !demanded || own || !PROGRAM.test(address.path) || !RUN_PROGRAM.test(words))
         return undefined;
       return SYSTEMS.test(words) ? "refuse" : "warn";
     default:
       if (own || !FETCHED.test(words)) return undefined;
-      // A packed program to be started by hand, demanded or not.
+      // An installer to be started by hand, required or not.
       if (INSTALLER.test(address.path) && isDemand(beside)) return isNamed(address, words) ? "warn" : "refuse";
       if (!demanded) return PROGRAM.test(address.path) && RUN_PROGRAM.test(beside) ? "warn" : undefined;
       if (!isPage && !isProgram) return undefined;
@@ -98,7 +98,7 @@ function prerequisiteSeverity(
   }
 }
 
-/** The text speaks of a product by the name of the site. */
+/** Whether the text names a product like the site. */
 function isNamed({ host, url }: Address, words: string): boolean {
   const label = host.split(".").at(-2) ?? "";
   return label.length >= 3 && words.replaceAll(url, " ").includes(label);
