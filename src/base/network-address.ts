@@ -2,7 +2,6 @@
 import { lookup as systemLookup, type LookupAddress, type LookupOptions } from "node:dns";
 import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
-import { isLoopback } from "./loopback.ts";
 
 export type AddressKind = "public" | "loopback" | "private" | "link-local" | "metadata" | "reserved";
 
@@ -228,4 +227,12 @@ export function portOf({ port, protocol }: URL): number {
 
 function notFound(hostname: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`no address for ${hostname}`), { code: "ENOTFOUND" });
+}
+
+/** Whether a host name, as `URL.hostname` gives it, is this machine. Plain http is allowed to nowhere else. */
+export function isLoopback(hostname: string): boolean {
+  const host = hostname.toLowerCase().replace(/\.$/, "");
+  if (host === "localhost" || host.endsWith(".localhost") || host === "[::1]") return true;
+  // URL parsing turns every spelling of an IPv4 address (127.1, 0x7f000001) into four decimal parts.
+  return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

@@ -1,6 +1,6 @@
 /** Rules for one server entry that no schema of single keys can say, and warnings about what is unwise in it. */
 import { isIP } from "node:net";
-import { isLoopback } from "../base/loopback.ts";
+import { isLoopback } from "../base/network-address.ts";
 import {
   type AgentConfig,
   type ClusterConfig,

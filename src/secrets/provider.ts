@@ -1,7 +1,7 @@
 /** What a secret provider is: one place that secrets are kept in, behind one function. */
 import { execFile } from "node:child_process";
 import type { Clock } from "../base/clock.ts";
-import { isLoopback } from "../base/loopback.ts";
+import { isLoopback } from "../base/network-address.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { SecretReference } from "./secret-references.ts";
 

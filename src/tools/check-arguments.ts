@@ -2,7 +2,7 @@
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
-import { untrustedProblems } from "./untrusted-schemas.ts";
+import { checkUntrustedSchema, untrustedProblems } from "./untrusted-schemas.ts";
 import { compileSchema, type Problems, problemsOf } from "./validator.ts";
 
 type CheckedTool = Pick<Tool, "name" | "parameters">;
@@ -45,5 +45,26 @@ function plainCopy(tool: CheckedTool, args: JsonObject): JsonObject {
     throw new ToolcribError("invalid_arguments", `Arguments of the tool "${tool.name}" must be plain JSON values.`, {
       cause: error,
     });
+  }
+}
+
+/** A copy of the arguments that fits the schema that the model was shown; throws `invalid_arguments`. */
+export async function checkModelArguments(
+  tool: Pick<Tool, "name" | "parameters">,
+  args: JsonObject,
+): Promise<JsonObject> {
+  return (await isUsableSchema(tool.parameters)) ? checkUntrustedArguments(tool, args) : args;
+}
+
+/**
+ * A server's schema may be one that ajv cannot make sense of, or too large; the server then checks by itself. Whose schema
+ * it is cannot be told here, so none may keep the hub busy.
+ */
+async function isUsableSchema(schema: JsonObject): Promise<boolean> {
+  try {
+    await checkUntrustedSchema(schema);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -1,4 +1,5 @@
 /** Runs one in-process tool: checks arguments, executes, and turns whatever comes of it into a result or a ToolcribError. */
+import { withAbort } from "../base/async.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
@@ -22,25 +23,13 @@ export async function runTool(tool: Tool, args: JsonObject, context: UseContext)
   if (signal.aborted) throw abortedCall(tool, signal);
   const updates = progressFrom(context.onProgress);
   try {
-    const returned = await untilAborted(tool, signal, () => tool.execute(callId, params, signal, updates?.onUpdate));
-    return asToolResult(tool.name, returned);
+    // In an async function, so that a tool that throws before its first await rejects too.
+    const execute = async (): Promise<unknown> => tool.execute(callId, params, signal, updates?.onUpdate);
+    return asToolResult(tool.name, await withAbort(execute(), signal, () => abortedCall(tool, signal)));
   } catch (thrown) {
     return failedResult(tool, thrown, signal);
   } finally {
     updates?.stop();
-  }
-}
-
-/** Settles as soon as the signal aborts, also for a tool that ignores it; what the tool does later is nobody's concern. */
-async function untilAborted(tool: Tool, signal: AbortSignal, execute: () => unknown): Promise<unknown> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortedCall(tool, signal));
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    // In an async function, so that a tool that throws at once is no special case.
-    return await Promise.race([aborted, (async () => execute())()]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

@@ -2,7 +2,7 @@
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Tool, ToolResult } from "../../model/tool.ts";
-import { checkModelArguments } from "../model-arguments.ts";
+import { checkModelArguments } from "../../tools/check-arguments.ts";
 import { readableBlocks, type ReadableBlock, readableText } from "./run-call.ts";
 
 export interface AiToolsOptions {

@@ -4,7 +4,7 @@ import { asToolcribError, errorTextForModel } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Tool, ToolResult, ToolUpdate } from "../../model/tool.ts";
-import { checkModelArguments } from "../model-arguments.ts";
+import { checkModelArguments } from "../../tools/check-arguments.ts";
 
 export interface RunCallOptions {
   readonly signal?: AbortSignal | undefined;

@@ -1,8 +1,9 @@
 /** One answer of the model, put together from its pieces while they are told. */
 import { randomUUID } from "node:crypto";
+import { withTimeout } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { abortable, withSilenceTimeout } from "../abortable.ts";
+import { abortable } from "../abortable.ts";
 import type { AgentEvent, Tokens } from "../agent-options.ts";
 import type { AgentMessage, AssistantPart, CallPart, ChatModel, ModelStep, StepPart } from "../model/chat-model.ts";
 
@@ -52,13 +53,12 @@ export async function requestAnswer(model: ChatModel, step: ModelStep, options: 
 async function readAttempt(model: ChatModel, step: ModelStep, draft: AnswerDraft, clock: Clock): Promise<void> {
   const given = new AbortController();
   const signal = AbortSignal.any([step.signal, given.signal]);
-  const silence = (): ToolcribError => silenceTimeout(model.id);
   let pieces: AsyncIterator<StepPart> | undefined;
   try {
     pieces = model.step({ ...step, signal })[Symbol.asyncIterator]();
     for (;;) {
       const next = abortable(pieces.next(), step.signal);
-      const piece = await withSilenceTimeout(next, { ms: MAX_SILENCE_MS, clock, silence });
+      const piece = await withTimeout(next, { ms: MAX_SILENCE_MS, clock, late: () => silenceTimeout(model.id) });
       if (piece.done === true) return;
       draft.add(piece.value);
     }

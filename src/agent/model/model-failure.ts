@@ -1,5 +1,5 @@
 /** What went wrong when a model was asked: what a person is told, and whether asking again can help. */
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ModelAccess } from "./providers.ts";

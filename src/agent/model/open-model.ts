@@ -2,7 +2,7 @@
 import type { ModelEndpoint, ModelSetting } from "../../model/config.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import type { ChatModel } from "./chat-model.ts";
 import {
   findProvider,

@@ -1,6 +1,6 @@
 /** The providers that a model can be named by, and what each of them takes for granted. */
 import type { AnthropicProvider } from "@ai-sdk/anthropic";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import { nearMatches } from "../../base/near-matches.ts";
 import type { ModelEndpoint } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";

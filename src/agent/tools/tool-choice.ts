@@ -10,7 +10,7 @@ import type { Tool, ToolResult } from "../../model/tool.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import type { ToolCallEvent, ToolKind } from "../agent-options.ts";
-import { checkModelArguments } from "../model-arguments.ts";
+import { checkModelArguments } from "../../tools/check-arguments.ts";
 import type { ChatModel, ModelTool } from "../model/chat-model.ts";
 import { askScope } from "./built-in-tools.ts";
 import { type AgentPatterns, applyActiveSkillRules, applyToolPatterns } from "./session-rules.ts";
