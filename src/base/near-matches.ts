@@ -1,5 +1,3 @@
-
-
 /** Did you mean …? Known names that are close to an unknown one. */
 const MAX_QUERY_LENGTH = 128;
 
