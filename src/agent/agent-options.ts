@@ -1,4 +1,4 @@
-/** What an agent is made of, and what can be done with it. */
+/** The options of an agent, what can be done with it, and the events of a run. */
 import type { Clock } from "../base/clock.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { ModelSetting } from "../model/config.ts";
@@ -89,8 +89,6 @@ export interface Agent extends AsyncDisposable {
   /** Ends the run under way, and the session if it is the agent's own; another one is left as it was. */
   close(): Promise<void>;
 }
-
-/** What a run of the agent tells, in order. */
 
 /**
  * `pending`: the model asked for it. `waiting`: a person is asked. `running`. Then exactly one of `done`, `failed` (also for

@@ -73,8 +73,6 @@ function samplingDenied(message: string, hint?: string): ToolcribError {
   return rpcRefusal(SAMPLING_REJECTED, message, hint);
 }
 
-/** MCP's `sampling/createMessage` as a step of a model. */
-
 /**
  * `modelPreferences` and `includeContext` are hints that a client may leave aside, and are: the server gets the model of the
  * agent, and nothing of anybody's conversation. Throws `invalid_arguments` for what cannot be answered.
@@ -144,8 +142,6 @@ function isStringList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((text) => typeof text === "string" && text !== "");
 }
 
-/** How large a request of a server for the model is: what it sends costs as much as what it gets. */
-
 const MAX_TEXT_BYTES = 200_000;
 /** Of images and the like, in base64. */
 const MAX_MEDIA_BYTES = 4_000_000;
@@ -154,7 +150,7 @@ const BYTES_PER_TOKEN = 4;
 /** About what providers count for an image of middle size. */
 const TOKENS_PER_MEDIUM = 1500;
 
-/** About how many tokens it takes with its answer; throws `too_large` for one that is not answered. */
+/** Estimates the tokens of a request and its answer; throws `too_large` for one that is not answered. */
 function estimateSamplingTokens({ system, messages, maxOutputTokens = 0 }: ModelStep): number {
   let text = Buffer.byteLength(system);
   let mediaBytes = 0;
@@ -184,13 +180,12 @@ function tooLarge(what: string, most: number): ToolcribError {
   });
 }
 
-/** How much servers may use a model that nobody is asked about: a server that never stops would spend the user's money. */
-
 const REQUESTS_PER_MINUTE = 60;
 /** Times the tokens of one answer, for what is asked and answered together. */
 const ANSWERS_PER_HOUR = 100;
 const HOUR_MS = 60 * 60_000;
 
+/** Limits how much servers may use a model without asking: a server that never stops would spend the user's money. */
 class SamplingBudget {
   readonly #clock: Clock;
   readonly #requests = new CallWindow(REQUESTS_PER_MINUTE);

@@ -222,13 +222,12 @@ export class Conversations {
   }
 }
 
-/** Conversations of a program without a store: the same interface, gone with the object. */
-
 interface MemoryEntry {
   conversation: StoredConversation;
   readonly messages: JsonObject[];
 }
 
+/** Conversations of a program without a store: the same interface, gone with the object. */
 function memoryConversations(clock: Clock): StoredConversations {
   // Those that were last used are at the end.
   const kept = new Map<string, MemoryEntry>();
@@ -279,14 +278,13 @@ function memoryConversations(clock: Clock): StoredConversations {
   };
 }
 
-/** Messages as the store keeps them: bounded when they are written, looked at when they are read. */
-
 /** Images stay as they are up to this size of the whole message; a database is no place for films. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** Of one text in a message that is still too large without its images. */
 const MAX_TEXT_BYTES = 256 * 1024;
 const TRUNCATION_NOTE = "\n[... not kept ...]\n";
 
+/** A message as the store keeps it. Images and long texts give way if it is too large. */
 export function toStoredMessage(message: AgentMessage): JsonObject {
   if (messageBytes(message) <= MAX_MESSAGE_BYTES) return { ...message };
   const described = mapBlocks(message, blockAsText);

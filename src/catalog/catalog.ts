@@ -359,8 +359,7 @@ export interface CatalogReader {
   source(id: string): Source | undefined;
 }
 
-/** What a session brings, laid over the hub's catalog. The hub comes first in everything, so nothing of it is shadowed. */
-
+/** The capabilities of a session on top of the hub's catalog. The hub's come first, so none of them is shadowed. */
 export class LayeredCatalog implements CatalogReader {
   readonly #beneath: Catalog;
   readonly #own: Catalog;

@@ -121,7 +121,6 @@ function isDistinctive(name: string): boolean {
 }
 
 /** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
-
 export interface ListedTool {
   readonly server: string;
   /** The server's own name for it. */
@@ -164,8 +163,7 @@ function definitionTexts(definition: unknown): string[] {
   return texts;
 }
 
-/** Names of different servers that a model, or a person, takes for one another. */
-
+/** A name that a model, or a person, may take for the name of another server's tool. */
 interface SimilarName {
   readonly kind: "similar_name";
   readonly severity: Severity;

@@ -1,4 +1,4 @@
-/** The config's `agent` and `sessions`. */
+/** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
 import { z } from "zod";
 import { SCOPES } from "./caller.ts";
 import { ContainersSchema, SandboxSchema, ServerEntrySchema, ServerIdSchema, ToolRulesSchema } from "./server-spec.ts";
@@ -96,8 +96,6 @@ const SessionsSchema = z.strictObject({
 });
 
 export type SessionsConfig = z.output<typeof SessionsSchema>;
-
-/** The `http` key: where the HTTP doors listen, who may enter, and what a request may cost. */
 
 const HttpCount = z.int().positive();
 const Milliseconds = z.int().positive();
@@ -201,8 +199,6 @@ export type HttpConfig = z.output<typeof HttpSchema>;
 export type TokenSettings = z.output<typeof TokenSchema>;
 export type ResourceServerSettings = z.output<typeof ResourceServerSchema>;
 
-/** Several hubs as one, as the config says it. */
-
 const Address = z
   .string()
   .regex(/^(?:nats|tls|ws|wss):\/\/.|\$\{|secret:\/\//, "the address of a NATS server, such as nats://127.0.0.1:4222");
@@ -246,8 +242,6 @@ export function clusterOf(entry: ClusterEntry | undefined): ClusterConfig | unde
   if (entry === null || entry === undefined) return undefined;
   return typeof entry === "string" ? ClusterObjectSchema.parse({ url: entry }) : entry;
 }
-
-/** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
 
 export const DEFAULT_NAMING = "{server}__{tool}";
 

@@ -66,8 +66,7 @@ export function asToolcribError(thrown: unknown): ToolcribError {
   return new ToolcribError("internal", message, { cause: thrown });
 }
 
-/** An error in one text, for those who can do something about it and for models. */
-
+/** An error in one line, with its hint. */
 export function errorText({ code, message, hint }: ErrorObject): string {
   return hint === undefined ? `${code}: ${message}` : `${code}: ${message} ${hint}`;
 }

@@ -1,3 +1,4 @@
+/** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
 import { z } from "zod";
 
 /**
@@ -30,8 +31,6 @@ export interface SessionRules extends ToolRules {
   /** Further sets of rules, each of which has to let something through as well. */
   readonly also?: readonly SessionRules[] | undefined;
 }
-
-/** The cage that a server's program runs in, as the config says it. */
 
 const Size = z
   .union([z.int().positive(), z.string().regex(/^[1-9]\d{0,9}(?:[kmgt]i?b?)?$/i, 'such as "512m" or "2g"')])
@@ -110,8 +109,6 @@ export const ContainersSchema = z.strictObject({
 });
 
 export type ContainersConfig = z.output<typeof ContainersSchema>;
-
-/** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
 
 const Milliseconds = z.int().positive();
 

@@ -1,4 +1,7 @@
-/** Several schemas that all hold (`allOf`) as one. What cannot be said in one schema is dropped, so the result never allows less. */
+/**
+ * Combines schemas into one: several that all apply (`allOf`), and several of which one applies (`anyOf`, `oneOf`). What
+ * cannot be expressed in one schema is dropped, so the result never allows less.
+ */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
   ANNOTATIONS,
@@ -215,8 +218,6 @@ function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): Keyword
   };
 }
 
-/** Several schemas of which one holds (`anyOf`, `oneOf`) as one. */
-
 const UNIONS = ["anyOf", "oneOf"] as const;
 
 /** `anyOf` of the branches, or something shorter that says the same. */
@@ -336,9 +337,10 @@ function commonAdditional(branches: readonly JsonObject[]): unknown {
   return schemas.length === 0 ? false : unionOf(schemas);
 }
 
-/** One schema node without `allOf`, `oneOf` and tuples, for providers that know only plain shapes and `anyOf`. */
-
-/** In the result `anyOf` stands alone but for title and description. Schemas inside are untouched. */
+/**
+ * A schema node without `allOf`, `oneOf` and tuples, for providers that know only plain shapes and `anyOf`. In the result
+ * only title and description are beside `anyOf`. Nested schemas are left as they are.
+ */
 export function simplify(schema: JsonObject, notes: SchemaNotes, path: string): JsonObject {
   let node = schema;
   while (node["allOf"] !== undefined) {

@@ -260,11 +260,6 @@ function knownTypes(value: unknown): unknown {
   return types.length === 1 ? types[0] : types.length === 0 ? undefined : types;
 }
 
-/**
- * What the keywords without schemas in them may hold. A provider checks a tool's schema against the meta-schema and
- * refuses the whole request, with all other tools, for one `required: "name"`.
- */
-
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string";
@@ -302,6 +297,10 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maxProperties", isCount],
 ]);
 
+/**
+ * Whether a keyword without schemas in it has a valid value. A provider checks a tool's schema against the meta-schema and
+ * refuses the whole request, with all other tools, for one `required: "name"`.
+ */
 function isValidKeywordValue(keyword: string, value: unknown): boolean {
   return CHECKS.get(keyword)?.(value) ?? true;
 }
@@ -343,8 +342,10 @@ function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** Older spellings (draft-04 to draft-07, OpenAPI) of one schema node as JSON Schema 2020-12. Schemas inside are untouched. */
-
+/**
+ * Older spellings (draft-04 to draft-07, OpenAPI) of one schema node as JSON Schema 2020-12. Nested schemas are left as
+ * they are.
+ */
 function modernize(schema: JsonObject, legacy: boolean): JsonObject {
   const node = { ...schema };
   modernizeTuple(node);
@@ -400,8 +401,6 @@ function modernizeDependencies(node: JsonObject): void {
   if (schemas.length > 0) node["dependentSchemas"] = Object.fromEntries(schemas);
 }
 
-/** Finds what a `$ref` points at inside one schema document. Nothing outside of it is ever fetched. */
-
 interface Target {
   /** An object or a boolean, as found. */
   readonly schema: unknown;
@@ -409,6 +408,7 @@ interface Target {
   readonly base: JsonObject;
 }
 
+/** Finds the target of a `$ref` inside one schema document. Nothing outside of it is ever fetched. */
 class SchemaReferences {
   readonly #root: JsonObject;
   #index: { readonly ids: Map<string, JsonObject>; readonly anchors: Map<string, JsonObject> } | undefined;
@@ -482,8 +482,6 @@ function decodeFragment(fragment: string): string | undefined {
     return undefined;
   }
 }
-
-/** Which regular expressions a provider can read; for one that it cannot, it refuses the whole request. */
 
 /**
  * As JSON Schema wants it: ECMA-262 with the `u` flag. Each `\p{…}` takes a tenth of a millisecond to read, so it is looked

@@ -179,11 +179,12 @@ function orNull(schema: JsonObject): JsonObject {
   };
 }
 
-/** The way back from OpenAI's strict mode: a model says null for what it leaves out, and tools do not expect that. */
-
 const UNIONS = ["allOf", "anyOf", "oneOf"] as const;
 
-/** The arguments without the nulls that only strict mode allowed. `schema` is the tool's own, with references inlined. */
+/**
+ * The arguments without the nulls that only strict mode allowed: a model sends null for what it leaves out, and tools do
+ * not expect that. `schema` is the tool's own, with references inlined.
+ */
 export function withoutStrictNulls(args: JsonObject, schema: JsonObject): JsonObject {
   return cleanObject(args, [schema]);
 }
@@ -227,11 +228,10 @@ function acceptsNull(schema: JsonObject): boolean {
 }
 
 /**
- * OpenAI refuses the whole request for an array without `items`. What is added here is said by the schema anyway, so
- * that it allows neither more nor less; that holds only without `unevaluatedItems`, which `items` would silence.
+ * The inlined schema with an object as `items` of each array and tuple, at any depth: OpenAI refuses the whole request for
+ * an array without `items`. The result allows neither more nor less, as long as there is no `unevaluatedItems`, which
+ * `items` would silence.
  */
-
-/** The inlined schema with an object as `items` of each array and tuple, at any depth. */
 export function withArrayItems(schema: JsonObject): JsonObject {
   const copy: JsonObject = {};
   for (const [keyword, value] of Object.entries(schema)) {

@@ -181,8 +181,6 @@ function end(response: ServerResponse, status: number): void {
   response.writeHead(status).end();
 }
 
-/** One client's session at a fake server: answers its requests, and asks it in turn. */
-
 /** Sends a message to the client, on the stream of the request that it belongs to. */
 type Send = (message: JsonObject) => void;
 
@@ -196,6 +194,7 @@ interface FakeSessionParts {
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 
+/** One client's session at a fake server: answers its requests, and asks it in turn. */
 class FakeSession {
   readonly #parts: FakeSessionParts;
   readonly #asked = new Map<string, (answer: JsonObject) => void>();
@@ -290,8 +289,6 @@ class FakeSession {
 class UnansweredQuestion extends Error {
   override readonly name = "UnansweredQuestion";
 }
-
-/** The tools of a fake server: functions. */
 
 export interface FakeCall {
   /** Aborts when the client cancels the call or goes away. */

@@ -96,11 +96,10 @@ function ownCount(partial: unknown): Progress | undefined {
     : undefined;
 }
 
-/** What a tool returned or threw, as a result of the call. Tolerant: a sloppy tool should still be of use. */
-
 /**
- * `details` and other fields stay where they are: they are for the calling program, and doors to models leave them out.
- * Details that hold themselves are left out: nobody could write them down, or even measure them.
+ * The result of a call from what a tool returned. Tolerant: a sloppy tool is still useful. `details` and other fields are
+ * kept for the calling program; doors to models leave them out. Cyclic details are left out, because they cannot be
+ * serialized.
  */
 function asToolResult(tool: string, returned: unknown): CallToolResult {
   if (returned === undefined || returned === null) return { content: [] };

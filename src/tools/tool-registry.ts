@@ -180,8 +180,6 @@ function toolsOf(entry: Entry, context: ToolContext): readonly Listed[] {
   return entry.kind === "tool" ? [entry] : entry.tools.for(context).map((tool) => ({ tool, origin: "local" }));
 }
 
-/** A tool factory and the tools it has made, kept for each context until that context is forgotten. */
-
 /** For whom tools are made. */
 export interface ToolContext {
   /** Tools are kept by this id where there is one, by the context object itself otherwise. */
@@ -195,6 +193,7 @@ export interface ToolContext {
 /** Makes the tools of one context; nothing if that context is to have none. Must not be async. */
 export type ToolFactory = (context: ToolContext) => Tool | readonly Tool[] | null | undefined;
 
+/** A tool factory and the tools that it made, kept for each context until that context is forgotten. */
 class FactoryTools {
   readonly #factory: ToolFactory;
   readonly #label: string;

@@ -270,11 +270,6 @@ function workerError(error: Error): ToolcribError {
   );
 }
 
-/**
- * Work that a stranger's schema sets is given up when it takes too long, since the whole hub waits for it: patterns can be
- * made to take forever, and a harmless one on a long text or on many is slow as well.
- */
-
 /** In one turn of the event loop, all of it together. What takes longer is done by a worker. */
 const MAX_MS_PER_TURN = 50;
 
@@ -292,7 +287,11 @@ function hasTimeLeft(): boolean {
   return timeLeft() >= 1;
 }
 
-/** Costs a tenth of a millisecond. Throws `TookTooLong` if the time is up. */
+/**
+ * Runs work on an untrusted schema and stops it when the time of this turn is used up, because the whole hub waits for it:
+ * patterns can be made to take forever, and a harmless one is slow on long texts. Costs a tenth of a millisecond; throws
+ * TimeBudgetExceeded.
+ */
 export function runWithinBudget<T>(work: () => T): T {
   if (!isCounting) {
     isCounting = true;

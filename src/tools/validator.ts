@@ -117,14 +117,13 @@ function loadAjv() {
   return { Ajv, Ajv2019, Ajv2020, addFormats };
 }
 
-/** What does not fit a schema, in words. */
-
 /** A union can fail in dozens of ways at once; a reader is helped by the first few. */
 const MAX_PROBLEMS = 8;
 /** A long list can fail at each of its items. */
 const MAX_ERRORS_READ = 1000;
 const MAX_SHOWN_LENGTH = 40;
 
+/** The problems of a value that does not fit a schema, in words. */
 export interface Problems {
   /** The first few; none if the value fits. */
   readonly problems: string[];

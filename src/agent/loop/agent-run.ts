@@ -212,8 +212,6 @@ function textAfterCalls(parts: readonly AssistantPart[]): string {
     .join("");
 }
 
-/** Runs the calls of one answer at the same time, as far as the hub lets them: what is more than its limit it refuses. */
-
 interface ConcurrencyOptions {
   /** What a limit counts by: the server that a call goes to. */
   readonly lane: (call: ToolCall) => string | undefined;
@@ -222,7 +220,10 @@ interface ConcurrencyOptions {
   readonly signal: AbortSignal;
 }
 
-/** Results in the order of the calls. */
+/**
+ * Runs the calls of one answer at the same time, as far as the limits of the hub allow. Results are in the order of the
+ * calls.
+ */
 async function runConcurrently(
   calls: readonly ToolCall[],
   options: ConcurrencyOptions,

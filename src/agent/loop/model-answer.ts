@@ -182,10 +182,9 @@ function retryNotice({ reason, delayMs }: Extract<StepPart, { type: "again" }>, 
 }
 
 /**
- * Ids of calls that are unique in a conversation. Some endpoints number the calls of each answer anew, or give no id at all;
- * whoever shows calls by their id would take two for one.
+ * Call ids that are unique in a conversation. Some endpoints number the calls of each answer from the start, or send no id
+ * at all, and two calls with one id could not be told apart.
  */
-
 export class CallIds {
   readonly #taken = new Set<string>();
 
@@ -204,12 +203,11 @@ export class CallIds {
   }
 }
 
-/** Tokens where the model tells none, so that a budget holds all the same. */
-
 const CHARACTERS_PER_TOKEN = 4;
 /** An image costs by its size in pixels, of which its base64 says little. */
 const MAX_MEDIA_CHARACTERS = 4000;
 
+/** Estimated tokens for models that report none, so that a token budget still applies. */
 function estimateUsage({ system, messages, tools }: ModelStep, answer: readonly AssistantPart[]): Tokens {
   return { input: estimateTokens([system, messages, tools]), output: estimateTokens(answer), estimated: true };
 }

@@ -1,4 +1,4 @@
-/** What the loop needs of a model, whoever provides it. */
+/** The model as the loop sees it, and a conversation in a form that does not depend on any provider. */
 import type { JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Provider } from "../../schemas/normalize.ts";
@@ -57,8 +57,6 @@ export interface ChatModel {
    */
   step(step: ModelStep): AsyncIterable<StepPart>;
 }
-
-/** A conversation in words of its own: independent of any model provider, so that it can be kept and taken up by another. */
 
 /** What a user says: blocks of MCP (`text`, `image`, `resource`, `resource_link`). */
 export interface UserMessage {

@@ -108,8 +108,7 @@ function notFoundHint(reach: ModelAccess): string {
   return reach.own ? "Check the model's name." : "Check the model's name and baseUrl, which mostly ends in /v1.";
 }
 
-/** What a provider's error says, whatever its shape: an error of `ai`, one of the network, or an object out of a stream. */
-
+/** The error of a provider in one form, whether it came from `ai`, from the network or inside a stream. */
 interface ProviderError {
   readonly status: number | undefined;
   /** The provider's own words, short, without secrets. */

@@ -174,16 +174,15 @@ function withCacheControl(prompt: SdkMessage[]): SdkMessage[] {
   );
 }
 
-/** A history that every provider takes: each call has its one result right after it, under ids that are safe and unique. */
-
 /** OpenAI takes no longer ones. */
 const MAX_ID_LENGTH = 40;
 
 const NO_RESULT = "There is no result: the run was interrupted before this call ended.";
 
 /**
- * A call without a result, as an interrupted run leaves it, gets an error as its result; a result without a call is
- * dropped. Ids are the same every time, so that a provider's cache of the conversation holds.
+ * A history that every provider accepts: each call has exactly one result right after it, with safe and unique ids. A call
+ * without a result, left by an interrupted run, gets an error as its result; a result without a call is dropped. Ids are
+ * the same every time, so that the provider's prompt cache still matches.
  */
 function pairCallsWithResults(messages: readonly AgentMessage[]): AgentMessage[] {
   const paired: AgentMessage[] = [];
@@ -261,8 +260,7 @@ function uniqueId(id: string, taken: Set<string>): string {
   return free;
 }
 
-/** A block of content as a model reads it where it is no image. */
-
+/** A block of content as text for the model. */
 function blockText(block: ContentBlock): string {
   // Half a character would make the provider refuse the request.
   return describeForModel(block).toWellFormed();
@@ -294,8 +292,6 @@ function oneLine(text: string): string {
     .trim();
 }
 
-/** Images that a provider takes. One that it does not would make it refuse the whole conversation, in every later step too. */
-
 interface Image {
   readonly mediaType: string;
   /** Base64. */
@@ -314,7 +310,10 @@ const TYPE_BY_PREFIX: readonly (readonly [string, string])[] = [
 
 const MEGABYTE = 1024 * 1024;
 
-/** The image of a block, also of an embedded resource; undefined for what is none, or none that can be sent. */
+/**
+ * The image of a block or of an embedded resource; undefined if there is none that the provider accepts. An image that it
+ * does not accept would make it refuse the whole conversation, in every later step too.
+ */
 export function imageOf(block: ContentBlock, protocol: Protocol): Image | undefined {
   const found = rawImage(block);
   if (found === undefined || !/^[A-Za-z0-9+/]+={0,2}$/.test(found.data)) return undefined;

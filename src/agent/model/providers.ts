@@ -85,8 +85,6 @@ export function findProvider(name: string): KnownProvider {
   });
 }
 
-/** Where a model is reached. Checked before a key is sent anywhere. */
-
 /**
  * The address without a slash at its end. One without a path gets the version that its protocol has there, because that is
  * how most people write it.
@@ -142,11 +140,6 @@ function ollamaAddress(text: string): string {
   return url.href;
 }
 
-/**
- * The provider packages of `ai`. The model is asked through their `doStream` and not through `streamText`: that one writes
- * warnings to the console, which may be a protocol's stream, and has retries and repairs of its own that hide what happened.
- */
-
 /** What all providers of `ai` 7 give; named here because the package that names it is none of ours. */
 export type SdkModel = ReturnType<AnthropicProvider["languageModel"]>;
 export type SdkCall = Parameters<SdkModel["doStream"]>[0];
@@ -186,6 +179,11 @@ export function usesResponsesApi({ protocol, own, key }: Pick<ModelAccess, "prot
   return protocol === "openai" && own && key !== undefined;
 }
 
+/**
+ * Opens the package of `ai` for the provider. The model is asked through `doStream`, not `streamText`: that function
+ * writes warnings to the console, which may be the stream of a protocol, and its own retries and repairs hide what
+ * happened.
+ */
 export async function openProvider(reach: ModelAccess): Promise<SdkModel> {
   const { model, key, headers } = reach;
   const common = { baseURL: reach.url.href, headers: { ...headers }, fetch: withoutRedirects(reach.fetch) };

@@ -146,9 +146,10 @@ function retryTooLateError(error: ToolcribError, retryAfterMs: number): Toolcrib
   });
 }
 
-/** One streamed answer of a provider as parts of a step. */
-
-/** Throws what the provider reports inside the stream, and BrokenOff for an answer without an end. */
+/**
+ * Reads one streamed answer of a provider as parts of a step. Throws the error that the provider reports inside the
+ * stream, and StreamInterrupted for an answer without an end.
+ */
 async function* readStream(
   stream: AsyncIterable<SdkPart>,
   reach: Pick<ModelAccess, "protocol" | "model">,
@@ -260,8 +261,6 @@ class ThoughtMetadata {
     return Object.keys(found).length === 0 ? undefined : { [META_KEY[protocol]]: found };
   }
 }
-
-/** The arguments of a call as a model wrote them. */
 
 type ReadArguments = { readonly input: JsonObject } | { readonly problem: string };
 

@@ -105,8 +105,6 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
   };
 }
 
-/** One tool for all skills that a model may take up, in place of a tool for each. */
-
 export const SKILL_TOOL = "toolcrib_skill";
 
 /** What a model calls each skill: its name, or the id where another one has the name. */
@@ -121,6 +119,7 @@ export function byUniqueName(skills: readonly SkillInfo[]): ReadonlyMap<string, 
   return named;
 }
 
+/** One tool for all skills that a model may use, instead of a tool for each. */
 function skillTool(
   hub: Hub,
   session: Session,
@@ -189,14 +188,15 @@ function failure(value: string): ToolResult {
   return { ...text(value), isError: true };
 }
 
-/** Reads resources, and results that were too long to be given whole, piece by piece. */
-
 export const READ_TOOL = "toolcrib_read";
 
 /** Left for the boundary and the note around a piece. */
 const FRAME_BYTES = 1024;
 
-/** @param resultBytes What a piece must stay below, so that it is not cut once more. */
+/**
+ * Reads resources, and results that were too long to be given whole, in pieces.
+ * @param resultBytes A piece stays below this size, so that it is not cut again.
+ */
 function readTool(hub: Hub, session: Session, resultBytes: () => number): Tool {
   return {
     name: READ_TOOL,
@@ -270,6 +270,5 @@ function fittingPrefix(text: string, bytes: number): string {
   return text.slice(0, read);
 }
 
-/** Who answers if what runs now needs a yes, for built-in tools that make further calls: a tool's `execute` has no place for it. */
-
+/** Who approves calls that a built-in tool makes in turn: `execute` of a tool has no parameter for it. */
 export const askScope = new AsyncLocalStorage<AskCallback | undefined>();

@@ -1,4 +1,7 @@
-/** The patterns that say which tools an agent uses, as rules of its session: they also hold for what search tools reach. */
+/**
+ * Rules that an agent sets on its session: the mode, the tools that it uses, and what active skills allow. They also apply
+ * to tools that search tools reach.
+ */
 import { LruMap } from "../../base/maps.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
@@ -28,12 +31,13 @@ function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | 
   });
 }
 
-/** What the user lets the agent do, as rules of its session. They narrow: an `ask` or `deny` of the config holds in every mode. */
-
 /** A skill gives instructions, or hands over to a tool that is decided on by itself: one question is enough. */
 const EXCLUDE_SKILLS = "!skill__*";
 
-/** Shared and frozen, because decisions are remembered for the object. */
+/**
+ * The rules of each mode. They only narrow: an `ask` or `deny` of the config applies in every mode. Shared and frozen,
+ * because decisions are cached by object.
+ */
 const MODE_RULES: Readonly<Record<AgentMode, SessionRules | undefined>> = {
   auto: undefined,
   ask: Object.freeze({ ask: ["writes", EXCLUDE_SKILLS] }),
@@ -48,12 +52,13 @@ export function applyMode(session: Session, mode: AgentMode): void {
   session.narrow("mode", MODE_RULES[mode]);
 }
 
-/** `allowed-tools` of active skills as rules of the session. Each narrows by itself, so of several all hold; none gives anything. */
-
 /** Slots that were filled: a skill that is no longer active lets go of its own. */
 const filledSlots = new WeakMap<Session, Set<string>>();
 
-/** Makes the rules those of the skills that are active now. */
+/**
+ * Makes `allowed-tools` of the active skills rules of the session. Each skill narrows by itself, and none permits
+ * anything.
+ */
 export function applyActiveSkillRules(hub: Hub, session: Session): void {
   const narrowing = hub.skills.activeList(session).filter(({ facts }) => facts.allowedTools.length > 0);
   const wanted = new Set(narrowing.map(slotOf));
@@ -133,11 +138,10 @@ export function describeAllowedTools({ dir, facts }: Pick<SkillInfo, "dir" | "fa
   return `${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
-/** The same object for the same rules, because views and decisions are remembered by it and sessions then share them. */
-
 const MAX_INTERNED_RULES = 256;
 const interned = new LruMap<string, SessionRules>(MAX_INTERNED_RULES);
 
+/** The same object for equal rules: views and decisions are cached by object, and sessions share them. */
 function internRules(rules: SessionRules): SessionRules {
   const key = JSON.stringify(rules);
   let shared = interned.get(key);

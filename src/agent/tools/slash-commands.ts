@@ -145,8 +145,6 @@ function answer(forModel: readonly ContentBlock[], isError: boolean): SlashResul
   return { kind: "answer", content, forModel, isError };
 }
 
-/** Prompts of servers as slash commands: `/files:summarise notes.txt`. Only those that one text is enough for. */
-
 const MAX_PROMPT_TEXT_LENGTH = 300;
 
 interface PromptCommand {
@@ -154,7 +152,10 @@ interface PromptCommand {
   readonly command: SlashCommand;
 }
 
-/** By the name of the command. */
+/**
+ * Prompts of servers as slash commands, by command name: `/files:summarize notes.txt`. Only prompts for which one text is
+ * enough.
+ */
 function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptCommand> {
   const servers = new Map([...hub.servers(), ...session.own.servers()].map(({ id, name }) => [id, name]));
   const found = new Map<string, PromptCommand>();

@@ -64,8 +64,6 @@ async function activeSkills(hub: Hub, session: Session): Promise<string | undefi
   return ["These skills are active; keep to their instructions:", ...parts, ...emptied].join("\n\n");
 }
 
-/** What servers say of themselves, for a system prompt: their own instructions, and why some of them are not there. */
-
 /** Characters of one server, and of all. */
 const MAX_INSTRUCTIONS_LENGTH = 4000;
 const MAX_TOTAL_LENGTH = 16_000;

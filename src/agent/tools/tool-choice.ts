@@ -111,13 +111,12 @@ function serverNames(hub: Hub, session: Session): (id: string) => string {
   return (id) => names.get(id) ?? id;
 }
 
-/**
- * The tools that the model is told of. The list stays the same until what the session sees changes: providers remember a
- * request up to the first difference, and tools stand at its beginning.
- */
-
 type ChoiceOptions = Parameters<typeof chooseTools>[2];
 
+/**
+ * The tools that the model is given. The list stays the same until the view of the session changes: providers cache a
+ * request up to its first difference, and tools come first in it.
+ */
 export class ToolList {
   readonly #hub: Hub;
   readonly #session: Session;

@@ -99,8 +99,6 @@ export function toolKind(name: string, annotations: ToolAnnotations | undefined)
   return isReadOnly ? "read" : "other";
 }
 
-/** Files that a call works on, as far as its arguments say. */
-
 const PATH_ARGUMENTS = [
   "path",
   "file_path",
@@ -117,6 +115,7 @@ const LINE_ARGUMENTS = ["line", "start_line", "startLine", "line_number", "lineN
 const MAX_LOCATIONS = 20;
 const MAX_PATH_LENGTH = 4096;
 
+/** The files that a call works on, as far as its arguments say. */
 export function toolCallLocations(input: JsonObject, workspaceDir: string | undefined): ToolCallEvent["locations"] {
   const line = LINE_ARGUMENTS.map((key) => input[key]).find(isLine);
   const paths = PATH_ARGUMENTS.flatMap((key) => [input[key]].flat()).flatMap(

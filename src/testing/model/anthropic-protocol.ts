@@ -242,8 +242,6 @@ function errorBody({ status, message, code }: ErrorFacts): JsonObject {
   return { type: "error", error: { type: usual.type, message: text }, request_id: "req_scripted" };
 }
 
-/** The messages of a request to Anthropic, checked as the provider checks them. */
-
 type Entry = z.output<typeof Messages>[number];
 
 function readAnthropicMessages(raw: readonly unknown[]): ModelMessage[] {

@@ -241,8 +241,6 @@ function usage({ usage: { input, output, cached } }: ScriptedAnswer): JsonObject
   };
 }
 
-/** What both protocols of OpenAI have in common: errors, and what tools may look like. */
-
 export function openAiError({ status, message, code }: ErrorFacts): JsonObject {
   const usual = DEFAULT_ERRORS[status] ?? SERVER_ERROR;
   const tooLong = "This model's maximum context length is 128000 tokens. Please reduce the length of the messages.";

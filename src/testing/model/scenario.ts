@@ -91,8 +91,6 @@ export function contextTooLong(): ErrorTurn {
   return { status: 400, code: "context_length_exceeded" };
 }
 
-/** Where each conversation stands in the scenario. */
-
 export interface ScenarioOptions {
   /** Requests with the same key share one position in the scenario; all of them if absent. */
   readonly by?: (request: ModelRequest) => string;
@@ -100,6 +98,7 @@ export interface ScenarioOptions {
   readonly repeatLast?: boolean;
 }
 
+/** The position of each conversation in the scenario. */
 export class ScenarioPlayer {
   readonly #scenario: Scenario;
   readonly #options: ScenarioOptions;
@@ -120,8 +119,6 @@ export class ScenarioPlayer {
   }
 }
 
-/** An answer of the scripted model with everything that a turn may leave open. */
-
 interface ScriptedAnswerCall {
   readonly id: string;
   readonly name: string;
@@ -130,6 +127,7 @@ interface ScriptedAnswerCall {
   readonly halves: readonly string[];
 }
 
+/** An answer of the scripted model, with everything filled in that a turn may leave open. */
 export interface ScriptedAnswer {
   /** Counts all answers of the server. */
   readonly number: number;

@@ -201,8 +201,6 @@ function closedError(count: number): ToolcribError {
   return new ToolcribError("cancelled", `The scripted model was closed before request ${count} came.`);
 }
 
-/** Which protocol a request speaks, by its path. */
-
 interface Protocols {
   readonly chat: Protocol;
   readonly responses: Protocol;
@@ -242,8 +240,6 @@ function modelList(
   return { data, has_more: false, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null };
 }
 
-/** Puts an answer on the wire, with the faults that its turn asks for. */
-
 const FAILURE_TEXT = "The scenario breaks off here.";
 
 interface AnswerParts {
@@ -254,7 +250,10 @@ interface AnswerParts {
   readonly clock: Clock;
 }
 
-/** Resolves when everything is sent, the connection was broken on purpose, or the client is gone. */
+/**
+ * Sends an answer, with the faults that its turn asks for. Resolves when everything is sent, the connection was broken on
+ * purpose, or the client is gone.
+ */
 async function sendAnswer(response: ServerResponse, parts: AnswerParts): Promise<void> {
   const { turn } = parts;
   if (turn.dropAfter === "request") response.destroy();
