@@ -58,7 +58,7 @@ async function requireConsent(
 ): Promise<void> {
   if (ask === undefined) {
     throw samplingDenied(
-      "There is nobody to ask whether this server may use the model.",
+      "No client can be asked whether this server may use the model.",
       'Use a client that can be asked, or set agent.sampling to "allow".',
     );
   }
@@ -80,7 +80,7 @@ function samplingDenied(message: string, hint?: string): ToolcribError {
 function samplingStep(params: JsonObject, options: { maxTokens: number; signal: AbortSignal }): ModelStep {
   const { tools, temperature, stopSequences, systemPrompt, maxTokens } = params;
   if ((Array.isArray(tools) && tools.length > 0) || asksForTools(params["toolChoice"])) {
-    throw new ToolcribError("invalid_arguments", "Sampling with tools is not answered here.", {
+    throw new ToolcribError("invalid_arguments", "Sampling requests with tools are not supported.", {
       hint: "Ask without `tools` and `toolChoice`.",
     });
   }
@@ -123,7 +123,7 @@ function assistantPart(block: ContentBlock, at: number): AssistantPart {
 function badMessage(at: number): ToolcribError {
   return new ToolcribError(
     "invalid_arguments",
-    `Message ${at + 1} of the sampling request is none that can be answered.`,
+    `Message ${at + 1} of the sampling request cannot be answered.`,
     {
       hint: "A message has the role user or assistant, and content of the types text, image or audio.",
     },
@@ -165,7 +165,7 @@ function estimateSamplingTokens({ system, messages, maxOutputTokens = 0 }: Model
     }
   }
   if (text > MAX_TEXT_BYTES) throw tooLarge(`${text} bytes of text`, MAX_TEXT_BYTES);
-  if (mediaBytes > MAX_MEDIA_BYTES) throw tooLarge(`${mediaBytes} bytes of images and the like`, MAX_MEDIA_BYTES);
+  if (mediaBytes > MAX_MEDIA_BYTES) throw tooLarge(`${mediaBytes} bytes of media`, MAX_MEDIA_BYTES);
   return Math.ceil(text / BYTES_PER_TOKEN) + media * TOKENS_PER_MEDIUM + maxOutputTokens;
 }
 
@@ -203,12 +203,12 @@ class SamplingBudget {
   take(tokens: number): void {
     const now = this.#clock.now();
     if (this.#requests.wait(now) > 0) {
-      throw limited(`At most ${REQUESTS_PER_MINUTE} sampling requests are answered in a minute.`);
+      throw limited(`At most ${REQUESTS_PER_MINUTE} sampling requests are answered per minute.`);
     }
     this.#spent = this.#spent.filter(({ at }) => at > now - HOUR_MS);
     const spent = this.#spent.reduce((sum, each) => sum + each.tokens, 0);
     if (spent + tokens > this.#tokensPerHour) {
-      throw limited(`Servers may use about ${this.#tokensPerHour} tokens of the model in an hour.`);
+      throw limited(`Servers may use about ${this.#tokensPerHour} tokens of the model per hour.`);
     }
     this.#requests.record(now);
     this.#spent.push({ at: now, tokens });
@@ -217,6 +217,6 @@ class SamplingBudget {
 
 function limited(message: string): ToolcribError {
   return new ToolcribError("rate_limited", message, {
-    hint: `Ask later or for less. agent.samplingTokens moves the limit; with agent.sampling "ask" the user decides each time.`,
+    hint: `Try again later, or ask for less. agent.samplingTokens sets the limit; with agent.sampling "ask" the user decides each time.`,
   });
 }

@@ -135,10 +135,10 @@ function saveError(thrown: unknown): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;
   const { message } = asToolcribError(thrown);
   if (!STORE_CLOSED.test(message)) {
-    return new ToolcribError("internal", `The conversation could not be kept: ${message}`, { cause: thrown });
+    return new ToolcribError("internal", `The conversation could not be saved: ${message}`, { cause: thrown });
   }
-  return new ToolcribError("server_unavailable", "The conversation could not be kept: the store is closed.", {
-    hint: "Begin again with a hub that is open; what was kept before is still there.",
+  return new ToolcribError("server_unavailable", "The conversation could not be saved: the store is closed.", {
+    hint: "Continue with a hub that is open. Everything saved before is still there.",
     cause: thrown,
   });
 }

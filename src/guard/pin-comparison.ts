@@ -101,7 +101,7 @@ export type PinVerdict =
 
 const APPROVE_HINT = "toolcrib pins diff shows what changed; toolcrib pins approve accepts it.";
 const REPAIR_HINT =
-  "Bring back an earlier version of the file, or remove it while no hub runs to pin everything again.";
+  "Restore an earlier version of the file, or delete it while no hub is running to pin everything again.";
 const ALLOWED: PinVerdict = { verdict: "allow" };
 
 /** Something whose definition is not the pinned one; or, where there are no usable pins, any. */

@@ -35,8 +35,8 @@ export function findShadowing(tools: readonly ListedTool[]): Shadowing[] {
 /** A sentence that the servers' owner may act on. */
 export function describeShadowing({ kind, tool, target }: Shadowing): string {
   const other = `${target.name} of the server ${target.server}`;
-  if (kind === "mention") return `The definition of ${tool.name} speaks of ${other}.`;
-  return `The tool ${tool.name} is called ${tool.name === target.name ? "the same as" : "almost like"} ${other}.`;
+  if (kind === "mention") return `The definition of ${tool.name} mentions ${other}.`;
+  return `The tool ${tool.name} has ${tool.name === target.name ? "the same name as" : "almost the same name as"} ${other}.`;
 }
 
 /** What tools are called: by their server, and by models. */

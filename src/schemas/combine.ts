@@ -194,7 +194,7 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
     return type === "integer" && others.includes("number") ? [type] : [];
   });
   if (common.length === 0) {
-    notes.add(`the types ${canonical(first)} and ${canonical(second)} have nothing in common; the first stands`, path);
+    notes.add(`the types ${canonical(first)} and ${canonical(second)} have nothing in common; the first is kept`, path);
     return first;
   }
   return common.length === 1 ? common[0] : common;
@@ -209,7 +209,7 @@ function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): Keyword
       if (!Array.isArray(value)) return;
       // Only what is in the new list is looked up, so that a long first list is not read again for each member.
       const both = new Set(value.map(canonical).filter((text) => texts.has(text)));
-      if (both.size === 0) return notes.add("two enums have no value in common; the first stands", path);
+      if (both.size === 0) return notes.add("two enums have no value in common; the first is kept", path);
       if (both.size === texts.size) return;
       common = common.filter(({ text }) => both.has(text));
       texts = both;
@@ -267,7 +267,7 @@ export function flattenObject(schema: JsonObject, notes: SchemaNotes, path: stri
       .map((branch, index) => flattenObject(branch, notes, `${path}/${keyword}/${index}`))
       .filter((branch) => branch !== undefined);
     if (branches.length === 0) return undefined;
-    notes.add(`${keyword} is flattened into one object; which properties go together is no longer said`, path);
+    notes.add(`${keyword} is flattened into one object; which properties go together is no longer expressed`, path);
     folded.push(...branches);
     parts.push(unionOfObjects(branches, schemaMap(mergeSchemas(parts, notes, path)["properties"])));
   }

@@ -95,7 +95,7 @@ class Inliner {
     this.#nodes += 1;
     if (value === true) return {};
     if (value === false) return { not: {} };
-    if (!isJsonObject(value)) return this.#widen({}, "what stands in place of a schema is not one", place);
+    if (!isJsonObject(value)) return this.#widen({}, "this is not a schema", place);
     const inside =
       typeof value["$id"] === "string" && !value["$id"].startsWith("#") ? { ...place, base: value } : place;
     this.#ancestors.add(value);
@@ -114,7 +114,7 @@ class Inliner {
   #follow(reference: string, place: SchemaPosition): JsonObject {
     const target = this.#references.resolve(reference, place.base);
     if (target === undefined) {
-      return this.#widen({}, `the reference ${reference} leads nowhere in this schema`, place);
+      return this.#widen({}, `the reference ${reference} has no target in this schema`, place);
     }
     if (this.#ancestors.has(target.schema)) {
       return this.#cut(reference, target.schema, "refers to itself; the cycle is cut", place);
@@ -144,7 +144,7 @@ class Inliner {
     for (const [keyword, value] of Object.entries(node)) {
       if (DOCUMENT_KEYWORDS.has(keyword) || keyword.startsWith("x-") || value === undefined) continue;
       const at = { ...place, path: `${place.path}/${escapePointer(keyword)}` };
-      if (this.#dialect.unknown.has(keyword)) this.#widen({}, `${keyword} is not known there and is dropped`, at);
+      if (this.#dialect.unknown.has(keyword)) this.#widen({}, `${keyword} is not supported there and is dropped`, at);
       else if (SCHEMA_KEYWORDS.has(keyword)) this.#one(copy, keyword, value, at);
       else if (SCHEMA_LIST_KEYWORDS.has(keyword)) this.#list(copy, node, keyword, value, at);
       else if (SCHEMA_MAP_KEYWORDS.has(keyword)) this.#map(copy, keyword, value, at);
@@ -212,7 +212,7 @@ class Inliner {
     } else if (keyword === "pattern") {
       if (this.#takesPattern(value, place)) copy["pattern"] = value;
     } else if (isUnknownObject(keyword, value)) {
-      this.#notes.add(`${keyword} is no keyword of JSON Schema and is dropped`, place.path);
+      this.#notes.add(`${keyword} is not a keyword of JSON Schema and is dropped`, place.path);
     } else if (isValidKeywordValue(keyword, value)) {
       const copied = copyJson(value, place.path, place.depth);
       this.#nodes += countNodes(copied);

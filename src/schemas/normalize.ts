@@ -94,7 +94,7 @@ function plainRoot(schema: JsonObject, notes: SchemaNotes): JsonObject {
   if (flat === undefined) {
     throw new ToolcribError(
       "invalid_arguments",
-      "The schema allows no object, and the arguments of a tool are always one.",
+      "The schema does not allow an object, and the arguments of a tool are always an object.",
       {
         details: { type: schema["type"] },
       },

@@ -67,12 +67,12 @@ const MAX_ENUM_VALUES = 1000;
 export function openAiStrictSchema(root: JsonObject, notes: SchemaNotes): JsonObject {
   const counts = { properties: 0, values: 0, levels: 0 };
   const schema = new StrictConverter(notes, counts).convert(root, "", 0);
-  if (counts.levels > MAX_LEVELS) notes.add(`strict mode takes ${MAX_LEVELS} levels, here are ${counts.levels}`, "");
+  if (counts.levels > MAX_LEVELS) notes.add(`strict mode allows ${MAX_LEVELS} levels, this schema has ${counts.levels}`, "");
   if (counts.properties > MAX_PROPERTIES) {
-    notes.add(`strict mode takes ${MAX_PROPERTIES} properties, here are ${counts.properties}`, "");
+    notes.add(`strict mode allows ${MAX_PROPERTIES} properties, this schema has ${counts.properties}`, "");
   }
   if (counts.values > MAX_ENUM_VALUES) {
-    notes.add(`strict mode takes ${MAX_ENUM_VALUES} enum values, here are ${counts.values}`, "");
+    notes.add(`strict mode allows ${MAX_ENUM_VALUES} enum values, this schema has ${counts.values}`, "");
   }
   return schema;
 }
@@ -92,7 +92,7 @@ class StrictConverter {
     const types = typesOf(node);
     const kept = this.#keywords(node, path);
     if (types.length === 0) {
-      this.#notes.add("strict mode cannot say “any value”; objects and lists are left out", path);
+      this.#notes.add("strict mode cannot express “any value”; objects and lists are left out", path);
       return { ...kept, anyOf: ["string", "number", "boolean", "null"].map((type) => ({ type })) };
     }
     this.#counts.values += valuesOf(node)?.length ?? 0;

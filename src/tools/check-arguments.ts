@@ -34,7 +34,7 @@ function throwProblems(tool: CheckedTool, { problems, more, isEndless }: Problem
   throw new ToolcribError(
     "invalid_arguments",
     `Arguments of the tool "${tool.name}" do not fit: ${shown.join("; ")}.`,
-    { hint: "Look at the tool's input schema and call it again.", details: { tool: tool.name, problems } },
+    { hint: "Check the tool's input schema and call it again.", details: { tool: tool.name, problems } },
   );
 }
 

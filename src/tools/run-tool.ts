@@ -50,7 +50,7 @@ function failedResult(tool: Tool, thrown: unknown, signal: AbortSignal): CallToo
   if (signal.aborted) throw abortedCall(tool, signal);
   const name = thrown instanceof Error ? thrown.name : undefined;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
-  const message = text === "" ? `The tool "${tool.name}" failed without saying why.` : text;
+  const message = text === "" ? `The tool "${tool.name}" failed without a message.` : text;
   if (thrown instanceof ToolInputError || name === "ToolInputError") {
     throw new ToolcribError("invalid_arguments", message, { details: { tool: tool.name }, cause: thrown });
   }

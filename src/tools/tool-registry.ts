@@ -233,7 +233,7 @@ class FactoryTools {
     if (made instanceof Promise) {
       // Its rejection, if any, is part of the same mistake.
       made.catch(() => {});
-      this.#warn(`${this.#label} is async; a factory must return its tools at once.`);
+      this.#warn(`${this.#label} is async; a factory must return its tools synchronously.`);
       return [];
     }
     const tools: Tool[] = [];

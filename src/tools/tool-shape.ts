@@ -34,7 +34,7 @@ export function checkNotReserved({ name }: Tool): void {
   throw invalidTool(
     `the tool "${name}"`,
     "has a reserved name",
-    "Names that begin with skill__ or toolcrib_ are Toolcrib's own.",
+    "Names that begin with skill__ or toolcrib_ are reserved for Toolcrib.",
   );
 }
 

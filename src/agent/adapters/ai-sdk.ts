@@ -42,7 +42,7 @@ export async function toAiTools<AiTools extends object = Record<string, unknown>
 type Validated = { success: true; value: JsonObject } | { success: false; error: Error };
 
 async function validated(tool: Tool, value: unknown): Promise<Validated> {
-  if (!isJsonObject(value)) return { success: false, error: new Error("The arguments are no object.") };
+  if (!isJsonObject(value)) return { success: false, error: new Error("The arguments are not an object.") };
   try {
     return { success: true, value: await checkModelArguments(tool, value) };
   } catch (thrown) {

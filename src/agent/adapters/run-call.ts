@@ -26,7 +26,7 @@ export async function runCall(
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) return failure(`not_found: There is no tool "${name}".`);
   const args = parseInput(input);
-  if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are no JSON object.`);
+  if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are not a JSON object.`);
   try {
     return await tool.execute(id, await checkModelArguments(tool, args), signal, onUpdate);
   } catch (thrown) {

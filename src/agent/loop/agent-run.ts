@@ -199,7 +199,7 @@ function skippedCallError({ reason, error }: RunEnd): ToolcribError {
     case "cancelled":
       return new ToolcribError("cancelled", "the run was cancelled.");
     default:
-      return new ToolcribError("cancelled", "the answer was not whole.");
+      return new ToolcribError("cancelled", "the answer was incomplete.");
   }
 }
 

@@ -155,7 +155,7 @@ class AnswerDraft {
   #addCall({ id: given, name, input, problem, meta }: Extract<StepPart, { type: "call" }>): void {
     const id = this.#options.ids.take(given);
     if (problem !== undefined || input === undefined) {
-      this.#problems.set(id, problem ?? "The arguments are no JSON object.");
+      this.#problems.set(id, problem ?? "The arguments are not a JSON object.");
     }
     this.#parts.push({ type: "call", id, name, input: input ?? {}, meta });
   }
@@ -178,7 +178,7 @@ export function addTokens(left: Tokens, right: Tokens): Tokens {
 function retryNotice({ reason, delayMs }: Extract<StepPart, { type: "again" }>, hasSaid: boolean): string {
   const when = delayMs < 1000 ? "at once" : `in ${Math.round(delayMs / 1000)} s`;
   const again = `The model is asked again ${when}: ${reason.replace(/\.?$/, ".")}`;
-  return hasSaid ? `${again} What it said in this answer so far is void.` : again;
+  return hasSaid ? `${again} The answer so far is discarded.` : again;
 }
 
 /**

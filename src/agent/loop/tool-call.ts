@@ -34,7 +34,7 @@ const MAX_WAIT_MS = 60_000;
 const MIN_WAIT_MS = 100;
 
 const REFUSED_BY_USER =
-  "The user did not allow this call. Do not try to get the same by another way; go on without it, or ask what to do instead.";
+  "The user did not allow this call. Do not try to achieve the same in another way. Continue without it, or ask what to do instead.";
 
 export class ToolCall {
   readonly #options: ToolCallOptions;
@@ -126,7 +126,7 @@ export class ToolCall {
       return this.#end("cancelled", result, error);
     }
     if (error !== undefined && this.#askFailed !== undefined) {
-      const message = `The question whether this call may run could not be asked: ${this.#askFailed.message}`;
+      const message = `The approval of this call could not be requested: ${this.#askFailed.message}`;
       return this.#end(
         "denied",
         { ...result, content: [{ type: "text", text: message }] },

@@ -46,17 +46,17 @@ export function readFailure(thrown: unknown, id: string, reach: ModelAccess): Fa
     case 403:
       return give("unauthorized", `${where} does not accept the credentials for ${id}${said}`, false, reach.keyHint);
     case 402:
-      return give("rate_limited", `${where} wants to be paid for ${id}${said}`, false, "See the account's billing.");
+      return give("rate_limited", `${where} requires payment for ${id}${said}`, false, "See the account's billing.");
     case 404:
       return give("not_found", `${where} does not know ${id}${said}`, false, notFoundHint(reach));
     case 429:
-      return give("rate_limited", `${id} is limited for now${said}`, true, "Wait a while, or use another model.");
+      return give("rate_limited", `${id} is rate limited${said}`, true, "Wait a while, or use another model.");
     default:
       if (status >= 300 && status < 400) {
-        return give("invalid_config", `${where} redirects elsewhere, which is not followed.`, false, "Check baseUrl.");
+        return give("invalid_config", `${where} redirects to another address. Redirects are not followed.`, false, "Check baseUrl.");
       }
       if (status === 408 || status === 409 || status >= 500) {
-        return give("server_unavailable", `${id} cannot answer for now (${status})${said}`, true);
+        return give("server_unavailable", `${id} is temporarily unavailable (${status})${said}`, true);
       }
       return give("invalid_arguments", `${id} refused the request (${status})${said}`, false);
   }
@@ -78,15 +78,15 @@ function connectionFailure(
   const said = read.message === "" ? "" : `: ${read.message}`;
   if (TOO_LONG.test(read.text))
     return give("too_large", `The conversation is too long for ${id}${said}`, false, TOO_LONG_HINT);
-  if (thrown instanceof StreamInterrupted) return give("server_unavailable", `The answer of ${id} broke off.`, true);
+  if (thrown instanceof StreamInterrupted) return give("server_unavailable", `The answer of ${id} was interrupted.`, true);
   const code = read.networkCode;
   if (code !== undefined) {
     // Nobody listens there, and nobody will in a few seconds: better said at once.
     const nobody = code === "ECONNREFUSED" && isLoopback(reach.url.hostname);
-    const hint = reach.startHint ?? "Check the address and whether the server runs.";
+    const hint = reach.startHint ?? "Check the address, and that the server is running.";
     return give("server_unavailable", `The connection to ${id} at ${reach.url.host} failed (${code}).`, !nobody, hint);
   }
-  if (isBadStream(thrown)) return give("server_unavailable", `The answer of ${id} broke off${said}`, true);
+  if (isBadStream(thrown)) return give("server_unavailable", `The answer of ${id} was interrupted${said}`, true);
   return give("internal", `${id} could not be asked${said}`, false);
 }
 
@@ -105,7 +105,7 @@ function isBadStream(thrown: unknown): boolean {
 
 function notFoundHint(reach: ModelAccess): string {
   if (reach.startHint !== undefined) return `Check the model's name. ${reach.startHint}`;
-  return reach.own ? "Check the model's name." : "Check the model's name and baseUrl, which mostly ends in /v1.";
+  return reach.own ? "Check the model's name." : "Check the model's name and baseUrl, which usually ends in /v1.";
 }
 
 /** The error of a provider in one form, whether it came from `ai`, from the network or inside a stream. */

@@ -82,7 +82,7 @@ async function endpointAccess(setting: Exclude<ModelSetting, string>, from: Open
   const given = setting.apiKey === undefined ? undefined : (await from.resolve(setting.apiKey)).trim();
   if (given === "") {
     throw new ToolcribError("unauthorized", `The apiKey of the model ${setting.model} is empty.`, {
-      hint: "Set what its reference points to, or take it out if the endpoint needs no key.",
+      hint: "Set the value that its reference points to, or remove apiKey if the endpoint needs no key.",
       details: { variable: "apiKey" },
     });
   }
@@ -125,7 +125,7 @@ function endpointHint(provider: KnownProvider | undefined, isKeyHeldBack: boolea
   if (provider === undefined || variable === undefined) return "Set apiKey of this model in the config.";
   if (!isKeyHeldBack) return keyHint(provider);
   return (
-    `The key of the environment is not sent to an address that the config names. If it is meant for this one, name it: ` +
+    `A key from the environment is not sent to an address from the config. To allow it for this model, set ` +
     `"apiKey": "\${${variable}}".`
   );
 }
@@ -161,12 +161,12 @@ function keyOf(provider: KnownProvider, env: NodeJS.ProcessEnv): string | undefi
 
 function keyHint(provider: KnownProvider): string {
   const [variable] = provider.keys;
-  if (variable === undefined) return `${provider.title} asks for a key: write the model as { baseUrl, model, apiKey }.`;
+  if (variable === undefined) return `${provider.title} requires a key: write the model as { baseUrl, model, apiKey }.`;
   return `Set ${provider.keys.join(" or ")} in the environment, or apiKey of the model in the config, by reference.`;
 }
 
 function missingKeyError(provider: KnownProvider, model: string): ToolcribError {
-  return new ToolcribError("unauthorized", `There is no key for ${provider.title}, so ${model} cannot be used.`, {
+  return new ToolcribError("unauthorized", `No API key is set for ${provider.title}, so ${model} cannot be used.`, {
     hint:
       `Set ${provider.keys.join(" or ")} in the environment, or write agent.model in the config as ` +
       `{ "provider": "${provider.protocol}", "model": "${model}", "apiKey": "secret://…" }.`,
@@ -177,7 +177,7 @@ function missingKeyError(provider: KnownProvider, model: string): ToolcribError 
 function plainHttpError(url: URL): ToolcribError {
   return new ToolcribError(
     "invalid_config",
-    `The model's address ${url.host} is plain http, and credentials would be sent to it.`,
-    { hint: "Use https. Plain http is allowed on loopback, and elsewhere without key and credentials in headers." },
+    `The model's address ${url.host} uses plain http, and credentials would be sent to it.`,
+    { hint: "Use https. Plain http is allowed on loopback, and elsewhere only without a key or credentials in headers." },
   );
 }

@@ -130,7 +130,7 @@ function backoff(attempt: number): number {
 
 /** A page for people, such as that of a login: the address is another one. */
 function notAModelError({ url }: ModelAccess): ToolcribError {
-  return new ToolcribError("invalid_config", `${url.host} answered with a web page and not as a model does.`, {
+  return new ToolcribError("invalid_config", `${url.host} responded with a web page instead of a model's answer.`, {
     hint: "Check baseUrl; most endpoints want it to end in /v1.",
   });
 }
@@ -141,7 +141,7 @@ function cancelledError(id: string): ToolcribError {
 
 function retryTooLateError(error: ToolcribError, retryAfterMs: number): ToolcribError {
   return new ToolcribError(error.code, error.message, {
-    hint: `It asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`,
+    hint: `The provider asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`,
     details: { ...error.details, retryAfterMs },
   });
 }

@@ -67,7 +67,7 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
     name: PLAN_TOOL,
     label: "Plan",
     description:
-      "Keep a plan for work of several steps. Give the whole plan each time: it replaces the one before. The user sees it.",
+      "Keep a plan for multi-step work. Pass the whole plan each time; it replaces the previous one. The user sees it.",
     parameters: {
       type: "object",
       properties: {
@@ -78,7 +78,7 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
           items: {
             type: "object",
             properties: {
-              content: { type: "string", minLength: 1, description: "What is to be done, in a few words." },
+              content: { type: "string", minLength: 1, description: "What to do, in a few words." },
               status: { type: "string", enum: [...STATUSES] },
               priority: { type: "string", enum: [...PRIORITIES], description: "medium if absent" },
             },
@@ -130,13 +130,13 @@ function skillTool(
     name: SKILL_TOOL,
     label: "Use skill",
     description:
-      "Take up a skill: returns its instructions, which hold from then on. Do so before you begin a task that the " +
-      "description of a skill in <available_skills> fits.",
+      "Activate a skill: returns its instructions, which apply from then on. Do this before you start a task that matches the " +
+      "description of a skill in <available_skills>.",
     parameters: {
       type: "object",
       properties: {
         name: { type: "string", enum: [...names] },
-        arguments: { type: "string", description: "What the skill is to be applied to, if anything." },
+        arguments: { type: "string", description: "What to apply the skill to, if anything." },
       },
       required: ["name"],
       additionalProperties: false,
@@ -147,9 +147,9 @@ function skillTool(
       const given = typeof params["arguments"] === "string" ? params["arguments"] : "";
       const skill = invocableSkills(hub, session).get(name);
       const tool = skill && hub.skills.offersOf(skill.id, { session }).tool;
-      if (skill === undefined || tool === undefined) return failure(`There is no skill "${name}" any more.`);
+      if (skill === undefined || tool === undefined) return failure(`The skill "${name}" no longer exists.`);
       if (given === "" && hub.skills.activeList(session).some(({ id }) => id === skill.id)) {
-        return text(`The skill "${name}" is active already: its instructions are in the system prompt.`);
+        return text(`The skill "${name}" is already active; its instructions are in the system prompt.`);
       }
       const outcome = await hub.call(session, {
         name: tool.name,
@@ -202,14 +202,14 @@ function readTool(hub: Hub, session: Session, resultBytes: () => number): Tool {
     name: READ_TOOL,
     label: "Read resource",
     description:
-      "Read a resource by its URI: of a server, of a skill, or the whole of a result that was cut (toolcrib://results/…). " +
-      "Long text comes in pieces; the answer says where the next one begins.",
+      "Read a resource by its URI: of a server, of a skill, or the full text of a truncated result (toolcrib://results/…). " +
+      "Long text is returned in pieces; each piece says where the next one starts.",
     parameters: {
       type: "object",
       properties: {
         uri: { type: "string", minLength: 1 },
         offset: { type: "integer", minimum: 0, description: "Characters to skip; 0 if absent." },
-        length: { type: "integer", minimum: 1, description: "Most characters to return; as many as fit if absent." },
+        length: { type: "integer", minimum: 1, description: "Maximum number of characters to return; as many as fit if absent." },
       },
       required: ["uri"],
       additionalProperties: false,
@@ -249,7 +249,7 @@ function blocksOf({ text, blob, mimeType, uri }: ResourceContents, piece: Piece)
   const media = { type: "image", data: blob, mimeType };
   if (typeof mimeType === "string" && mimeType.startsWith("image/")) return [media];
   const shown = describeBlock({ type: "resource", resource: { uri } });
-  return [{ type: "text", text: `${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} that are no text.` }];
+  return [{ type: "text", text: `${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} of binary data.` }];
 }
 
 /** What an untrusted server wrote stays between its markers, whichever piece of it is read. */
@@ -260,7 +260,7 @@ function readPiece(whole: string, piece: Piece): string {
   const end = piece.offset + cut.length;
   const framed = wrapped === undefined ? cut : wrapUntrusted(cut, wrapped);
   if (piece.offset === 0 && end >= text.length) return framed;
-  const rest = end < text.length ? ` Go on with offset ${end}.` : " That is the end.";
+  const rest = end < text.length ? ` Continue with offset ${end}.` : " This is the end.";
   return `${framed}\n[Characters ${Math.min(piece.offset, text.length)} to ${end} of ${text.length}.${rest}]`;
 }
 

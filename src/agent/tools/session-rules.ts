@@ -75,7 +75,7 @@ export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo):
   if (hub.view(session).tools.some((tool) => isOther(tool.name))) return undefined;
   return {
     level: "warning",
-    message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them can be used here, so no tool is left.`,
+    message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them is available here, so no tool is left.`,
     hint: `/skill-off ${name} ends it.`,
   };
 }
@@ -134,7 +134,7 @@ export function describeAllowedTools({ dir, facts }: Pick<SkillInfo, "dir" | "fa
   const shown =
     dir === undefined ? [] : allowedTools.filter((pattern) => PLAIN_PATTERN.test(pattern)).slice(0, MAX_SHOWN_PATTERNS);
   const rest = allowedTools.length - shown.length;
-  if (shown.length === 0) return `what its ${rest} patterns name`;
+  if (shown.length === 0) return `the tools that match its ${rest} patterns`;
   return `${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 

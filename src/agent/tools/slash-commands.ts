@@ -45,7 +45,7 @@ export function slashCommands(hub: Hub, session: Session): SlashCommand[] {
   const prompts = [...promptCommands(hub, session).values()].map(({ command }) => command);
   const others = prompts.filter(({ name }) => !taken.has(name));
   const active = hub.skills.activeList(session).map(({ name }) => name);
-  const off = { name: SKILL_OFF, description: `Ends a skill that is active: ${active.join(", ")}.`, hint: "name" };
+  const off = { name: SKILL_OFF, description: `Deactivates a skill: ${active.join(", ")}.`, hint: "name" };
   return [...skills, ...others, ...(active.length === 0 ? [] : [off])];
 }
 
@@ -64,7 +64,7 @@ export async function runSlashCommand(
     if (prompt !== undefined) {
       const request = { name: prompt.name, arguments: promptArguments(prompt, given.trim()), ...options };
       const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
-      return withPreamble(result, `The user calls the prompt /${name} of a server, and wants what it asks for:`);
+      return withPreamble(result, `The user runs the prompt /${name} of a server and wants you to follow it:`);
     }
   } catch (thrown) {
     return failure(asToolcribError(thrown).toObject());
@@ -98,7 +98,7 @@ async function runSkill(
   const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
   if (result.kind !== "prompt") return result;
   const notice = activateSkill(hub, session, skill);
-  const shown = withPreamble(result, `The user calls the skill "${skill.name}". Its instructions:`);
+  const shown = withPreamble(result, `The user runs the skill "${skill.name}". Its instructions:`);
   return notice === undefined ? shown : { ...shown, notice };
 }
 
@@ -111,7 +111,7 @@ function endSkill(hub: Hub, session: Session, name: string): SlashResult {
   const wasLaidDown = deactivateSkill(hub, session, name);
   const text = wasLaidDown
     ? `The skill "${name}" is no longer active.`
-    : `The skill "${name}" is not active, or the role of this session has it.`;
+    : `The skill "${name}" is not active, or is set by the role of this session.`;
   return answer([{ type: "text", text }], !wasLaidDown);
 }
 

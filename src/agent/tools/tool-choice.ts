@@ -149,7 +149,7 @@ export class ToolList {
     const isThere = this.#hub.view(this.#session).tools.some((tool) => tool.name === name);
     if (!isThere) return this.#hub.missing(this.#session, name);
     return new ToolcribError("not_found", `The tool ${name} is not in your list.`, {
-      hint: "Use one of those that you were given; search tools among them reach the others.",
+      hint: "Use one of the tools that you were given. Search tools, if there are any, reach the others.",
     });
   }
 }

@@ -240,7 +240,7 @@ function modelList(
   return { data, has_more: false, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null };
 }
 
-const FAILURE_TEXT = "The scenario breaks off here.";
+const FAILURE_TEXT = "The scenario interrupts the answer here.";
 
 interface AnswerParts {
   readonly protocol: Protocol;
