@@ -401,7 +401,11 @@ class RunNotices {
     for (const [id, server] of servers) {
       if (this.#late.has(id)) continue;
       this.#late.add(id);
-      this.say({ level: "info", message: `${server} is still connecting; its tools become available when it is ready.`, server });
+      this.say({
+        level: "info",
+        message: `${server} is still connecting; its tools become available when it is ready.`,
+        server,
+      });
     }
   }
 

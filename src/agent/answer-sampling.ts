@@ -1,4 +1,4 @@
-/** Servers that want an answer of a model get one from the agent's, if the operator allows it. */
+/** MCP sampling: servers get answers from the agent's model, if the operator allows it. */
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -20,7 +20,7 @@ export interface AnswerSamplingOptions {
   readonly clock?: Clock;
 }
 
-/** One for each session: what all its servers use counts together. */
+/** One for each session: the usage of all its servers is added up. */
 export function answerSampling(options: AnswerSamplingOptions): SamplingCallback {
   const budget = new SamplingBudget(options.clock ?? systemClock, options.maxTokens);
   return async (params, { server, signal }) => {
@@ -29,7 +29,7 @@ export function answerSampling(options: AnswerSamplingOptions): SamplingCallback
         "The operator does not let servers use the model.",
         'Set agent.sampling to "ask" or "allow".',
       );
-    // Nobody is asked about what cannot be answered anyway.
+    // Checked first: the user is not asked about a request that cannot be answered anyway.
     const step = samplingStep(params, { maxTokens: options.maxTokens, signal });
     const tokens = estimateSamplingTokens(step);
     if (options.mode === "allow") budget.take(tokens);
@@ -74,8 +74,8 @@ function samplingDenied(message: string, hint?: string): ToolcribError {
 }
 
 /**
- * `modelPreferences` and `includeContext` are hints that a client may leave aside, and are: the server gets the model of the
- * agent, and nothing of anybody's conversation. Throws `invalid_arguments` for what cannot be answered.
+ * `modelPreferences` and `includeContext` are hints that a client may ignore, and they are ignored: the server gets the model of the
+ * agent and nothing of any conversation. Throws `invalid_arguments` for a request that cannot be answered.
  */
 function samplingStep(params: JsonObject, options: { maxTokens: number; signal: AbortSignal }): ModelStep {
   const { tools, temperature, stopSequences, systemPrompt, maxTokens } = params;
@@ -114,20 +114,16 @@ function readMessages(messages: unknown): AgentMessage[] {
   });
 }
 
-/** A model says texts; anything else in its mouth is of a request that only makes sense with tools. */
+/** A model only says text; any other block belongs to a request with tools. */
 function assistantPart(block: ContentBlock, at: number): AssistantPart {
   if (block.type === "text" && typeof block["text"] === "string") return { type: "text", text: block["text"] };
   throw badMessage(at);
 }
 
 function badMessage(at: number): ToolcribError {
-  return new ToolcribError(
-    "invalid_arguments",
-    `Message ${at + 1} of the sampling request cannot be answered.`,
-    {
-      hint: "A message has the role user or assistant, and content of the types text, image or audio.",
-    },
-  );
+  return new ToolcribError("invalid_arguments", `Message ${at + 1} of the sampling request cannot be answered.`, {
+    hint: "A message has the role user or assistant, and content of the types text, image or audio.",
+  });
 }
 
 function isBlock(value: unknown): value is ContentBlock {
@@ -181,7 +177,7 @@ function tooLarge(what: string, most: number): ToolcribError {
 }
 
 const REQUESTS_PER_MINUTE = 60;
-/** Times the tokens of one answer, for what is asked and answered together. */
+/** Multiplied by the tokens of one answer; requests and answers count together. */
 const ANSWERS_PER_HOUR = 100;
 const HOUR_MS = 60 * 60_000;
 
@@ -199,7 +195,7 @@ class SamplingBudget {
     this.#tokensPerHour = maxTokens * ANSWERS_PER_HOUR;
   }
 
-  /** Counts a request, or throws `rate_limited`; what is refused counts for nothing. */
+  /** Counts a request, or throws `rate_limited`; a refused request does not count. */
   take(tokens: number): void {
     const now = this.#clock.now();
     if (this.#requests.wait(now) > 0) {

@@ -15,10 +15,10 @@ import { readJsonBody, readHeaders } from "./read-request.ts";
 
 export interface FakeServerOptions {
   readonly tools?: FakeTools;
-  /** What it calls itself; `fake` by default. */
+  /** Its name; `fake` by default. */
   readonly name?: string;
   readonly instructions?: string;
-  /** Connecting is not answered before. */
+  /** Clients that connect have to wait for it. */
   readonly opens?: Promise<unknown>;
 }
 
@@ -28,13 +28,13 @@ export interface FakeServer extends AsyncDisposable {
   readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
   /** Sessions that are open. */
   readonly sessions: number;
-  /** Other tools from now on; clients are told. */
+  /** Replaces the tools; clients are notified. */
   setTools(tools: FakeTools): void;
-  /** Answers everything with this HTTP status from now on; as usual with undefined. */
+  /** Responds to everything with this HTTP status from now on; undefined ends that. */
   refuseWith(status: number | undefined): void;
-  /** Breaks all connections, forgets all sessions and takes no more. */
+  /** Breaks all connections, forgets all sessions and accepts no more. */
   crash(): Promise<void>;
-  /** Is there again, at the same address. */
+  /** Listens again, at the same address. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -302,7 +302,7 @@ export interface FakeCall {
   sample(params: JsonObject): Promise<JsonObject>;
 }
 
-/** A text, or a result as it stands. What it throws becomes an error result. */
+/** Returns text or a whole result. An error that it throws becomes an error result. */
 export type RunFakeTool = (args: JsonObject, call: FakeCall) => FakeOutput | Promise<FakeOutput>;
 type FakeOutput = string | CallToolResult;
 

@@ -1,4 +1,4 @@
-/** Checks the arguments of a call against a tool's schema and says in words what does not fit. */
+/** Checks the arguments of a call against a tool's schema and describes the problems in words. */
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
@@ -9,7 +9,7 @@ type CheckedTool = Pick<Tool, "name" | "parameters">;
 
 /**
  * A deep copy of the arguments that fits the tool's schema. The copy keeps a tool from changing its caller's object,
- * and makes what was checked the same as what is run; arguments are JSON, so it costs little beside a call.
+ * and makes sure that what was checked is what is run. Arguments are JSON, so it costs little compared to a call.
  */
 export function checkArguments(tool: CheckedTool, args: JsonObject): JsonObject {
   const copy = plainCopy(tool, args);
@@ -58,7 +58,7 @@ export async function checkModelArguments(
 
 /**
  * A server's schema may be one that ajv cannot make sense of, or too large; the server then checks by itself. Whose schema
- * it is cannot be told here, so none may keep the hub busy.
+ * it is cannot be known here, so it is treated as untrusted.
  */
 async function isUsableSchema(schema: JsonObject): Promise<boolean> {
   try {

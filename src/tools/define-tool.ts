@@ -13,7 +13,7 @@ export interface DefineToolOptions<Schema extends StandardSchemaV1, Details = un
   readonly input: Schema;
   /** JSON Schema of the arguments; needed where `input` cannot be converted to one. */
   readonly inputSchema?: JsonObject;
-  /** A string stands for a result with this text. */
+  /** May return just the text of the result. */
   execute(args: StandardSchemaV1.InferOutput<Schema>, context: ExecuteContext): ToolOutput<Details>;
 }
 

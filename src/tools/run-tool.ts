@@ -1,4 +1,4 @@
-/** Runs one in-process tool: checks arguments, executes, and turns whatever comes of it into a result or a ToolcribError. */
+/** Runs one in-process tool: checks arguments, executes, and turns the outcome into a result or a ToolcribError. */
 import { withAbort } from "../base/async.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -14,7 +14,7 @@ import {
 import { checkArguments, checkUntrustedArguments } from "./check-arguments.ts";
 import { isUntrustedSchema } from "./untrusted-schemas.ts";
 
-/** Has no timeout of its own: `context.signal` rules. */
+/** Has no timeout: `context.signal` ends it. */
 export async function runTool(tool: Tool, args: JsonObject, context: UseContext): Promise<CallToolResult> {
   const { signal, callId } = context;
   const params = isUntrustedSchema(tool.parameters)
@@ -35,7 +35,7 @@ export async function runTool(tool: Tool, args: JsonObject, context: UseContext)
 
 class AbortedCall extends ToolcribError {}
 
-/** The reason of whoever aborted, such as a timeout, if it is one of ours. */
+/** The reason of the abort, such as a timeout, if it is a ToolcribError. */
 function abortedCall(tool: Tool, signal: AbortSignal): AbortedCall {
   const reason: unknown = signal.reason;
   if (reason instanceof ToolcribError) {
@@ -44,7 +44,7 @@ function abortedCall(tool: Tool, signal: AbortSignal): AbortedCall {
   return new AbortedCall("cancelled", `The call of the tool "${tool.name}" was cancelled.`, { cause: reason });
 }
 
-/** Errors are also known by name, because a plugin may carry its own copy of the classes. */
+/** Errors are also recognized by name, because a plugin may have its own copy of the classes. */
 function failedResult(tool: Tool, thrown: unknown, signal: AbortSignal): CallToolResult {
   if (thrown instanceof AbortedCall || thrown instanceof ToolDeliveryError) throw thrown;
   if (signal.aborted) throw abortedCall(tool, signal);
@@ -65,7 +65,7 @@ interface Updates {
   stop(): void;
 }
 
-/** Counts the updates, since progress must grow, unless the tool does; those that come after the end are dropped. */
+/** Counts the updates, since progress must increase, unless the tool counts itself. Updates after the end are dropped. */
 function progressFrom(onProgress: ((progress: Progress) => void) | undefined): Updates | undefined {
   if (onProgress === undefined) return undefined;
   let progress = 0;
@@ -153,7 +153,7 @@ const MAX_VISITED = 100_000;
 function isCyclic(value: unknown): boolean {
   const around = new Set<object>();
   const seen = new Set<object>();
-  // A stack of its own: what is nested deeply would overflow a recursive walk.
+  // An explicit stack: deep nesting would overflow a recursive walk.
   const pending: { readonly value: unknown; readonly isLeft?: true }[] = [{ value }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const at = next.value;

@@ -1,4 +1,7 @@
-/** What the adapters share: a call by name, and content as models read it. Nothing is thrown: a model reads errors like results. */
+/**
+ * Shared by the adapters: a call by name, and content as models read it. Nothing is thrown: a model reads errors like
+ * results.
+ */
 import { describeBlock, modelContent } from "../../model/content.ts";
 import { asToolcribError, errorTextForModel } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";

@@ -1,4 +1,4 @@
-/** One answer of the model, put together from its pieces while they are told. */
+/** One answer of the model, assembled from its pieces while they are emitted. */
 import { randomUUID } from "node:crypto";
 import { withTimeout } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -18,7 +18,7 @@ export interface ModelAnswer {
   readonly calls: readonly RequestedCall[];
   readonly usage: Tokens;
   readonly finish: Extract<StepPart, { type: "finish" }>["reason"];
-  /** Why it is not whole; what came before is there all the same. */
+  /** Why it is incomplete; the parts before that are still there. */
   readonly failure?: ToolcribError;
 }
 
@@ -26,11 +26,11 @@ interface AnswerOptions {
   readonly emit: (event: AgentEvent) => void;
   readonly ids: CallIds;
   readonly clock: Clock;
-  /** How often a model that falls silent is asked again. */
+  /** How often a silent model is asked again. */
   readonly retries: number;
 }
 
-/** Long enough for a model that thinks without a word, or that runs on somebody's desk. */
+/** Long enough for a model that thinks silently, or that runs on a slow machine. */
 const MAX_SILENCE_MS = 5 * 60_000;
 
 class SilenceTimeout extends ToolcribError {}
@@ -64,7 +64,7 @@ async function readAttempt(model: ChatModel, step: ModelStep, draft: AnswerDraft
     }
   } catch (thrown) {
     given.abort();
-    // Not waited for: a model that hangs would hang here too.
+    // Not awaited: a model that hangs would hang here too.
     void Promise.resolve(pieces?.return?.()).catch(() => {});
     throw thrown;
   }
@@ -125,7 +125,7 @@ class AnswerDraft {
     return {
       parts: this.#parts,
       calls,
-      // Of an answer that failed nobody knows what it cost.
+      // The cost of a failed answer is unknown.
       usage: hasUsage(this.#usage) || failure !== undefined ? this.#usage : estimateUsage(this.#step, this.#parts),
       finish: this.#finish,
       failure,
@@ -142,7 +142,7 @@ class AnswerDraft {
     else this.#parts.push({ type: "text", text });
   }
 
-  /** What a provider wants back, such as a signature, ends a thought: what comes after it is another one. */
+  /** Metadata that the provider wants back, such as a signature, ends a thought: the next piece starts another one. */
   #addThought({ text, meta }: Extract<StepPart, { type: "thought" }>): void {
     const last = this.#parts.at(-1);
     const isOpen = last?.type === "thought" && last.meta === undefined;

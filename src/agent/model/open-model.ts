@@ -1,4 +1,4 @@
-/** From a model's setting to a model that answers: its address, its key, and what it can see. */
+/** Opens the model of a setting: its address, its key, and whether it accepts images. */
 import type { ModelEndpoint, ModelSetting } from "../../model/config.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -19,7 +19,7 @@ import {
 import { StreamedModel } from "./streamed-model.ts";
 
 export interface OpenModelFrom {
-  /** Takes references, such as `secret://…`, out of a text. */
+  /** Resolves references in a text, such as `secret://…`. */
   resolve(text: string): Promise<string>;
   readonly env: NodeJS.ProcessEnv;
   /** How often one step is asked for again. */
@@ -29,7 +29,7 @@ export interface OpenModelFrom {
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** `<provider>/<model>`, for lists; opens nothing, and gives a name that it cannot read as it is. */
+/** `<provider>/<model>`, for lists. Opens nothing; a name that it cannot parse is returned unchanged. */
 export function modelId(setting: ModelSetting): string {
   if (typeof setting !== "string") return `${setting.provider ?? "openai-compatible"}/${setting.model}`;
   const slash = setting.indexOf("/");
@@ -105,7 +105,7 @@ async function endpointAccess(setting: Exclude<ModelSetting, string>, from: Open
     own: url.href === provider?.baseUrl,
     key,
     headers,
-    // What is no credential by its name may be one all the same.
+    // Any header may be a credential, whatever its name.
     secrets: [...(key === undefined ? [] : [key]), ...Object.values(headers)],
     keyHint: endpointHint(provider, ofEnv !== undefined && !isMeant),
     fetch: from.fetch ?? globalThis.fetch,
@@ -113,8 +113,8 @@ async function endpointAccess(setting: Exclude<ModelSetting, string>, from: Open
 }
 
 /**
- * Whether a key of the environment goes to an address of the config: to the provider's own, and to this machine. A config may
- * come with a folder, and must not send the key elsewhere by naming an address alone.
+ * Whether a key from the environment may be sent to an address from the config: to the provider's own, and to this machine. A config may
+ * come with a folder, and must not redirect the key just by setting an address.
  */
 function canUseEnvironmentKey(provider: KnownProvider | undefined, url: URL): boolean {
   return isLoopback(url.hostname) || (provider !== undefined && new URL(provider.baseUrl).origin === url.origin);
@@ -130,7 +130,7 @@ function endpointHint(provider: KnownProvider | undefined, isKeyHeldBack: boolea
   );
 }
 
-/** Headers that carry credentials by their name. */
+/** Names of headers that carry credentials. */
 const CREDENTIAL = /auth|key|token|secret|cookie|password/i;
 
 async function endpointUrl(
@@ -178,6 +178,8 @@ function plainHttpError(url: URL): ToolcribError {
   return new ToolcribError(
     "invalid_config",
     `The model's address ${url.host} uses plain http, and credentials would be sent to it.`,
-    { hint: "Use https. Plain http is allowed on loopback, and elsewhere only without a key or credentials in headers." },
+    {
+      hint: "Use https. Plain http is allowed on loopback, and elsewhere only without a key or credentials in headers.",
+    },
   );
 }

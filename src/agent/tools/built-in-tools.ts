@@ -15,7 +15,7 @@ import { activateSkill, describeAllowedTools } from "./session-rules.ts";
 
 interface BuiltInOptions {
   readonly onPlan: (entries: readonly PlanEntry[]) => void;
-  /** Told what the user should know, such as a skill that leaves no tool. */
+  /** Called with what the user should know, such as a skill that leaves no tool. */
   readonly onNotice?: ((notice: SessionNotice) => void) | undefined;
 }
 
@@ -28,7 +28,7 @@ interface BuiltInTools {
 
 const toolsBySession = new WeakMap<Session, BuiltInTools>();
 
-/** Call it again, at any time, after skills changed: only what is other than before is replaced. */
+/** Can be called again at any time after skills changed: only what is different is replaced. */
 export function addBuiltInTools(hub: Hub, session: Session, options: BuiltInOptions): void {
   const known = toolsBySession.get(session) ?? createBuiltInTools(hub, session, options);
   known.options = options;
@@ -41,7 +41,7 @@ export function addBuiltInTools(hub: Hub, session: Session, options: BuiltInOpti
   session.own.setTools("agent", [known.plan, ...skill, known.read]);
 }
 
-/** For a session that goes on without its agent. */
+/** For a session that outlives its agent. */
 export function removeBuiltInTools(session: Session): void {
   if (toolsBySession.delete(session)) session.own.setTools("agent", []);
 }
@@ -107,7 +107,7 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
 
 export const SKILL_TOOL = "toolcrib_skill";
 
-/** What a model calls each skill: its name, or the id where another one has the name. */
+/** Skills by the name that a model uses: the skill's name, or its id if another skill has the same name. */
 function invocableSkills(hub: Hub, session: Session): ReadonlyMap<string, SkillInfo> {
   const skills = hub.skills.list({ session }).filter(({ facts }) => !facts.disableModelInvocation);
   return byUniqueName(skills);
@@ -165,7 +165,7 @@ function skillTool(
         return { content, details: { error }, isError: true };
       }
       const content = wrappedModelContent(outcome.result);
-      // One that hands over to a tool has nothing to keep: what it does is done.
+      // A skill that dispatches to a tool does not become active.
       if (skill.facts.dispatch !== undefined) return { content };
       const notice = activateSkill(hub, session, skill);
       if (notice !== undefined) onNotice(notice);
@@ -209,7 +209,11 @@ function readTool(hub: Hub, session: Session, resultBytes: () => number): Tool {
       properties: {
         uri: { type: "string", minLength: 1 },
         offset: { type: "integer", minimum: 0, description: "Characters to skip; 0 if absent." },
-        length: { type: "integer", minimum: 1, description: "Maximum number of characters to return; as many as fit if absent." },
+        length: {
+          type: "integer",
+          minimum: 1,
+          description: "Maximum number of characters to return; as many as fit if absent.",
+        },
       },
       required: ["uri"],
       additionalProperties: false,
@@ -252,7 +256,7 @@ function blocksOf({ text, blob, mimeType, uri }: ResourceContents, piece: Piece)
   return [{ type: "text", text: `${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} of binary data.` }];
 }
 
-/** What an untrusted server wrote stays between its markers, whichever piece of it is read. */
+/** Untrusted text stays between its markers, whichever piece of it is read. */
 function readPiece(whole: string, piece: Piece): string {
   const wrapped = unwrapUntrusted(whole);
   const text = wrapped?.text ?? whole;
@@ -264,7 +268,7 @@ function readPiece(whole: string, piece: Piece): string {
   return `${framed}\n[Characters ${Math.min(piece.offset, text.length)} to ${end} of ${text.length}.${rest}]`;
 }
 
-/** The longest beginning that has at most so many bytes in UTF-8; never half a character. */
+/** The longest prefix with at most this many bytes in UTF-8; never half a character. */
 function fittingPrefix(text: string, bytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.min(bytes, text.length * 3)));
   return text.slice(0, read);

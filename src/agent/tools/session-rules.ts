@@ -31,7 +31,7 @@ function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | 
   });
 }
 
-/** A skill gives instructions, or hands over to a tool that is decided on by itself: one question is enough. */
+/** A skill returns instructions, or dispatches to a tool that has its own rules: one approval is enough. */
 const EXCLUDE_SKILLS = "!skill__*";
 
 /**
@@ -52,7 +52,7 @@ export function applyMode(session: Session, mode: AgentMode): void {
   session.narrow("mode", MODE_RULES[mode]);
 }
 
-/** Slots that were filled: a skill that is no longer active lets go of its own. */
+/** Rule slots that are in use: the slot of a skill that is no longer active is cleared. */
 const filledSlots = new WeakMap<Session, Set<string>>();
 
 /**
@@ -67,7 +67,7 @@ export function applyActiveSkillRules(hub: Hub, session: Session): void {
   filledSlots.set(session, wanted);
 }
 
-/** What to say of a skill that leaves the session without any other tool; undefined if it does not. */
+/** The notice for a skill that leaves the session without any other tool; undefined if it does not. */
 export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo): SessionNotice | undefined {
   const { name, allowedTools } = skill.facts;
   if (allowedTools.length === 0) return undefined;

@@ -1,4 +1,4 @@
-/** What a user can call by name, as `/name arguments`: skills, prompts of servers, and the end of a skill. */
+/** Slash commands, `/name arguments`: skills, prompts of servers, and deactivating a skill. */
 import { unwrapUntrusted, wrappedModelContent } from "../../guard/wrap-untrusted.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
@@ -17,9 +17,9 @@ const SKILL_OFF = "skill-off";
 const MAX_DESCRIPTION_LENGTH = 300;
 
 export type SlashResult =
-  /** No command: the text is for the model as it is. */
+  /** Not a command: the text is for the model. */
   | { readonly kind: "none" }
-  /** For the model, in the place of what the user wrote. */
+  /** For the model, instead of the user's text. */
   | { readonly kind: "prompt"; readonly content: ContentBlock[]; readonly notice?: SessionNotice }
   /** For the user; the model is not asked. `forModel` is the same with untrusted text between markers, for the history. */
   | {
@@ -31,7 +31,7 @@ export type SlashResult =
 
 interface SlashOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Answers if a call needs a yes; the session's own callback if absent. */
+  /** Answers approval requests; the session's own callback if absent. */
   readonly onAsk?: AskCallback | undefined;
 }
 
@@ -85,7 +85,7 @@ async function runSkill(
 ): Promise<SlashResult> {
   const { tool, prompt } = hub.skills.offersOf(skill.id, { session });
   if (skill.facts.dispatch !== undefined) {
-    // One that models may not take up has no tool, and what it hands over to is decided on by itself.
+    // A skill that models must not use has no tool. The tool that it dispatches to has its own rules.
     const wanted =
       tool === undefined
         ? hub.skills.dispatched(skill.id, given, { session })
@@ -102,7 +102,7 @@ async function runSkill(
   return notice === undefined ? shown : { ...shown, notice };
 }
 
-/** Where the text that follows comes from, so that the model does not take it for the user's own. */
+/** Says where the text comes from, so that the model does not take it for the user's own. */
 function withPreamble<Given extends SlashResult>(result: Given, text: string): Given {
   return result.kind === "prompt" ? { ...result, content: [{ type: "text", text }, ...result.content] } : result;
 }
@@ -135,7 +135,7 @@ function failure(error: ErrorObject): SlashResult {
   };
 }
 
-/** People know where it comes from: they asked for it. */
+/** Without the markers: people know where it comes from. */
 function answer(forModel: readonly ContentBlock[], isError: boolean): SlashResult {
   const content = forModel.map((block) => {
     const text = block["text"];
@@ -177,7 +177,7 @@ function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptC
   return found;
 }
 
-/** What the user wrote goes to the one argument that must be there, else to the first. */
+/** The user's text becomes the one required argument, or else the first one. */
 function promptArguments(prompt: PromptCapability, given: string): Record<string, string> {
   const argument = textArgument(prompt);
   return argument === undefined || given === "" ? {} : { [argument.name]: given };

@@ -1,4 +1,4 @@
-/** What the model is told before everything else. The same for as long as nothing changes, because providers cache it. */
+/** The system prompt. It stays the same as long as nothing changes, because providers cache it. */
 import { createHmac, randomBytes } from "node:crypto";
 import { MARKER, neutralize, wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 import { trustedSources } from "../../hub/create/wiring.ts";
@@ -70,10 +70,10 @@ const MAX_TOTAL_LENGTH = 16_000;
 const MAX_REASON_LENGTH = 200;
 const MAX_LINES = 20;
 
-/** Known to nobody outside, and the same for the same text, because providers cache prompts. */
+/** Secret, so that no server can guess a boundary; and constant, because providers cache prompts. */
 const boundaryKey = randomBytes(32);
 
-/** Undefined if none says anything. Of untrusted servers it stands between markers, like their results. */
+/** The instructions of servers; undefined if there are none. Those of untrusted servers are between markers, like their results. */
 function serverInstructions(hub: Hub, session: Session): string | undefined {
   const isTrusted = trustedSources(hub.config.servers);
   const parts: string[] = [];
@@ -103,10 +103,10 @@ function truncate(text: string, longest: number): string {
   return longest < 2 ? "" : `${text.slice(0, longest - 1).toWellFormed()}…`;
 }
 
-/** A word on each server that the session should have and cannot use. */
+/** A line for each server that the session should have and cannot use. */
 function unavailableServers(hub: Hub, session: Session): string[] {
   const isTrusted = trustedSources(hub.config.servers);
-  // What servers there are is told to whoever sees all of them.
+  // Only those who see all servers may learn which there are.
   const shared = session.owner && session.role === undefined ? hub.servers() : [];
   const servers = [...session.own.servers(), ...shared];
   const failed = servers.filter(({ state }) => state === "failed" || state === "restarting");
@@ -118,7 +118,7 @@ function unavailableServers(hub: Hub, session: Session): string[] {
   return lines.slice(0, MAX_LINES);
 }
 
-/** The reason mostly quotes the server: its answer, or the last lines of its stderr. */
+/** The reason usually quotes the server: its response, or the last lines of its stderr. */
 function failureText({ id, name, state, lastError }: ServerInfo, session: Session, isTrusted: boolean): string {
   const words = oneLine(neutralize(lastError ?? ""), MAX_REASON_LENGTH);
   if (words === "") return `${unavailableText(name)}: it is ${state}.`;

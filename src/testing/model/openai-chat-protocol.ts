@@ -223,7 +223,7 @@ function finishReason({ finish }: ScriptedAnswer): string {
   switch (finish) {
     case "calls":
       return "tool_calls";
-    // A refusal is told by its own field.
+    // A refusal has its own field.
     case "refusal":
     case "stop":
       return "stop";
@@ -254,7 +254,7 @@ export function openAiError({ status, message, code }: ErrorFacts): JsonObject {
   };
 }
 
-/** `at`: where the name stands in a tool. */
+/** `at`: the path of a tool's name. */
 export function checkOpenAiTools(tools: readonly OfferedTool[], at: (index: number) => string): void {
   if (tools.length > MAX_TOOLS)
     throw new RejectedRequest(

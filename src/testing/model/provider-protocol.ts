@@ -1,4 +1,4 @@
-/** What the scripted model needs of a provider's protocol. */
+/** The protocol of a provider, as the scripted model needs it. */
 import type { z } from "zod";
 import type { JsonObject } from "../../model/json.ts";
 import type { ModelMessage, OfferedTool, ProtocolName, ReadRequest } from "./model-request.ts";
@@ -18,7 +18,7 @@ export interface ErrorFacts {
   readonly code?: string | undefined;
 }
 
-/** What a request says beside its body. */
+/** A request without its body. */
 interface RequestFacts {
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
@@ -26,7 +26,7 @@ interface RequestFacts {
 
 export interface Protocol {
   readonly name: ProtocolName;
-  /** How the ids begin that it gives to calls. */
+  /** The prefix of call ids. */
   readonly callPrefix: string;
   /** Throws RejectedRequest for what the provider would not take. */
   read(body: JsonObject, from: RequestFacts): ReadRequest;
