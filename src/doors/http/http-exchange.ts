@@ -1,9 +1,8 @@
-/** One request and its answer, as a route gets it: checked, and with its sender known. */
+/** A request and its response, as every HTTP door gets them: the request is checked and its sender is known. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { ForwardResult } from "./cluster/forward-request.ts";
 
 export interface HttpExchange {
   readonly request: IncomingMessage;
@@ -16,8 +15,20 @@ export interface HttpExchange {
   readBody(): Promise<Buffer>;
   /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
   refuseScope(scope: Scope): void;
-  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has handed it on already. */
-  readonly handOn?: ((node: string) => Promise<ForwardResult>) | undefined;
+  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has forwarded it already. */
+  readonly forwardTo?: ((node: string) => Promise<ForwardResult>) | undefined;
+}
+
+/** `gone`: that node has ended, and what it had with it. `away`: it may be alive but cannot be reached. Neither has answered. */
+export type ForwardResult = "answered" | "gone" | "away";
+
+/**
+ * Calls the listener once when nothing more of the response can reach the client. Node reports that only once, and a client may
+ * have left before: then it is called in the next tick, when the caller is ready for it.
+ */
+export function onceClosed(response: ServerResponse, listener: () => void): void {
+  if (response.closed || response.destroyed) process.nextTick(listener);
+  else response.once("close", listener);
 }
 
 /** A request to speak another protocol on the same connection, whose sender is known and may. */
@@ -52,7 +63,7 @@ export interface ExchangeParts {
   readonly caller: Caller;
   readonly bodyBytes: number;
   readonly refuseScope: (scope: Scope) => void;
-  readonly handOn?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
+  readonly forwardTo?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
 }
 
 /** Shared, as nobody changes the query of a request. */
@@ -64,19 +75,19 @@ export class Exchange implements HttpExchange {
   readonly path: string;
   readonly caller: Caller;
   readonly refuseScope: (scope: Scope) => void;
-  readonly handOn: HttpExchange["handOn"];
+  readonly forwardTo: HttpExchange["forwardTo"];
   readonly #search: string;
   readonly #bodyBytes: number;
   #query: URLSearchParams | undefined;
   #body: Promise<Buffer> | undefined;
 
-  constructor({ request, response, target, caller, bodyBytes, refuseScope, handOn }: ExchangeParts) {
+  constructor({ request, response, target, caller, bodyBytes, refuseScope, forwardTo }: ExchangeParts) {
     this.request = request;
     this.response = response;
     this.path = target.path;
     this.caller = caller;
     this.refuseScope = refuseScope;
-    this.handOn = handOn && ((node) => handOn(this, node));
+    this.forwardTo = forwardTo && ((node) => forwardTo(this, node));
     this.#search = target.search;
     this.#bodyBytes = bodyBytes;
   }
@@ -88,7 +99,7 @@ export class Exchange implements HttpExchange {
 
   /** Kept only where it may have to be handed on after it was read. */
   readBody(): Promise<Buffer> {
-    if (this.handOn === undefined) return readBody(this.request, this.#bodyBytes);
+    if (this.forwardTo === undefined) return readBody(this.request, this.#bodyBytes);
     return (this.#body ??= readBody(this.request, this.#bodyBytes));
   }
 }

@@ -8,8 +8,7 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
-import { RequestForwarder } from "./cluster/forward-request.ts";
-import { serveForwarded } from "./cluster/serve-forwarded.ts";
+import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { type HttpRoute, parseTarget, RouteTable } from "./http-exchange.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
 import { writeHubFile } from "../../hub/activity/hub-file.ts";
@@ -98,7 +97,7 @@ class Listener implements HttpListener {
   #callsPerMinute: number;
   #port = 0;
   #stopping = false;
-  readonly #handedOn: RequestForwarder | undefined;
+  readonly #forwarder: RequestForwarder | undefined;
   #stopTaking: () => void = () => {};
   #changes = 0;
   #stopWatch: () => void = () => {};
@@ -112,7 +111,7 @@ class Listener implements HttpListener {
     this.#callsPerMinute = options.callsPerMinute;
     this.#logins = new PageLogins(options.clock ?? systemClock);
     const { node } = options;
-    this.#handedOn = node && new RequestForwarder(node.cluster);
+    this.#forwarder = node && new RequestForwarder(node.cluster);
     const guarded = new RouteTable(options.routes);
     this.#routes = new RouteTable([
       ...statusRoutes({
@@ -167,7 +166,7 @@ class Listener implements HttpListener {
     const entrance = await createHttpAccess(http, this.#callsPerMinute, this.#parts);
     const mask = (text: string): string => this.#options.redactor.mask(text);
     const { node } = this.#options;
-    const handedOn = this.#handedOn;
+    const forwarder = this.#forwarder;
     const path = new RequestPipeline({
       entrance,
       routes: this.#routes,
@@ -176,7 +175,7 @@ class Listener implements HttpListener {
       warn,
       logins: this.#logins,
       cookieScope: () => node?.cluster.name ?? this.#port,
-      handOn: handedOn && ((exchange, to) => handedOn.handOn(exchange, to)),
+      forwardTo: forwarder && ((exchange, to) => forwarder.forward(exchange, to)),
     });
     this.#path = path;
     if (node !== undefined) await this.#join(node, mask);
@@ -194,7 +193,7 @@ class Listener implements HttpListener {
   }
 
   async endForwarded(graceMs: number): Promise<void> {
-    await this.#handedOn?.close(graceMs, this.#parts.clock);
+    await this.#forwarder?.close(graceMs, this.#parts.clock);
   }
 
   stopAccepting(): void {

@@ -4,9 +4,8 @@ import type { Caller } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { isJsonObject } from "../../model/json.ts";
-import { sendJson } from "./http-responses.ts";
+import { notFoundAt, refuseMethodUnless, sendJson } from "./http-responses.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
-import { notFoundAt, refuseMethod } from "./status-routes.ts";
 import { isOwnPage, pageKeys, type PageLogins, setCookie } from "./page-logins.ts";
 
 export const LOGIN_PATH = `${API_PATH}/login`;
@@ -94,9 +93,7 @@ function issueLoginLink(exchange: HttpExchange, { logins, baseOf, onLogin }: Log
 
 function isPost(exchange: HttpExchange, path: string): boolean {
   if (exchange.path !== path) throw notFoundAt(exchange.path);
-  if (exchange.request.method === "POST") return true;
-  refuseMethod(exchange, ["POST"]);
-  return false;
+  return !refuseMethodUnless(exchange, ["POST"]);
 }
 
 function parseLogin(body: Buffer): Readonly<Record<string, unknown>> {

@@ -7,7 +7,7 @@ import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { ALL_SCOPES } from "./bearer-tokens.ts";
-import { decodeCaller } from "./cluster/forward-request.ts";
+import { decodeCaller } from "./forward-request.ts";
 
 const CODE_MS = 15 * 60_000;
 const IDLE_MS = 12 * 3_600_000;

@@ -55,7 +55,7 @@ interface RequestPipelineOptions {
   /** What the name of the page's cookie is made of. */
   readonly cookieScope: () => number | string;
   /** Lets another node answer. */
-  readonly handOn?: ExchangeParts["handOn"];
+  readonly forwardTo?: ExchangeParts["forwardTo"];
 }
 
 export class RequestPipeline {
@@ -226,7 +226,7 @@ export class RequestPipeline {
       caller,
       bodyBytes: entrance.http.limits.bodyBytes,
       refuseScope: (scope) => this.#refuse(visit, caller, scope),
-      handOn: this.#options.handOn,
+      forwardTo: this.#options.forwardTo,
     });
     if (route.access !== "public") this.#callers.set(response, { caller, session: visit.session });
     const handled = route.handle(exchange);

@@ -4,7 +4,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, resourceMetadata } from "./access-tokens.ts";
 import type { HttpAccess } from "./http-access.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
-import { sendError, sendJson, sendText } from "./http-responses.ts";
+import { notFoundAt, readOnlyRoute, refuseUnlessRead, sendJson, sendText } from "./http-responses.ts";
 import { baseOf } from "./request-pipeline.ts";
 
 interface StatusRoutesOptions {
@@ -18,42 +18,19 @@ interface StatusRoutesOptions {
 
 export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRoutesOptions): HttpRoute[] {
   const routes: HttpRoute[] = [
-    publicRoute("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
-    publicRoute("/readyz", ({ response }) => respondReadiness(response, readiness())),
-    publicRoute(METADATA_PATH, (exchange) => {
-      const settings = entrance().http.auth?.oauth;
-      const path = exchange.path.slice(METADATA_PATH.length);
-      if (settings === undefined || (path !== "" && !isGuarded(path))) throw notFoundAt(exchange.path);
-      sendJson(exchange.response, 200, resourceMetadata(baseOf(entrance(), exchange.request), path, settings));
-    }),
+    readOnlyRoute("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
+    readOnlyRoute("/readyz", ({ response }) => respondReadiness(response, readiness())),
+    readOnlyRoute(METADATA_PATH, showMetadata, { below: true }),
   ];
-  if (index !== undefined) routes.push(publicRoute("/", ({ response }) => sendText(response, 200, index())));
+  if (index !== undefined) routes.push(readOnlyRoute("/", ({ response }) => sendText(response, 200, index())));
   return routes;
-}
 
-/** A public route that is only read. */
-function publicRoute(path: string, show: (exchange: HttpExchange) => void): HttpRoute {
-  return {
-    path,
-    access: "public",
-    handle: (exchange) => {
-      const { method } = exchange.request;
-      if (path !== METADATA_PATH && exchange.path !== path) throw notFoundAt(exchange.path);
-      if (method === "GET" || method === "HEAD") show(exchange);
-      else refuseMethod(exchange, ["GET", "HEAD"]);
-    },
-  };
-}
-
-export function refuseMethod({ request, response }: HttpExchange, allowed: readonly string[]): void {
-  const error = new ToolcribError("invalid_arguments", `${request.method} is not possible here.`, {
-    hint: `Possible: ${allowed.join(", ")}.`,
-  });
-  sendError(response, error, { status: 405, headers: { allow: allowed.join(", ") } });
-}
-
-export function notFoundAt(path: string, hint?: string): ToolcribError {
-  return new ToolcribError("not_found", `There is nothing at ${path}.`, { hint });
+  function showMetadata({ request, response, path }: HttpExchange): void {
+    const settings = entrance().http.auth?.oauth;
+    const resource = path.slice(METADATA_PATH.length);
+    if (settings === undefined || (resource !== "" && !isGuarded(resource))) throw notFoundAt(path);
+    sendJson(response, 200, resourceMetadata(baseOf(entrance(), request), resource, settings));
+  }
 }
 
 /** What `/readyz` says: whether a balancer may send requests here, and what is wrong where they are served all the same. */
@@ -109,12 +86,9 @@ export function metricsRoute(metrics: Metrics): HttpRoute {
     path: METRICS_PATH,
     access: "read",
     async handle(exchange) {
-      const { request, response, caller } = exchange;
+      const { response, caller } = exchange;
       if (exchange.path !== METRICS_PATH) throw notFoundAt(exchange.path);
-      if (request.method !== "GET" && request.method !== "HEAD") {
-        refuseMethod(exchange, ["GET", "HEAD"]);
-        return;
-      }
+      if (refuseUnlessRead(exchange)) return;
       if (!caller.scopes.has("admin") && (caller.role !== undefined || !caller.owner)) {
         exchange.refuseScope("admin");
         return;

@@ -1,15 +1,10 @@
+import type { Hub } from "../../../hub/hub.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
 import { type Caller, SCOPES } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { namedSession } from "./caller-sessions.ts";
-import {
-  type HandlerParts,
-  type Handlers,
-  missingScope,
-  type OperationContext,
-  type OperatorHub,
-} from "./operation-handler.ts";
+import { type HandlerParts, type Handlers, missingScope, type OperationContext } from "./operation-handler.ts";
 
 export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSession" | "closeSession"> = {
   listSessions: (input, _context, { hub }) => hub.activity.sessions(input),
@@ -48,7 +43,7 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
 };
 
 /** Whether another's session is there is for operators to know. */
-function assertCanAccess(hub: OperatorHub, caller: Caller, id: string): void {
+function assertCanAccess(hub: Hub, caller: Caller, id: string): void {
   if (!caller.scopes.has("admin") && namedSession(hub, caller, id) === undefined) throw missingScope("admin");
 }
 

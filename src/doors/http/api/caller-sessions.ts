@@ -85,7 +85,7 @@ export interface SessionExtras {
   readonly holdsCalls?: boolean | undefined;
 }
 
-interface SessionOpener {
+export interface SessionOpener {
   openSession(options: SessionOptions): Session;
 }
 

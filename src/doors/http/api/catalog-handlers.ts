@@ -1,5 +1,6 @@
 /** A tool call as an operation. It goes through the hub's call path like any other. */
 import { nearMatches } from "../../../base/near-matches.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";
 import { ToolIndex } from "../../../catalog/search/tool-index.ts";
 import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catalog-schemas.ts";
@@ -15,14 +16,7 @@ import { type Outcome, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { CallToolResult, ReadResourceResult } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
-import {
-  type DeepReadonly,
-  type Handler,
-  type Handlers,
-  type OperationContext,
-  type OperatorHub,
-  pageOf,
-} from "./operation-handler.ts";
+import { type DeepReadonly, type Handler, type Handlers, type OperationContext, pageOf } from "./operation-handler.ts";
 import { visibleServer } from "./visibility.ts";
 
 const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress }, { hub }) => {
@@ -55,7 +49,7 @@ function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outco
 }
 
 /** Looked up in what the caller sees, by the server's own name of the tool or by the public one. */
-async function publicName(hub: OperatorHub, session: Session, serverId: string, toolName: string): Promise<string> {
+async function publicName(hub: Hub, session: Session, serverId: string, toolName: string): Promise<string> {
   const ofServer = (): { name: string; own: string }[] =>
     hub
       .view(session)
@@ -79,7 +73,7 @@ async function publicName(hub: OperatorHub, session: Session, serverId: string, 
 }
 
 /** A server that waits to be asked for connects with the first call. */
-async function connectIdleServer(hub: OperatorHub, session: Session, serverId: string): Promise<void> {
+async function connectIdleServer(hub: Hub, session: Session, serverId: string): Promise<void> {
   let info = visibleServer(hub, session, serverId);
   if (session.own.servers().some(({ id }) => id === serverId)) {
     await session.own.settled();
@@ -126,7 +120,7 @@ export const toolHandlers: Handlers<"listTools" | "callTool"> = {
 };
 
 function matchingTools(
-  hub: OperatorHub,
+  hub: Hub,
   { serverId, name, q, pin }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {

@@ -3,10 +3,15 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { EXAMPLES } from "../../../contract/operation-examples.ts";
 import { ErrorAnswerSchema, type OperationName, OPERATIONS } from "../../../contract/operations.ts";
-import { API_PATH, REST_ROUTES, type RestRoute } from "../../../contract/rest.ts";
+import {
+  API_PATH,
+  AUDIT_EXPORT_PATH,
+  EXCLUDED_EXPORT_INPUTS,
+  REST_ROUTES,
+  type RestRoute,
+} from "../../../contract/rest.ts";
 import { type ErrorCode, type ErrorObject, ERROR_TABLE } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
-import { EXCLUDED_EXPORT_INPUTS } from "./audit-export.ts";
 
 export type OpenApiDocument = JsonObject & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
@@ -236,7 +241,7 @@ function objectOr(value: unknown): JsonObject {
 
 export function otherPaths(components: Components): Record<string, Record<string, JsonObject>> {
   return {
-    "/audit/export": { get: auditExport(components) },
+    [AUDIT_EXPORT_PATH]: { get: auditExport(components) },
     "/events": { get: eventStream() },
     "/openapi.json": { get: documentItself() },
   };

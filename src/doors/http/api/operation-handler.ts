@@ -1,23 +1,13 @@
 /** What a handler of an operation gets and gives. */
 import type { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
-import type { Approval, AuditVerdict, Overview, SessionDetail } from "../../../contract/activity-schemas.ts";
-import type { PinInfo } from "../../../contract/catalog-schemas.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
-import type { ServerDetail } from "../../../contract/server-schemas.ts";
-import type { SkillDetail, SkillInfo, SkillPlace } from "../../../contract/skill-schemas.ts";
 import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
-import type { ChangedBy } from "../../../hub/pins/hub-pins.ts";
-import type { PinChoice } from "../../../hub/pins/pins.ts";
 import type { Caller, Scope } from "../../../model/caller.ts";
-import type { AskAnswer } from "../../../model/decision.ts";
 import { ToolcribError } from "../../../model/errors.ts";
-import type { JsonObject } from "../../../model/json.ts";
 import type { Progress } from "../../../model/protocol.ts";
-import type { ServerInfo } from "../../../model/server-state.ts";
 import type { Session } from "../../../sessions/session.ts";
-import type { EventRecord } from "../../../telemetry/audit/record.ts";
 import type { OpenedSessions, SessionExtras } from "./caller-sessions.ts";
 
 /** Takes secrets out of every string of a value. */
@@ -26,7 +16,7 @@ export interface Masker {
 }
 
 export interface ApiParts extends SessionExtras {
-  readonly hub: OperatorHub;
+  readonly hub: Hub;
   readonly redactor: Masker;
   readonly version: string;
   /** Config keys that the command line sets, by the option that does: `{"http.port": "--port"}`, with their values. */
@@ -60,95 +50,6 @@ export type Handler<Name extends OperationName> = (
 ) => Promise<DeepReadonly<OutputOf<Name>>> | DeepReadonly<OutputOf<Name>>;
 
 export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
-
-/** The parts of the hub that the operations need. */
-
-type Soon<Value> = DeepReadonly<Value> | Promise<DeepReadonly<Value>>;
-
-interface ServerChange {
-  /** Only if the entry still has this etag. */
-  readonly ifMatch?: string;
-}
-
-interface OperatorServers {
-  addServer(id: string, config: JsonObject): Promise<ServerInfo>;
-  updateServer(id: string, updates: JsonObject, options?: ServerChange): Promise<ServerInfo>;
-  removeServer(id: string, options?: ServerChange): Promise<void>;
-  server(id: string): Promise<DeepReadonly<ServerDetail> | undefined>;
-  testServer(
-    id: string | undefined,
-    config: JsonObject,
-    signal?: AbortSignal,
-  ): Promise<DeepReadonly<OutputOf<"testServer">>>;
-}
-
-interface OperatorSkills {
-  get(id: string, options: { readonly session: Session }): { readonly id: string; readonly name: string } | undefined;
-  instructions(id: string, options: { readonly session: Session }): Promise<string>;
-  infos(session: Session): Soon<SkillInfo[]>;
-  describe(id: string, session: Session): Promise<DeepReadonly<SkillDetail> | undefined>;
-  places(): Promise<DeepReadonly<SkillPlace[]>>;
-  scan(path: string): Promise<DeepReadonly<OutputOf<"scanSkills">>>;
-  import(options: CheckedInput<"importSkills">): Promise<DeepReadonly<OutputOf<"importSkills">>>;
-  remove(id: string): Promise<DeepReadonly<OutputOf<"removeSkill">>>;
-}
-
-type ChangedPins = OutputOf<"changePins">["changed"];
-
-interface OperatorPins {
-  list(): Soon<PinInfo[]>;
-  stateOf(source: string, tool: string): PinInfo["state"];
-  approve(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<DeepReadonly<ChangedPins>>;
-  reset(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<DeepReadonly<ChangedPins>>;
-}
-
-export interface OperatorAudit {
-  /** Writes a record of something that was done. */
-  note(record: Omit<EventRecord, "time">): void;
-  query(input: CheckedInput<"listAudit">): Promise<DeepReadonly<OutputOf<"listAudit">>>;
-  verify(): Promise<DeepReadonly<AuditVerdict>>;
-  exportLines(input: CheckedInput<"listAudit">): AsyncIterable<string>;
-}
-
-interface OperatorActivity {
-  sessions(input: CheckedInput<"listSessions">): Soon<OutputOf<"listSessions">>;
-  session(id: string): DeepReadonly<SessionDetail> | undefined | Promise<DeepReadonly<SessionDetail> | undefined>;
-  approvals(input: CheckedInput<"listApprovals">): Soon<OutputOf<"listApprovals">>;
-  approval(id: string): DeepReadonly<Approval> | undefined | Promise<DeepReadonly<Approval> | undefined>;
-  closeSession(id: string): Promise<void>;
-  answer(
-    id: string,
-    answer: AskAnswer,
-    by: string | null,
-    door: string,
-    caller?: string,
-  ): Promise<OutputOf<"answerApproval">>;
-  overview(): Soon<Overview>;
-}
-
-type ExistingParts = Pick<
-  Hub,
-  | "call"
-  | "config"
-  | "connect"
-  | "disconnect"
-  | "explain"
-  | "missing"
-  | "openSession"
-  | "quarantined"
-  | "read"
-  | "servers"
-  | "session"
-  | "sessions"
-  | "view"
->;
-
-export interface OperatorHub extends ExistingParts, OperatorServers {
-  readonly skills: OperatorSkills;
-  readonly pins: OperatorPins;
-  readonly audit: OperatorAudit;
-  readonly activity: OperatorActivity;
-}
 
 /** A value of the contract as a part of the hub may hold it: nobody changes what is only shown. */
 export type DeepReadonly<Value> = Value extends readonly (infer Item)[]

@@ -1,7 +1,7 @@
 /** Every operation of the contract: who may run it is checked, then what was sent; what comes out is masked. */
 import { systemClock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
-import type { Caller, Scope } from "../../../model/caller.ts";
+import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { EventRecord } from "../../../telemetry/audit/record.ts";
@@ -66,14 +66,15 @@ export class Operations {
     return Object.hasOwn(OPERATIONS, name);
   }
 
-  static scopeOf(name: OperationName): Scope {
-    return OPERATIONS[name].scope;
-  }
-
   /** Rejects with ToolcribError only. */
   async run(name: OperationName, input: unknown, context: OperationContext): Promise<unknown> {
-    const scope = Operations.scopeOf(name);
+    const { scope } = OPERATIONS[name];
     if (!context.caller.scopes.has(scope)) throw missingScope(scope);
+    return this.runAuthorized(name, input, context);
+  }
+
+  /** For a door that has checked the operation's scope already, such as before it read a body. */
+  async runAuthorized(name: OperationName, input: unknown, context: OperationContext): Promise<unknown> {
     const output = await this.#handle(name, input, context);
     return UNMASKED_OPERATIONS.has(name) ? output : this.#masked(output);
   }

@@ -24,7 +24,7 @@ export async function toLocalSession(
   // What nobody knows is looked for as it is; ids that listings show are those of the hub.
   if (place === undefined) return input;
   if ("here" in place) return { ...input, [named.key]: place.here };
-  switch (await exchange.handOn?.(place.node)) {
+  switch (await exchange.forwardTo?.(place.node)) {
     case "answered":
       return undefined;
     case "away":

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
+import type { Hub } from "../../../hub/hub.ts";
 import type { z } from "zod";
 import type { AgentClient, ClientEnvironment, WrittenServer } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
@@ -17,13 +18,7 @@ import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";
 import { Session } from "../../../sessions/session.ts";
-import {
-  type ApiParts,
-  type DeepReadonly,
-  type Handlers,
-  missingScope,
-  type OperatorHub,
-} from "./operation-handler.ts";
+import { type ApiParts, type DeepReadonly, type Handlers, missingScope } from "./operation-handler.ts";
 
 /** Servers are shown one by one, with what is known of each; tokens never. */
 const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];
@@ -47,7 +42,7 @@ export const configHandlers: Handlers<"getConfig"> = {
 
 type Value = DeepReadonly<ConfigView["values"][number]>;
 
-async function serverValues(hub: OperatorHub): Promise<Value[]> {
+async function serverValues(hub: Hub): Promise<Value[]> {
   const document = await readDocument(hub.config);
   const values = hub.servers().map(async ({ id }): Promise<Value[]> => {
     const detail = await hub.server(id);
@@ -186,7 +181,7 @@ function asRole(role: string, { scopes, owner }: Caller): Session {
   return new Session({ door: "rest", role, owner });
 }
 
-function canSee(hub: OperatorHub, session: Session, name: string): boolean {
+function canSee(hub: Hub, session: Session, name: string): boolean {
   const { tools, prompts, resources, templates } = hub.view(session);
   return [tools, prompts, resources, templates].some((list) => list.some((capability) => capability.name === name));
 }

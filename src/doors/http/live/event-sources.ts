@@ -7,7 +7,8 @@ import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
-import type { Audience, FeedEvents, FeedHub, Fields, Publish } from "./feed-event.ts";
+import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { Audience, FeedHub, Fields, Publish } from "./feed-event.ts";
 
 /** Nothing else makes a connected server idle. */
 const DISCONNECT_REASON = "disconnected by request";
@@ -32,7 +33,7 @@ export class ServerEvents {
     ];
   }
 
-  #reloaded({ report }: FeedEvents["reload"]): void {
+  #reloaded({ report }: HubEvents["reload"]): void {
     const infos = new Map(this.#hub.servers().map((info) => [info.id, info]));
     for (const [id, server] of this.#known) {
       if (infos.has(id)) continue;
@@ -53,7 +54,7 @@ export class ServerEvents {
     this.#tell("mcp.server.added", { server: info }, this.#concern(info.id));
   }
 
-  #changed({ info, previous }: FeedEvents["server"]): void {
+  #changed({ info, previous }: HubEvents["server"]): void {
     const { id, state, lastError, hint } = info;
     if (!this.#known.has(id)) {
       // A server that is taken out says so itself when it closes; that it is gone is told by the reload.
@@ -175,7 +176,7 @@ export class ToolEvents {
       ...(title === undefined ? {} : { title: truncate(title) }),
       ...(description === undefined ? {} : { description: truncate(description) }),
       fingerprint,
-      pin: this.#hub.pins?.stateOf(origin.source, origin.name) ?? "unknown",
+      pin: this.#hub.pins.stateOf(origin.source, origin.name),
     };
   }
 }
@@ -278,7 +279,7 @@ export function publishSkills(hub: FeedHub, tell: Publish): (() => void)[] {
   ];
 }
 
-function publishImport({ single, result }: FeedEvents["skill-import"], tell: Publish): void {
+function publishImport({ single, result }: HubEvents["skill-import"], tell: Publish): void {
   const { imported, failed, totalScanned } = result;
   if (!single) {
     const fields: Fields<"skills.batch.imported"> = { imported, failed, totalScanned };

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../../../base/clock.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
-import { notFoundAt, refuseMethod } from "../status-routes.ts";
+import { notFoundAt, refuseMethodUnless } from "../http-responses.ts";
 import { type EventFeed, eventId, filterOfQuery, parseResumePoint, type Receiver } from "./event-feed.ts";
 import type { Frame } from "./feed-event.ts";
 
@@ -71,10 +71,7 @@ class Streams implements EventStreams {
   #handle(exchange: HttpExchange): void {
     const { request, response, path, query, caller } = exchange;
     if (path !== EVENTS_PATH) throw notFoundAt(path);
-    if (request.method !== "GET") {
-      refuseMethod(exchange, ["GET"]);
-      return;
-    }
+    if (refuseMethodUnless(exchange, ["GET"])) return;
     const { feed, sessionOf, streams } = this.#parts;
     this.#quota.setLimits(streams());
     const full = this.#quota.reachedFor(caller);

@@ -1,14 +1,10 @@
 /** Something that happened, before it has a number and before it is known who hears of it. */
 import type { LoadedConfig } from "../../../config/load-config.ts";
-import type { PinInfo } from "../../../contract/catalog-schemas.ts";
-import type { OutputOf } from "../../../contract/operations.ts";
 import { type EventName, EVENTS, type FieldsOf } from "../../../contract/websocket.ts";
-import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { Caller } from "../../../model/caller.ts";
-import type { ServerInfo } from "../../../model/server-state.ts";
-import type { Session, SessionOptions } from "../../../sessions/session.ts";
-import type { StartRecord } from "../../../telemetry/call-record.ts";
+import type { Session } from "../../../sessions/session.ts";
 import type { DeepReadonly } from "../api/operation-handler.ts";
 import { canSeeServer, canSeeSkill, type ServerSnapshot } from "../api/visibility.ts";
 
@@ -30,39 +26,10 @@ export type FeedEvent<Name extends EventName = EventName> = {
 /** Takes what happened, in its order. */
 export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, concern?: Audience) => void;
 
-/** What the live doors need of a hub. */
-
-type Known = Pick<HubEvents, "server" | "catalog" | "visibility" | "reload" | "warning" | "ask" | "answer" | "call">;
-
-export interface FeedEvents extends Known {
-  "call-start": StartRecord;
-  session: { readonly session: Session; readonly open: boolean };
-  "skill-import": {
-    readonly path: string;
-    /** Whether one skill was named, and not a folder of them. */
-    readonly single: boolean;
-    readonly result: OutputOf<"importSkills">;
-  };
-  "skill-remove": { readonly skillId: string; readonly name: string };
-  skills: object;
-  pins: object;
-}
-
-export interface FeedHub {
-  /** Of the program that made the hub: it sees what anybody may see. */
-  readonly session: Session;
-  readonly config: LoadedConfig;
-  readonly pins?: { stateOf(source: string, tool: string): PinInfo["state"] };
-  on<Name extends keyof FeedEvents>(name: Name, listener: (event: FeedEvents[Name]) => void): () => void;
-  servers(): readonly ServerInfo[];
-  view(session: Session): View;
-}
-
-/** What opens a session for each socket, and knows those that are open. */
-export interface SessionHub {
-  openSession(options: SessionOptions): Session;
-  sessions(): readonly Session[];
-}
+/** The parts of a hub that events come from; its own session sees what anybody may see. */
+export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"> & {
+  readonly pins: Pick<Hub["pins"], "stateOf">;
+};
 
 /** An event with its number, encoded once for everybody who gets the same of it. */
 

@@ -3,20 +3,20 @@ import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import { CONTROLS, SOCKET_PATH } from "../../../contract/websocket.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
-import { namedSession, openCallerSession, type SessionExtras } from "../api/caller-sessions.ts";
+import { namedSession, openCallerSession, type SessionExtras, type SessionOpener } from "../api/caller-sessions.ts";
 import type { Masker } from "../api/operation-handler.ts";
 import type { Operations } from "../api/run-operation.ts";
 import { localSessionId, withLocalSessionIds } from "../api/session-ids.ts";
 import type { HttpRoute, HttpUpgrade } from "../http-exchange.ts";
-import { rawErrorResponse, sendError } from "../http-responses.ts";
+import { notFoundAt, rawErrorResponse, sendError } from "../http-responses.ts";
 import { RateLimit } from "../rate-limit.ts";
-import { notFoundAt } from "../status-routes.ts";
 import {
   type EventFeed,
   type EventFilter,
@@ -27,7 +27,7 @@ import {
   type ResumePoint,
 } from "./event-feed.ts";
 import { ExtraTools } from "./extra-tool-calls.ts";
-import type { Frame, SessionHub } from "./feed-event.ts";
+import type { Frame } from "./feed-event.ts";
 import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } from "./socket-commands.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
@@ -51,7 +51,7 @@ export interface SocketLimits {
 }
 
 interface SocketParts extends SessionExtras {
-  readonly hub: SessionHub;
+  readonly hub: SessionOpener & Pick<Hub, "sessions">;
   readonly feed: EventFeed;
   readonly operations: Pick<Operations, "run">;
   /** In a cluster: ids that say which node has what they stand for. */

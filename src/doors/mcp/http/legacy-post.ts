@@ -1,4 +1,5 @@
 /** What a legacy client posts: it opens a session, or belongs to one. */
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
@@ -6,16 +7,7 @@ import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model
 import type { QuotaReached } from "../../../policy/quota.ts";
 import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import type { ViewScope } from "../view-scope.ts";
-import {
-  type Accepts,
-  headerOf,
-  type McpExchange,
-  onceClosed,
-  refuseRpc,
-  refuseWithError,
-  respondEmpty,
-  respondJson,
-} from "./http-messages.ts";
+import { type Accepts, headerOf, refuseRpc, refuseWithError, respondEmpty, respondJson } from "./http-messages.ts";
 import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
 import {
   admitOrRefuseRequests,
@@ -29,7 +21,7 @@ import { type SessionStream, StreamableSession } from "./streamable-session.ts";
 
 export async function postLegacy(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   posted: Exclude<ClientMessage, { kind: "invalid" }>,
@@ -58,7 +50,7 @@ export async function postLegacy(
 
 async function postInitialize(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   message: RpcRequest,
@@ -111,7 +103,7 @@ function openStreamableSession(
 
 async function forwardToSessionOwner(
   { ids }: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   id: RequestId | null,
 ): Promise<boolean> {
   return forwardToOwner(ids, exchange, "mcp", headerOf(exchange.request.headers[SESSION_HEADER]), id);
@@ -120,7 +112,7 @@ async function forwardToSessionOwner(
 /** @param batch What was in the array, told apart. */
 export async function postBatch(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   batch: readonly ClientMessage[],
@@ -149,7 +141,7 @@ export async function postBatch(
 
 async function answerBatch(
   transport: Transport,
-  { response }: McpExchange,
+  { response }: HttpExchange,
   accepts: Accepts,
   session: StreamableSession,
   requests: readonly RpcRequest[],

@@ -2,6 +2,7 @@
  * MCP over HTTP, both eras at one address: `/mcp` for Streamable HTTP, `/sse` and `/messages` for its predecessor. Works on
  * raw exchanges of `node:http`, because each call passes here.
  */
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -10,23 +11,13 @@ import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "..
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
 import { parseMessages } from "../rpc-messages.ts";
 import { RequestedScopes, type ViewScope } from "../view-scope.ts";
-import {
-  acceptsOf,
-  headerOf,
-  isJson,
-  type McpExchange,
-  refuseRpc,
-  refuseWithError,
-  respondEmpty,
-} from "./http-messages.ts";
+import { acceptsOf, headerOf, isJson, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
 import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
 import { OpenStreams, SseConnection } from "./open-streams.ts";
 import { type Engine, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
-
-export type { McpExchange } from "./http-messages.ts";
 
 export interface McpHttpLimits {
   readonly maxSessions: number;
@@ -97,7 +88,7 @@ export class McpHttp {
     this.#full.clear();
   }
 
-  handleMcp(exchange: McpExchange): void | Promise<void> {
+  handleMcp(exchange: HttpExchange): void | Promise<void> {
     const scope = this.#scopeOf(exchange, this.#options.basePath);
     if (scope === undefined) return;
     switch (exchange.request.method) {
@@ -112,13 +103,13 @@ export class McpHttp {
     }
   }
 
-  async handleSse(exchange: McpExchange): Promise<void> {
+  async handleSse(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "GET") return refuseMethod(exchange, "GET");
     const scope = this.#scopeOf(exchange, this.#options.ssePath);
     if (scope !== undefined) openSse(this.#transport, exchange, scope, this.#options.messagesPath);
   }
 
-  async handleMessages(exchange: McpExchange): Promise<void> {
+  async handleMessages(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
     const body = await readJson(exchange);
     if (body === undefined) return;
@@ -146,7 +137,7 @@ export class McpHttp {
     sessions.endAll();
   }
 
-  async #post(exchange: McpExchange, scope: ViewScope): Promise<void> {
+  async #post(exchange: HttpExchange, scope: ViewScope): Promise<void> {
     const { request, response } = exchange;
     const accepts = acceptsOf(request.headers.accept);
     if (accepts === undefined) {
@@ -183,14 +174,14 @@ export class McpHttp {
     }
   }
 
-  #ofSession(exchange: McpExchange, handle: () => void): void | Promise<void> {
+  #ofSession(exchange: HttpExchange, handle: () => void): void | Promise<void> {
     const { ids } = this.#options;
     if (ids === undefined) return handle();
     const id = headerOf(exchange.request.headers[SESSION_HEADER]);
     return forwardToOwner(ids, exchange, "mcp", id, null).then((isAnswered) => (isAnswered ? undefined : handle()));
   }
 
-  #get(exchange: McpExchange, scope: ViewScope): void {
+  #get(exchange: HttpExchange, scope: ViewScope): void {
     const { request, response } = exchange;
     if (headerOf(request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
     if (acceptsOf(request.headers.accept)?.stream !== true) {
@@ -216,7 +207,7 @@ export class McpHttp {
     refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
   }
 
-  #delete(exchange: McpExchange, scope: ViewScope): void {
+  #delete(exchange: HttpExchange, scope: ViewScope): void {
     if (headerOf(exchange.request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
     const session = findSessionOrRefuse(this.#transport, exchange, scope, null);
     if (session === undefined) return;
@@ -224,7 +215,7 @@ export class McpHttp {
     respondEmpty(exchange.response, 204);
   }
 
-  #scopeOf({ path, query, caller, response }: McpExchange, base: string): ViewScope | undefined {
+  #scopeOf({ path, query, caller, response }: HttpExchange, base: string): ViewScope | undefined {
     const choice = this.#scopes.choose(base, path, query, caller);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
@@ -260,17 +251,17 @@ function refuseClosing(response: ServerResponse, id: RequestId | null): void {
   refuseWithError(response, id, { code: "server_unavailable", message: "The gateway is shutting down." });
 }
 
-function refuseMethod({ response, request }: McpExchange, allow: string): void {
+function refuseMethod({ response, request }: HttpExchange, allow: string): void {
   const message = `${request.method ?? "This method"} is not allowed here.`;
   refuseRpc(response, 405, null, { code: INVALID_REQUEST, message }, { Allow: allow });
 }
 
-function refuseMessage({ response }: McpExchange, id: RequestId | null): void {
+function refuseMessage({ response }: HttpExchange, id: RequestId | null): void {
   refuseRpc(response, 400, id, { code: INVALID_REQUEST, message: "The body is no JSON-RPC 2.0 message of a client." });
 }
 
 /** The parsed body, or undefined if there is none and that has been answered. */
-async function readJson(exchange: McpExchange): Promise<{ readonly value: unknown } | undefined> {
+async function readJson(exchange: HttpExchange): Promise<{ readonly value: unknown } | undefined> {
   const { request, response } = exchange;
   if (!isJson(request.headers["content-type"])) {
     refuseRpc(response, 415, null, { code: INVALID_REQUEST, message: "Content-Type must be application/json." });

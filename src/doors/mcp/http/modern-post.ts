@@ -1,4 +1,5 @@
 /** A request of the modern era: it stands alone, with its version and its client's abilities in `_meta`. */
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Caller } from "../../../model/caller.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
@@ -18,22 +19,14 @@ import { ParkedCalls } from "../parked-calls.ts";
 import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import { sharedMethod } from "../shared-requests.ts";
 import type { RequestOrigin, ViewScope } from "../view-scope.ts";
-import {
-  type Accepts,
-  decodeHeaderValue,
-  headerOf,
-  type McpExchange,
-  onceClosed,
-  refuseRpc,
-  respondJson,
-} from "./http-messages.ts";
+import { type Accepts, decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
 import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
 import { admitOrRefuseRequests, answerOrError, forwardToOwner } from "./request-checks.ts";
 import type { Transport } from "./session-table.ts";
 
 export async function postModern(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   message: RpcRequest,
@@ -65,7 +58,7 @@ export async function postModern(
 /** The call that waits for this answer, or the result that is asked for, may be at another node. */
 async function forwardToCallOwner(
   { ids }: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   { id, params }: RpcRequest,
 ): Promise<boolean> {
   const { requestState, uri } = params ?? {};
@@ -79,7 +72,7 @@ function paramHeaderError(
   { door }: Transport,
   origin: RequestOrigin,
   { params }: RpcRequest,
-  { request }: McpExchange,
+  { request }: HttpExchange,
 ): ReturnType<typeof paramError> {
   const name = params?.["name"];
   if (typeof name !== "string") return undefined;

@@ -1,11 +1,12 @@
 /** All open event streams and all answers that are still owed, under two timers for all of them. */
+import { onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { ChurnSet } from "../../../base/maps.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { type CallerQuota, Quota, type QuotaReached } from "../../../policy/quota.ts";
 import type { Encoded } from "../rpc-messages.ts";
-import { onceClosed, textOf } from "./http-messages.ts";
+import { textOf } from "./http-messages.ts";
 
 /** An answer that may become a stream if it takes long. */
 export interface PendingReply {

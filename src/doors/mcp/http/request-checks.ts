@@ -1,4 +1,5 @@
 /** The session of an exchange at `/mcp`, by its headers. */
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { identityOf, type Scope } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
@@ -13,7 +14,7 @@ import {
 import { claimsModern, unsupportedVersion } from "../mcp-handshake.ts";
 import { type Encoded, encodeToolcribError } from "../rpc-messages.ts";
 import { scopeKey, type ViewScope } from "../view-scope.ts";
-import { headerOf, type McpExchange, refuseRpc, refuseWithError } from "./http-messages.ts";
+import { headerOf, refuseRpc, refuseWithError } from "./http-messages.ts";
 import type { Transport } from "./session-table.ts";
 import { StreamableSession } from "./streamable-session.ts";
 
@@ -25,7 +26,7 @@ const LEGACY: ReadonlySet<string> = new Set(LEGACY_VERSIONS);
 /** The session that the exchange belongs to. If there is none, that is answered. */
 export function findSessionOrRefuse(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   scope: ViewScope,
   id: RequestId | null,
 ): StreamableSession | undefined {
@@ -49,7 +50,7 @@ export function findSessionOrRefuse(
   return undefined;
 }
 
-export function refuseUnknownSession({ response }: McpExchange, id: RequestId | null): void {
+export function refuseUnknownSession({ response }: HttpExchange, id: RequestId | null): void {
   const hint = "It may have ended: begin a new one with initialize.";
   refuseWithError(response, id, { code: "not_found", message: "No such session.", hint });
 }
@@ -60,7 +61,7 @@ export function refuseUnknownSession({ response }: McpExchange, id: RequestId | 
  */
 export function admitOrRefuseRequests(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   requests: readonly RpcRequest[],
   { ofSession = false }: { readonly ofSession?: boolean } = {},
 ): boolean {
@@ -92,15 +93,15 @@ function requiredScope(method: string): Scope {
  */
 export async function forwardToOwner(
   ids: RoutableIds | undefined,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   kind: IdKind,
   id: string | null | undefined,
   request: RequestId | null,
 ): Promise<boolean> {
-  if (ids === undefined || id === null || id === undefined || exchange.handOn === undefined) return false;
+  if (ids === undefined || id === null || id === undefined || exchange.forwardTo === undefined) return false;
   const place = await ids.find(kind, id);
   if (place === undefined || !("node" in place)) return false;
-  switch (await exchange.handOn(place.node)) {
+  switch (await exchange.forwardTo(place.node)) {
     case "answered":
       return true;
     case "gone":
