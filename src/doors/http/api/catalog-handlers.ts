@@ -258,9 +258,9 @@ function titleAndDescription({ title, description }: { readonly title?: unknown;
 }
 
 export const pinHandlers: Handlers<"listPins" | "changePins"> = {
-  async listPins(input, _context, { hub }) {
+  listPins(input, _context, { hub }) {
     const { serverId, kind, state } = input;
-    const matching = (await hub.pins.list()).filter(
+    const matching = hub.pins.list().filter(
       (pin) =>
         (serverId === undefined || pin.server === serverId) &&
         (kind === undefined || pin.kind === kind) &&

@@ -11,9 +11,9 @@ type SkillOperation =
   | "removeSkill";
 
 export const skillHandlers: Handlers<SkillOperation> = {
-  async listSkills(input, { session }, { hub }) {
+  listSkills(input, { session }, { hub }) {
     const part = input.q?.toLowerCase();
-    const matching = (await hub.skills.infos(session)).filter(
+    const matching = hub.skills.infos(session).filter(
       ({ name, description, kind }) =>
         (input.kind === undefined || kind === input.kind) &&
         (part === undefined || name.toLowerCase().includes(part) || description.toLowerCase().includes(part)),
