@@ -22,10 +22,7 @@ const ExtraToolSchema = z
     schema: Schema.optional().describe("JSON Schema of the arguments; any object if absent."),
     inputSchema: Schema.optional().describe("The same as `schema`, as MCP names it."),
     parameters: Schema.optional().describe("The same as `schema`, as agents name it."),
-    annotations: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe("Hints as MCP has them, such as `readOnlyHint`."),
+    annotations: z.record(z.string(), z.unknown()).optional().describe("MCP hints, such as `readOnlyHint`."),
     timeoutMs: z
       .int()
       .min(1)
@@ -39,7 +36,7 @@ const ExtraToolSchema = z
 export const EXTRA_TOOL_COMMANDS = {
   "sessions.setExtraTools": {
     scope: "call",
-    summary: "Gives a session tools that this connection answers for, in place of those it gave before.",
+    summary: "Gives a session tools that this connection runs, in place of the earlier ones.",
     input: z.strictObject({
       session: z
         .string()
@@ -47,14 +44,14 @@ export const EXTRA_TOOL_COMMANDS = {
         .optional()
         .describe("The connection's own if absent. One of the same caller, or with `admin` any that is open."),
       sessionId: z.string().max(512).optional().describe("The same as `session`."),
-      tools: z.array(ExtraToolSchema).max(MAX_EXTRA_TOOLS).describe("An empty list takes them away."),
+      tools: z.array(ExtraToolSchema).max(MAX_EXTRA_TOOLS).describe("An empty list removes them."),
     }),
     output: z.object({
       session: z.string(),
       tools: z.array(z.string()).describe("Their names."),
       notices: z
         .array(SessionNoticeSchema)
-        .describe("Such as which were left out, because their names were taken or the session has too many."),
+        .describe("For example, which tools were left out because their names are taken or the session has too many."),
     }),
   },
   "extraTool.result": {
@@ -65,13 +62,13 @@ export const EXTRA_TOOL_COMMANDS = {
       result: z
         .unknown()
         .optional()
-        .describe("A result as MCP has it (`content`, `structuredContent`, `isError`), a text, or any value."),
+        .describe("An MCP result (`content`, `structuredContent`, `isError`), a text, or any value."),
     }),
     output: z.object({ callId: z.string() }),
   },
   "extraTool.progress": {
     scope: "call",
-    summary: "Says how far a call is, and restarts its timeout.",
+    summary: "Reports the progress of a call and restarts its timeout.",
     input: z.strictObject({
       callId: CallId,
       progress: z.number(),
@@ -85,7 +82,7 @@ export const EXTRA_TOOL_COMMANDS = {
 const ExtraToolCallSchema = z.object({
   callId: z.string().describe("The same as in the audit log."),
   name: z.string(),
-  args: z.record(z.string(), z.unknown()).describe("They fit the tool's schema."),
+  args: z.record(z.string(), z.unknown()).describe("They match the tool's schema."),
   session: z.string(),
 });
 
@@ -101,7 +98,6 @@ export type ExtraToolDefinition = z.input<typeof ExtraToolSchema>;
  * The WebSocket: commands are operations under the names that programs of this field use, events are what happens in the hub.
  * SSE carries the same events.
  */
-
 export const SOCKET_PATH = "/ws";
 
 export interface SocketCommand {
@@ -225,27 +221,27 @@ export const EVENTS = {
   ),
   "mcp.servers.list": event(
     "read",
-    "The servers, to whoever asked.",
+    "The servers, sent to the client that asked.",
     z.object({ servers: z.array(ServerInfoSchema), ...Page }),
   ),
   "mcp.tools.list": event(
     "read",
-    "The tools, to whoever asked.",
+    "The tools, sent to the client that asked.",
     z.object({ tools: z.array(ToolInfoSchema), ...Page }),
   ),
   "openclaw.skill.imported": event("read", "A skill was imported.", SkillImported),
   "openclaw.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
-  "openclaw.import.list": event("read", "The skills, to whoever asked.", ImportList),
+  "openclaw.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "openclaw.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.skill.imported": event("read", "A skill was imported.", SkillImported),
   "skills.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
-  "skills.import.list": event("read", "The skills, to whoever asked.", ImportList),
+  "skills.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.changed": event("read", "What skills are offered is other than before.", z.object({})),
   "approval.requested": event("approve", "A call waits for approval.", z.object({ approval: ApprovalSchema })),
   "approval.answered": event(
     "approve",
-    "A waiting call was answered, its time ran out, or whoever asked went away.",
+    "A waiting call was answered, timed out, or was withdrawn by its caller.",
     z.object({ id: z.string(), callId: z.string(), answer: z.string() }),
   ),
   "call.started": event("admin", "A call began.", CallStarted),
@@ -279,7 +275,7 @@ export const EVENTS = {
   ),
   "extraTool.cancel": event("read", "Nobody waits for that call any more.", ExtraToolCancelSchema),
   "pins.changed": event("admin", "Pins or definitions are other than before.", z.object({})),
-  "config.reloaded": event("admin", "The config was taken up anew.", z.object({})),
+  "config.reloaded": event("admin", "The config was reloaded.", z.object({})),
   warning: event(
     "admin",
     "Something odd that harmed nothing.",
@@ -287,7 +283,7 @@ export const EVENTS = {
   ),
   "events.lost": event(
     "read",
-    "Events between the asked-for number and this one are no longer known: read the lists anew.",
+    "Events between the asked-for number and this one are no longer kept: read the lists again.",
     z.object({ from: z.int(), to: z.int() }),
   ),
 } as const satisfies Readonly<Record<string, EventKind>>;

@@ -94,7 +94,6 @@ function webOutput(output: Writable): WritableStream<Uint8Array> {
 }
 
 /** Which method goes where. */
-
 export function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
   const { session } = methods.agent;
   return (

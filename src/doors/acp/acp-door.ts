@@ -86,7 +86,7 @@ export class AcpDoor {
   async authenticate({ methodId }: AuthenticateRequest): Promise<object> {
     const id = [undefined, ...this.#models.ids].find((one) => authMethodId(one) === methodId);
     if (authMethodId(id) !== methodId) {
-      throw new ToolcribError("invalid_arguments", `There is no way to authenticate called ${methodId}.`);
+      throw new ToolcribError("invalid_arguments", `There is no authentication method ${methodId}.`);
     }
     const missing = await this.#models.missing(id ?? this.#models.first);
     if (missing !== undefined) throw missing;
@@ -171,7 +171,7 @@ export class AcpDoor {
     if (configId !== MODEL_OPTION) throw new ToolcribError("invalid_arguments", `There is no option ${configId}.`);
     if (typeof value !== "string" || !this.#models.has(value)) {
       throw new ToolcribError("invalid_arguments", `There is no model ${String(value)} to choose.`, {
-        hint: "`agent.models` of the config names those that can be chosen.",
+        hint: "`agent.models` in the config lists the models that can be chosen.",
       });
     }
     await session.setModel(value);
@@ -276,7 +276,7 @@ export class AcpDoor {
     const mounted = session.mount(this.#mcp.reachable(this.#connectedClient(), servers));
     await abortable(mounted, cancelled);
     await this.#remembered.keep(session.id, servers.filter(outlivesConnection)).catch((error: unknown) => {
-      this.#options.log(`The servers of a session cannot be kept: ${asToolcribError(error).message}`);
+      this.#options.log(`The servers of a session cannot be saved: ${asToolcribError(error).message}`);
     });
   }
 
@@ -332,10 +332,8 @@ export class AcpDoor {
 }
 
 function notOpened(): ToolcribError {
-  return new ToolcribError("cancelled", "The session was not opened: the client gave up.");
+  return new ToolcribError("cancelled", "The session was not opened: the client cancelled.");
 }
-
-/** Params of requests that hold MCP servers. The SDK's own schemas refuse the whole request for one field of one entry. */
 
 interface SessionParams {
   readonly cwd: string;
@@ -348,6 +346,7 @@ interface ExistingSessionParams extends SessionParams {
   readonly sessionId: string;
 }
 
+/** Params of requests that hold MCP servers. The SDK's own schemas refuse the whole request for one field of one entry. */
 export function parseSessionParams(params: unknown): SessionParams {
   const given = objectOf(params);
   return {
@@ -361,7 +360,7 @@ export function parseSessionParams(params: unknown): SessionParams {
 
 export function parseExistingSessionParams(params: unknown): ExistingSessionParams {
   const { sessionId } = objectOf(params);
-  if (typeof sessionId !== "string" || sessionId === "") throw invalidParam("`sessionId` must be a text.");
+  if (typeof sessionId !== "string" || sessionId === "") throw invalidParam("`sessionId` must be a string.");
   return { sessionId, ...parseSessionParams(params) };
 }
 
@@ -385,8 +384,6 @@ function absolutePath(value: unknown, key: string): string {
 function invalidParam(message: string): ToolcribError {
   return new ToolcribError("invalid_arguments", message);
 }
-
-/** What the agent says of itself. */
 
 const AUTH_METHOD = "model-key";
 
@@ -453,7 +450,6 @@ function initialMode(kept: unknown, given: AgentMode | undefined): AgentMode {
  * The servers that sessions had, for a client that resumes one without naming them. They hold keys of the client's user: the
  * store has them sealed only, and without a store they are gone with the process.
  */
-
 class SavedServers {
   readonly #hub: Hub;
   readonly #here = new Map<string, readonly unknown[]>();
@@ -485,16 +481,15 @@ class SavedServers {
   }
 }
 
-/**
- * The hub in step with its config, for as long as no session can write there: a model that writes a server into a config
- * that is taken up would run commands without anybody being asked.
- */
-
 interface NoticeTargets {
   log(message: string): void;
   tell(notice: Notice): void;
 }
 
+/**
+ * The hub in step with its config, for as long as no session can write there: a model that writes a server into a config
+ * that is taken up would run commands without anybody being asked.
+ */
 class ConfigFollower {
   readonly #hub: Hub;
   readonly #guarded: ProtectedPaths;
@@ -537,7 +532,7 @@ class ConfigFollower {
       return;
     }
     const names = [...new Set(files.map((file) => basename(file)))].join(" or ");
-    const message = `${names} changed. Restart the agent to take it up.`;
+    const message = `${names} changed. Restart the agent to use it.`;
     this.#told.log(message);
     this.#told.tell({ level: "warning", message });
   }

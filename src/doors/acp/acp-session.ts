@@ -174,8 +174,8 @@ export class AcpSession {
   async prompt({ prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
     if (this.#takingOver !== undefined) await this.#takingOver;
     if (this.#turn !== undefined) {
-      throw new ToolcribError("conflict", "A prompt is under way in this session.", {
-        hint: "Wait for its end, or cancel it.",
+      throw new ToolcribError("conflict", "A prompt is in progress in this session.", {
+        hint: "Wait until it ends, or cancel it.",
       });
     }
     const controller = new AbortController();
@@ -265,8 +265,6 @@ export class AcpSession {
   }
 }
 
-/** One `session/prompt`: the events of a run as updates, and how it ended. */
-
 interface TurnContext {
   readonly agent: Agent;
   readonly modelId: string;
@@ -276,6 +274,7 @@ interface TurnContext {
   readonly signal: AbortSignal;
 }
 
+/** One `session/prompt`: the events of a run as updates, and how it ended. */
 async function runTurn(content: readonly ContentBlock[], turn: TurnContext): Promise<PromptResponse> {
   const { agent, calls, signal } = turn;
   let end: Extract<AgentEvent, { type: "end" }> | undefined;
@@ -325,19 +324,20 @@ function toUsage({ input, output, cached }: Tokens): Usage {
   };
 }
 
-/** The blocks of a prompt. ACP took them from MCP, so most stay as they are. */
-
-/** Throws `invalid_arguments` for what the model cannot take: leaving it out would change what was asked. */
+/**
+ * The blocks of a prompt, which ACP took from MCP. Throws `invalid_arguments` for what the model cannot take: leaving it out
+ * would change the question.
+ */
 function promptContent(prompt: readonly AcpBlock[], model: { id: string; images: boolean }): ContentBlock[] {
   if (prompt.length === 0) throw new ToolcribError("invalid_arguments", "The prompt is empty.");
   return prompt.map((block) => {
     if (block.type === "audio") {
-      throw new ToolcribError("invalid_arguments", "The prompt holds audio, which this agent does not take.", {
+      throw new ToolcribError("invalid_arguments", "The prompt has audio, which this agent does not support.", {
         hint: "Write what it says instead.",
       });
     }
     if (block.type === "image" && !model.images) {
-      throw new ToolcribError("invalid_arguments", `The prompt holds an image, which ${model.id} cannot see.`, {
+      throw new ToolcribError("invalid_arguments", `The prompt has an image, which ${model.id} cannot see.`, {
         hint: "Choose a model that sees images, or describe it.",
       });
     }
@@ -375,8 +375,6 @@ function contextWindow(modelId: string): number | undefined {
   return WINDOWS.find(([pattern]) => pattern.test(modelId))?.[1];
 }
 
-/** A conversation told again, for a client that loads it. */
-
 const PLAN_TOOL = "toolcrib_plan";
 
 interface ReplayContext {
@@ -388,6 +386,7 @@ interface ReplayContext {
   readonly running: ToolCalls | undefined;
 }
 
+/** A conversation told again, for a client that loads it. */
 async function replay(messages: readonly AgentMessage[], to: ReplayContext): Promise<void> {
   const { hub, session, updates, workspace, running } = to;
   const rawBytes = hub.config.config.agent.resultBytes;
@@ -481,7 +480,6 @@ function bareToolName(name: string): string {
 }
 
 /** The skills that a user can call, told to the client whenever they are others than before. */
-
 class CommandUpdates {
   readonly #list: () => readonly SlashCommand[];
   readonly #updates: Updates;

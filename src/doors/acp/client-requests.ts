@@ -41,8 +41,6 @@ export function clientFeatures({ clientCapabilities }: InitializeRequest): Clien
   };
 }
 
-/** Files through the client: it has what is not saved yet, and shows what is written. */
-
 interface ClientFilesOptions {
   readonly client: AgentContext;
   readonly sessionId: string;
@@ -51,12 +49,13 @@ interface ClientFilesOptions {
   readonly guarded: ProtectedPaths;
 }
 
+/** Files through the client: it has what is not saved yet, and shows what is written. */
 export function clientFileTools(options: ClientFilesOptions): Tool[] {
   const { readsFiles, writesFiles } = options.offer;
   return [...(readsFiles ? [readTool(options)] : []), ...(writesFiles ? [writeTool(options)] : [])];
 }
 
-const PATH = { type: "string", description: "Absolute, or from the working directory." };
+const PATH = { type: "string", description: "Absolute, or relative to the working directory." };
 
 function readTool({ client, sessionId, workspace, guarded }: ClientFilesOptions): Tool {
   return {
@@ -76,7 +75,7 @@ function readTool({ client, sessionId, workspace, guarded }: ClientFilesOptions)
     annotations: { readOnlyHint: true, openWorldHint: false },
     async execute(_id, params, signal) {
       const path = pathOf(params, workspace);
-      if (guarded.isOfHome(path)) throw new ToolAuthorizationError(`${path} is Toolcrib's own.`);
+      if (guarded.isOfHome(path)) throw new ToolAuthorizationError(`${path} belongs to Toolcrib.`);
       const { content } = await client.request(
         methods.client.fs.readTextFile,
         { sessionId, path, ...numberParam(params, "line"), ...numberParam(params, "limit") },
@@ -91,10 +90,10 @@ function writeTool({ client, sessionId, workspace, guarded }: ClientFilesOptions
   return {
     name: "write_text_file",
     label: "Write file",
-    description: "Writes a whole text file through the user's editor; makes it if it is not there.",
+    description: "Writes a whole text file through the user's editor; creates it if it does not exist.",
     parameters: {
       type: "object",
-      properties: { path: PATH, content: { type: "string", description: "All that will stand in it." } },
+      properties: { path: PATH, content: { type: "string", description: "The whole content of the file." } },
       required: ["path", "content"],
       additionalProperties: false,
     },
@@ -102,10 +101,10 @@ function writeTool({ client, sessionId, workspace, guarded }: ClientFilesOptions
     async execute(_id, params, signal) {
       const path = pathOf(params, workspace);
       if (guarded.decides(path)) {
-        throw new ToolAuthorizationError(`${path} decides what Toolcrib may run; only the user changes it.`);
+        throw new ToolAuthorizationError(`${path} decides what Toolcrib can run; only the user can change it.`);
       }
       const { content } = params;
-      if (typeof content !== "string") throw new ToolInputError("`content` must be a text.");
+      if (typeof content !== "string") throw new ToolInputError("`content` must be a string.");
       await client.request(methods.client.fs.writeTextFile, { sessionId, path, content }, cancelOptions(signal));
       return textResult(`${path} is written.`);
     },
@@ -113,7 +112,7 @@ function writeTool({ client, sessionId, workspace, guarded }: ClientFilesOptions
 }
 
 function pathOf({ path }: JsonObject, workspace: Workspace): string {
-  if (typeof path !== "string" || path === "") throw new ToolInputError("`path` must be a text.");
+  if (typeof path !== "string" || path === "") throw new ToolInputError("`path` must be a string.");
   const whole = resolve(workspace.cwd, path);
   if (!isReallyInside(whole, workspace)) {
     throw new ToolAuthorizationError(`${whole} is outside the working directory ${workspace.cwd}.`);
@@ -135,7 +134,6 @@ function textResult(value: string): ToolResult {
 }
 
 /** Questions of MCP servers to the user, where the client has forms. */
-
 export function elicitationCallback(client: AgentContext, sessionId: string): ElicitationCallback {
   return async (params, { server, signal }): Promise<JsonObject> => {
     const question = { ...params, mode: "form", sessionId, message: `${server}: ${String(params["message"])}` };
@@ -149,8 +147,6 @@ export function elicitationCallback(client: AgentContext, sessionId: string): El
   };
 }
 
-/** Calls that need a yes, asked of the client's user. */
-
 interface PermissionContext {
   readonly toolCallId: string;
   readonly calls: ToolCalls;
@@ -161,6 +157,7 @@ interface PermissionContext {
   cancelTurn(): void;
 }
 
+/** Calls that need a yes, asked of the client's user. */
 export class PermissionRequests {
   readonly #client: AgentContext;
   readonly #sessionId: string;
@@ -226,7 +223,6 @@ function permissionOptions(lasting: "session" | "always"): PermissionOption[] {
 }
 
 /** Servers that want to use the model: what the config says, with the user asked where it says so. */
-
 interface SamplingContext {
   readonly client: AgentContext;
   readonly sessionId: string;

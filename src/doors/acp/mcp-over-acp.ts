@@ -40,14 +40,13 @@ export function outlivesConnection(server: unknown): boolean {
   return !isMcpServerAcp(server);
 }
 
-/** A Wire through the client's own connection: each request of MCP is one of ACP. There is only the modern era on it. */
-
 interface AcpWireOptions {
   readonly client: AgentContext;
   readonly caller: McpOverAcpCaller;
   readonly serverId: string;
 }
 
+/** A Wire through the client's own connection: each request of MCP is one of ACP. There is only the modern era on it. */
 class AcpWire implements Wire {
   /** What it is most like: requests stand alone, and each has a stream of its own. */
   readonly transport = "http";
@@ -70,7 +69,7 @@ class AcpWire implements Wire {
 
   async send(message: RpcMessage, { signal }: SendOptions = {}): Promise<void> {
     if (this.#closed)
-      throw new ToolcribError("server_unavailable", "The wire is closed.", { details: { sent: false } });
+      throw new ToolcribError("server_unavailable", "The connection is closed.", { details: { sent: false } });
     // Notifications of a client have no place in it; a cancelled request ends by its signal.
     if (!("method" in message) || !("id" in message)) return;
     if (message.method === "initialize") this.#refuse(message.id);
@@ -107,7 +106,7 @@ class AcpWire implements Wire {
   }
 
   #refuse(id: RequestId): void {
-    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP knows no initialize." };
+    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP has no initialize." };
     this.#events.emit("message", { message: { jsonrpc: "2.0", id, error }, related: id });
   }
 }
@@ -119,5 +118,5 @@ function toRpcResponse(id: RequestId, outcome: McpOutcome): RpcMessage {
 
 function forwardFailed(error: unknown): ToolcribError {
   const why = error instanceof Error ? error.message : String(error);
-  return new ToolcribError("server_unavailable", `The client did not pass the request on: ${why}`, { cause: error });
+  return new ToolcribError("server_unavailable", `The client did not forward the request: ${why}`, { cause: error });
 }

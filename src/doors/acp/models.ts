@@ -108,7 +108,7 @@ function noModelSet(): ToolcribError {
 }
 
 function modelNotConfigured(id: string): ToolcribError {
-  return new ToolcribError("invalid_config", `The model ${id} is not in the config any more.`, {
-    hint: "Choose another one, or name it in `agent.models`.",
+  return new ToolcribError("invalid_config", `The model ${id} is no longer in the config.`, {
+    hint: "Choose another one, or add it to `agent.models`.",
   });
 }

@@ -144,7 +144,7 @@ export class ToolCalls {
     for (const [toolCallId, call] of this.#shown) {
       if (isFinal(call.status)) continue;
       call.status = call.ofRun || cancelled || call.status === "pending" ? "failed" : "completed";
-      const content = call.status === "failed" ? [textContent("It was cancelled.")] : [];
+      const content = call.status === "failed" ? [textContent("The call was cancelled.")] : [];
       await this.#updates.send({ sessionUpdate: "tool_call_update", toolCallId, status: call.status, content });
     }
   }
@@ -187,7 +187,6 @@ function isFinal(status: ToolCallStatus): boolean {
 }
 
 /** Content of tools as ACP takes it; what it has no block for becomes text. */
-
 export function toAcpBlock(block: ContentBlock): AcpBlock {
   const { type, text, data, mimeType, uri, name, resource } = block;
   if (type === "text" && typeof text === "string") return { type, text };
@@ -220,8 +219,7 @@ function mimeField(value: unknown): { mimeType?: string } {
   return typeof value === "string" ? { mimeType: value } : {};
 }
 
-/** What an edit changes, as far as its arguments say. Names of arguments are those of the common file servers and editors. */
-
+/** Arguments as the common file servers and editors name them. */
 const PATH_KEYS = ["path", "file_path", "filePath", "file", "filename", "uri"];
 const OLD_KEYS = ["old_text", "oldText", "old_string", "oldString", "old_str"];
 const NEW_KEYS = ["new_text", "newText", "new_string", "newString", "new_str"];
@@ -282,8 +280,6 @@ function firstText(input: JsonObject, keys: readonly string[]): string | undefin
   return undefined;
 }
 
-/** Results as people read them: the marks around untrusted text are for models, and a client shows whose text it is. */
-
 /** Opening line, our own lines and an empty one, the text, and the closing line of the same id. */
 const MARKED_TEXT = new RegExp(
   `<<<${MARKER} id="([A-Za-z0-9_-]{8,64})" [^\\n]*>>>\\n(?:[^\\n]+\\n)*\\n([^]*?)\\n<<<END_${MARKER} id="\\1">>>`,
@@ -301,7 +297,7 @@ export function boundedOutput(value: unknown, maxBytes: number): unknown {
   const json = JSON.stringify(shown) ?? "";
   const bytes = Buffer.byteLength(json);
   if (bytes <= maxBytes) return shown;
-  const note = `The output has ${bytes} bytes as JSON; beginning and end are shown.`;
+  const note = `The output has ${bytes} bytes as JSON; the beginning and the end are shown.`;
   return { truncated: true, note, json: truncateMiddle(json, maxBytes, "[...]") };
 }
 

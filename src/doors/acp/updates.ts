@@ -42,12 +42,6 @@ export class Updates {
   }
 }
 
-/**
- * What a user should know: a server that failed, an entry that was left out. A client with a place for notices gets them at
- * once. Others have none, and not every one shows what comes outside a turn: there they wait for the next turn and stand
- * before its answer.
- */
-
 export interface Notice {
   readonly level: "info" | "warning";
   readonly message: string;
@@ -58,6 +52,11 @@ const MAX_PENDING_NOTICES = 50;
 /** A server that comes and goes is told of so often, and no more. */
 const MAX_REPEATS = 3;
 
+/**
+ * What a user should know: a server that failed, an entry that was left out. A client with a place for notices gets them at
+ * once. Others have none, and not every one shows what comes outside a turn: there they wait for the next turn and stand
+ * before its answer.
+ */
 export class Notices {
   readonly #updates: Updates;
   readonly #hasPlace: boolean;
@@ -156,11 +155,10 @@ function noticeText({ message, hint }: Notice): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
 
-/** Servers of the hub that are not there, told to a session: its first prompt has no tools of them. */
-
 /** What the client knows: `late`: that it takes long. `absent`: that it did not come. `lost`: that it went away. */
 type ReportedState = "late" | "absent" | "up" | "lost";
 
+/** Servers of the hub that are not there, told to a session: its first prompt has no tools of them. */
 export class HubServerNotices {
   readonly #hub: Hub;
   readonly #tell: (notice: Notice) => void;
@@ -182,7 +180,11 @@ export class HubServerNotices {
     for (const info of this.#hub.servers()) {
       if (info.state === "connecting" && !this.#told.has(info.id)) {
         this.#told.set(info.id, "late");
-        this.#say("info", info, `is still connecting after ${waitedMs / 1000} s; its tools join when it is ready.`);
+        this.#say(
+          "info",
+          info,
+          `is still connecting after ${waitedMs / 1000} s; its tools are added when it is ready.`,
+        );
       } else {
         this.#follow(info);
       }
@@ -197,7 +199,7 @@ export class HubServerNotices {
   #follow(info: ServerInfo): void {
     const told = this.#told.get(info.id);
     if (info.state === "ready") {
-      if (told === "late" || told === "absent") this.#say("info", info, "is connected now; its tools are there.");
+      if (told === "late" || told === "absent") this.#say("info", info, "is connected now; its tools are available.");
       if (told === "lost") this.#say("info", info, "is back.");
       this.#told.set(info.id, "up");
     } else if (info.state === "failed" || info.state === "restarting") {

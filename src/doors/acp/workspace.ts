@@ -50,7 +50,6 @@ function isLink(path: string): boolean {
 }
 
 /** Files that decide what the hub may do. The model gets at none of them through the client. */
-
 export class ProtectedPaths {
   readonly #hub: Hub;
   readonly #home: string;

@@ -141,7 +141,7 @@ function roleOf(payload: JWTPayload, claim: string): string {
   const [role, another] = [payload[claim]].flat();
   if (typeof role === "string" && role !== "" && another === undefined) return role;
   throw new ToolcribError("denied", `The access token names no single role in its claim ${claim}.`, {
-    hint: "http.auth.oauth.roleClaim says which claim holds the role.",
+    hint: "http.auth.oauth.roleClaim says which claim has the role.",
   });
 }
 

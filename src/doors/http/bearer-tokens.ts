@@ -62,7 +62,7 @@ export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
   for (const [index, settings] of tokens.entries()) {
     const value = values[index];
     if (value === undefined) continue;
-    if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as one before it, which counts.`);
+    if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as an earlier one, which is used instead.`);
     seen.add(value);
     known.push({ digest: digestOf(value), caller: tokenCaller(value, settings, keySecret) });
   }
@@ -76,11 +76,11 @@ async function resolveToken(text: string, where: string, sources: TokenSources):
     value = await resolve(text);
   } catch (error) {
     // The message names the reference and never a value.
-    warn(`${where} lets nobody in: ${asToolcribError(error).message}`);
+    warn(`${where} cannot be used: ${asToolcribError(error).message}`);
     return undefined;
   }
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    warn(`${where} lets nobody in: it is empty, or holds characters that no header can carry.`);
+    warn(`${where} cannot be used: it is empty, or has characters that a header cannot carry.`);
     return undefined;
   }
   conceal(value);

@@ -194,8 +194,6 @@ class ForwardedResponse {
   }
 }
 
-/** What one node tells another about a request that it hands on. */
-
 interface ForwardedHead {
   readonly method: string;
   /** Path and query, as they were sent. */
@@ -240,6 +238,7 @@ function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | 
   return answered;
 }
 
+/** What one node tells another about a request that it hands on. */
 export function encodeHead({ method, url, headers, caller }: ForwardedHead): JsonObject {
   return { method, url, headers: { ...headers }, caller: { ...caller, scopes: [...caller.scopes] } };
 }
@@ -281,11 +280,6 @@ function stringValues(value: JsonObject): Record<string, string> {
   );
 }
 
-/**
- * Requests that other nodes hand on to this one. Each goes through Node's own HTTP code over a pair of streams in memory, so
- * that routes get a request and a response like any other: with flow control, and an end that is noticed on both sides.
- */
-
 // Not imported as a module: that loads Node's whole fetch as well.
 const { createServer, request: httpRequest } = process.getBuiltinModule("node:http");
 
@@ -301,7 +295,11 @@ interface ServeForwardedOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Takes them until the returned function is called. */
+/**
+ * Serves requests that other nodes forward, until the returned function is called. Each goes through Node's own HTTP code over
+ * a pair of streams in memory, so that routes get a request and a response like any other: with flow control, and an end that
+ * both sides notice.
+ */
 export function serveForwarded(options: ServeForwardedOptions): () => void {
   const heads = new WeakMap<Duplex, ForwardedHead>();
   const server = createServer({ keepAlive: false }, (request, response) => {
@@ -314,7 +312,7 @@ export function serveForwarded(options: ServeForwardedOptions): () => void {
   const { cluster } = options;
   return cluster.serve(forwardAddress(cluster.node.id), async (call) => {
     const head = decodeHead(call.head);
-    if (head === undefined) throw new ToolcribError("invalid_arguments", "This is no request that a node hands on.");
+    if (head === undefined) throw new ToolcribError("invalid_arguments", "This is not a request that a node forwards.");
     const [near, far] = duplexPair();
     heads.set(far, head);
     // What was written whole is still to be read; what was cut never comes to its end.

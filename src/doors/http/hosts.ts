@@ -78,27 +78,25 @@ function normal(name: string): string {
   return plain.startsWith("[") ? (URL.parse(`http://${plain}`)?.hostname ?? plain) : plain;
 }
 
-/** Host and Origin, before anything else is looked at. */
-
 /** False if the request was refused, and answered. A header that is there twice is refused: a proxy may have read the other. */
 export function admitOrRefuse(request: IncomingMessage, response: ServerResponse, hosts: HostRules): boolean {
   const repeated = repeatedHeader(request.rawHeaders);
   if (repeated !== undefined) {
-    sendError(response, new ToolcribError("invalid_arguments", `The header ${repeated} is there more than once.`));
+    sendError(response, new ToolcribError("invalid_arguments", `The header ${repeated} was sent more than once.`));
     return false;
   }
   const { host, origin } = request.headers;
   if (host === undefined || !hosts.acceptsHost(host)) {
-    const error = new ToolcribError("denied", "This hub does not go by the name in the Host header.", {
-      hint: "Names that are right are listed in http.allowedHosts.",
+    const error = new ToolcribError("denied", "The name in the Host header is not a name of this hub.", {
+      hint: "List further names in http.allowedHosts.",
     });
     sendError(response, error);
     return false;
   }
   if (origin === undefined) return true;
   if (!hosts.acceptsOrigin(origin, host)) {
-    const error = new ToolcribError("denied", "Web pages of this origin may not use this hub.", {
-      hint: "Only its own page may; `http.cors` lists further origins.",
+    const error = new ToolcribError("denied", "Web pages of this origin cannot use this hub.", {
+      hint: "Only its own page can; list further origins in `http.cors`.",
     });
     sendError(response, error, { headers: { vary: "Origin" } });
     return false;
@@ -122,8 +120,6 @@ function repeatedHeader(raw: readonly string[]): string | undefined {
   }
   return undefined;
 }
-
-/** What browsers need to hear before they let a page use an answer. Only ever called for origins that are accepted. */
 
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 const EXPOSED = "mcp-session-id, mcp-protocol-version, www-authenticate, retry-after, etag, location";

@@ -59,7 +59,7 @@ function assertProtected({ host, auth }: HttpConfig): void {
   if (auth === undefined && !isLoopbackHost(host)) {
     throw new ToolcribError(
       "invalid_config",
-      `http.host is ${host}, and everybody who reaches it could use every tool.`,
+      `http.host is ${host}, where anyone who reaches it could use every tool.`,
       {
         hint: "Set http.auth, or listen at 127.0.0.1.",
       },
@@ -67,7 +67,7 @@ function assertProtected({ host, auth }: HttpConfig): void {
   }
   if (auth !== undefined && auth.tokens === undefined && auth.oauth === undefined) {
     throw new ToolcribError("invalid_config", "http.auth names neither tokens nor oauth.", {
-      hint: "Add one of them, or take http.auth out to let in everybody on this machine.",
+      hint: "Add one of them, or remove http.auth to let in everyone on this machine.",
     });
   }
 }
@@ -80,7 +80,7 @@ function createAccessTokens(
   if (settings === undefined) return undefined;
   const { audience } = settings;
   if (audience === undefined && http.publicUrl === undefined && isWildcard(http.host)) {
-    throw new ToolcribError("invalid_config", "Nobody can tell which access tokens are meant for this hub.", {
+    throw new ToolcribError("invalid_config", "It is not clear which access tokens are meant for this hub.", {
       hint: "Set http.publicUrl or http.auth.oauth.audience.",
     });
   }
@@ -100,8 +100,6 @@ function ownAddresses({ publicUrl, host }: HttpConfig, port: number): string[] {
   return [...names].map((name) => `http://${name}:${port}`);
 }
 
-/** Finds out who sent a request. Credentials are looked for in the Authorization header and nowhere else. */
-
 /** Everybody on the machine, where no auth is configured. */
 const LOCAL_CALLER: Caller = { key: "local", owner: true, scopes: LOCAL_SCOPES };
 
@@ -112,6 +110,7 @@ interface AuthenticatorOptions {
   readonly open: boolean;
 }
 
+/** Finds out who sent a request. Credentials are looked for in the Authorization header and nowhere else. */
 class Authenticator {
   readonly #options: AuthenticatorOptions;
 
@@ -140,8 +139,8 @@ class Authenticator {
 }
 
 export function unknownToken(): ToolcribError {
-  return new ToolcribError("unauthorized", "The token is not known here.", {
-    hint: "Send one that stands under http.auth of the hub's config. `toolcrib login` lets its own user in without one.",
+  return new ToolcribError("unauthorized", "The token is not known to this hub.", {
+    hint: "Send a token that is listed under http.auth in the hub's config. The hub's own user can log in with `toolcrib login` instead.",
   });
 }
 

@@ -116,7 +116,6 @@ function withoutUpgrade(connection: string): string {
  * The answer that each connection waits for. Kept by connection and looked at when it is asked for: a listener on every
  * answer would be a noticeable share of what a request costs.
  */
-
 export class PendingResponses {
   readonly #bySocket = new Map<Duplex, ServerResponse | undefined>();
 
@@ -141,8 +140,6 @@ export class PendingResponses {
   }
 }
 
-/** Answers on sockets whose request could not be read to its end, and ends those that nobody uses any more. */
-
 interface ParseRefusal {
   readonly status: number;
   readonly reason: string;
@@ -154,7 +151,7 @@ const MALFORMED: ParseRefusal = {
   status: 400,
   reason: "Bad Request",
   code: "invalid_arguments",
-  message: "The request is no valid HTTP.",
+  message: "The request is not valid HTTP.",
 };
 
 const REFUSALS: Readonly<Record<string, ParseRefusal>> = {

@@ -127,8 +127,6 @@ function matchesPath(own: string, path: string): boolean {
   return path === own || (own !== "/" && path.startsWith(own) && path.charCodeAt(own.length) === 0x2f);
 }
 
-/** Takes a request's target apart, and refuses every spelling that two programs could read in two ways. */
-
 export interface RequestTarget {
   /** Decoded; without the slash at its end, except for the root. */
   readonly path: string;
@@ -141,6 +139,7 @@ const PLAIN = /^(?:\/[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*)*\/?$/;
 const BELOW_SPACE_OR_DEL = 0x20;
 const DEL = 0x7f;
 
+/** Takes a request's target apart, and refuses every spelling that two programs could read in two ways. */
 export function parseTarget(target: string): RequestTarget {
   const queryAt = target.indexOf("?");
   const raw = queryAt === -1 ? target : target.slice(0, queryAt);
@@ -152,7 +151,7 @@ export function parseTarget(target: string): RequestTarget {
 }
 
 function decodePath(raw: string): string {
-  if (/%(?:2f|5c|00)/i.test(raw)) throw invalidPath("hold no encoded slash");
+  if (/%(?:2f|5c|00)/i.test(raw)) throw invalidPath("not have an encoded slash");
   let path: string;
   try {
     path = decodeURIComponent(raw);
@@ -162,12 +161,12 @@ function decodePath(raw: string): string {
   // What still looks encoded was encoded twice, so that somebody further on would decode it.
   if (/%[0-9a-f]{2}/i.test(path)) throw invalidPath("be encoded only once");
   if (path.includes("\\") || path.includes("#") || hasControl(path))
-    throw invalidPath("hold no \\, # or control character");
+    throw invalidPath("not have \\, # or a control character");
   const segments = path.split("/").slice(1);
   if (segments.at(-1) === "") segments.pop();
   // Also with spaces around them, which many cut off.
   if (segments.some((segment) => ["", ".", ".."].includes(segment.trim()))) {
-    throw invalidPath("hold no empty segment, . or ..");
+    throw invalidPath("not have an empty segment, . or ..");
   }
   return path;
 }
@@ -192,7 +191,9 @@ function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const announced = Number(request.headers["content-length"] ?? 0);
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return Promise.reject(new ToolcribError("invalid_arguments", "A compressed body is not read. Send it as it is."));
+    return Promise.reject(
+      new ToolcribError("invalid_arguments", "Compressed bodies are not supported. Send the body uncompressed."),
+    );
   }
   if (announced > limit) {
     discard(request, MAX_DISCARDED_BYTES);
@@ -254,5 +255,5 @@ function bodyTooLarge(limit: number): ToolcribError {
 }
 
 function cutOff(): ToolcribError {
-  return new ToolcribError("cancelled", "The connection ended before the whole request had come.");
+  return new ToolcribError("cancelled", "The connection ended before the whole request had arrived.");
 }

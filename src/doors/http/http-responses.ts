@@ -37,8 +37,8 @@ const READ_METHODS = ["GET", "HEAD"];
 /** True if the method is none of these; that is answered then. */
 export function refuseMethodUnless({ request, response }: HttpExchange, allowed: readonly string[]): boolean {
   if (allowed.includes(request.method ?? "")) return false;
-  const error = new ToolcribError("invalid_arguments", `${request.method} is not possible here.`, {
-    hint: `Possible: ${allowed.join(", ")}.`,
+  const error = new ToolcribError("invalid_arguments", `${request.method} is not allowed here.`, {
+    hint: `Allowed: ${allowed.join(", ")}.`,
   });
   sendError(response, error, { status: 405, headers: { allow: allowed.join(", ") } });
   return true;

@@ -218,7 +218,7 @@ class Listener implements HttpListener {
       http.port === port ? [] : ["http.port"],
       http.limits.headerBytes === first.limits.headerBytes ? [] : ["http.limits.headerBytes"],
     ].flat();
-    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} holds after a restart.`);
+    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
   }
 
   close(): Promise<void> {
@@ -356,12 +356,12 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
   switch (error.code) {
     case "EADDRINUSE":
       return new ToolcribError("conflict", `${where} is in use by another program.`, {
-        hint: "Is a hub running already? http.port sets another port, 0 any that is free.",
+        hint: "Is a hub already running? http.port sets another port; 0 picks a free one.",
         cause: error,
       });
     case "EACCES":
-      return new ToolcribError("invalid_config", `This user may not listen at ${where}.`, {
-        hint: "Ports under 1024 need more rights. http.port sets another.",
+      return new ToolcribError("invalid_config", `This user is not allowed to listen at ${where}.`, {
+        hint: "Ports below 1024 need more rights. http.port sets another port.",
         cause: error,
       });
     default:

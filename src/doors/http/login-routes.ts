@@ -57,7 +57,7 @@ async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void>
         ? await identify(token)
         : undefined;
   if (caller === undefined) {
-    throw new ToolcribError("unauthorized", "This link was used already, or is too old.", {
+    throw new ToolcribError("unauthorized", "This link was already used, or has expired.", {
       hint: "`toolcrib login` prints a new one.",
     });
   }

@@ -212,8 +212,6 @@ function digestOf(text: string): Buffer {
   return hash("sha256", text, "buffer");
 }
 
-/** The cookie of the web page, and when it counts: only for requests that our own page makes. */
-
 /** The page sends its key in it, with every request; no form and no foreign page can send such a header. */
 const PAGE_HEADER = "x-toolcrib";
 /** Browsers let a page set no header of a WebSocket; the key travels as a protocol that is offered. */
@@ -228,6 +226,7 @@ function cookieName({ publicUrl }: Pick<HttpConfig, "publicUrl">, place: number 
   return publicUrl?.startsWith("https:") === true ? "__Host-toolcrib" : `toolcrib-${place}`;
 }
 
+/** The cookie of the web page, and when it counts: only for requests that our own page makes. */
 export function setCookie(http: Pick<HttpConfig, "publicUrl">, place: number | string, key: string | null): string {
   const name = cookieName(http, place);
   const secure = name.startsWith("__Host-") ? "; Secure" : "";
@@ -280,11 +279,6 @@ function isOwnOrigin(origin: string, host: string, { publicUrl }: Pick<HttpConfi
   return /^https?:\/\//.test(origin) && origin.replace(/^https?:\/\//, "").toLowerCase() === host.toLowerCase();
 }
 
-/**
- * Logins of the page that all nodes of a cluster know: behind a balancer each request of a browser may come to another node,
- * and a link may be opened at another node than the one that made it. Digests only: what is shared opens nothing.
- */
-
 interface SharedLogin {
   readonly caller: Caller;
   /** Hex. */
@@ -304,6 +298,10 @@ const RETRY_END_MS = 1000;
 
 type LoginCluster = Pick<Cluster, "map" | "isUp">;
 
+/**
+ * Logins of the page that all nodes of a cluster know: behind a balancer each request of a browser may come to another node,
+ * and a link may be opened at another node than the one that made it. Digests only: what is shared opens nothing.
+ */
 class SharedLogins {
   readonly #codes: SharedMap;
   readonly #logins: SharedMap;

@@ -236,7 +236,7 @@ export class RequestPipeline {
   #handOver(visit: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {
     const { request, response, route, target, entrance, session } = visit;
     if (route.upgrade === undefined) {
-      throw new ToolcribError("invalid_arguments", `No other protocol is spoken at ${target.path}.`);
+      throw new ToolcribError("invalid_arguments", `No upgrade is possible at ${target.path}.`);
     }
     // From here on the answer is the route's own.
     response.detachSocket(request.socket);
@@ -264,7 +264,7 @@ export class RequestPipeline {
     }
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     this.#options.warn(`A request could not be answered (${request.method}): ${this.#options.mask(reason)}`);
-    sendError(response, new ToolcribError("internal", "A fault in Toolcrib. The hub's log says more."));
+    sendError(response, new ToolcribError("internal", "An internal error. The hub's log has the details."));
   }
 
   #masked(error: ToolcribError): ToolcribError {

@@ -33,8 +33,6 @@ export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRo
   }
 }
 
-/** What `/readyz` says: whether a balancer may send requests here, and what is wrong where they are served all the same. */
-
 /** What a hub relies on. Public: no addresses, no names. */
 export interface DependencyHealth {
   readonly problems: readonly string[];
@@ -73,14 +71,13 @@ export function readinessOf(
   return { status: reliance.problems.length === 0 ? "ready" : "degraded", ...reliance };
 }
 
-/** `/metrics` for Prometheus. It names every server, so it is for those from whom none is hidden. */
-
 const METRICS_PATH = "/metrics";
 
 interface Metrics {
   text(): Promise<{ readonly type: string; readonly body: string }>;
 }
 
+/** `/metrics` for Prometheus. It names every server, so it is for those from whom none is hidden. */
 export function metricsRoute(metrics: Metrics): HttpRoute {
   return {
     path: METRICS_PATH,

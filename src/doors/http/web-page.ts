@@ -76,8 +76,6 @@ function sendFile({ request, response }: HttpExchange, file: PageFile, caching: 
   response.end(body);
 }
 
-/** The files of the built web page, read once and kept ready to be sent. */
-
 interface PageFile {
   readonly bytes: Buffer;
   /** Undefined where it would not be smaller. */
@@ -99,6 +97,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Compressed already. */
 const COMPRESSED_TYPES = new Set([".png", ".ico", ".woff2"]);
 
+/** The files of the built web page, read once and kept ready to be sent. */
 export class PageFiles {
   readonly #dir: string;
   readonly #read = new Map<string, PageFile>();

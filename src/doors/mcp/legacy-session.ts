@@ -82,7 +82,7 @@ export class LegacySession {
       return encodeError(id, { code: INVALID_REQUEST, message: `Send initialize before ${method}.` });
     }
     if (this.#running.has(id)) {
-      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is under way already.` });
+      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
     return this.#run(session, id, method, params, outlet);
   }
@@ -165,7 +165,7 @@ export class LegacySession {
 
   #initialize(id: RequestId, params: JsonObject): Promise<Encoded> | Encoded {
     if (this.#initializing !== undefined) {
-      return encodeError(id, { code: INVALID_REQUEST, message: "The session is initialized already." });
+      return encodeError(id, { code: INVALID_REQUEST, message: "The session is already initialized." });
     }
     const answered = this.#begin(id, params);
     this.#initializing = answered;
@@ -313,13 +313,12 @@ export class LegacySession {
   }
 }
 
-/** Requests of ours to a legacy client that wait for its answer. */
-
 interface PendingRequest {
   readonly resolve: (result: JsonObject) => void;
   readonly reject: (error: ToolcribError) => void;
 }
 
+/** Requests of ours to a legacy client that wait for its answer. */
 class ClientRequests {
   readonly #waiting = new Map<RequestId, PendingRequest>();
   #nextId = 1;
@@ -352,7 +351,7 @@ class ClientRequests {
     this.#waiting.delete(id);
     if ("error" in response) waiting.reject(errorFromRpc(response.error));
     else if (isJsonObject(response.result)) waiting.resolve(response.result);
-    else waiting.reject(new ToolcribError("tool_error", "The client's answer is no object."));
+    else waiting.reject(new ToolcribError("tool_error", "The client's answer is not an object."));
   }
 
   close(): void {

@@ -65,7 +65,7 @@ export class McpDoor implements DoorContext {
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
   }
 
-  /** Calls under way. */
+  /** Calls in progress. */
   get busy(): number {
     return this.calls.size;
   }

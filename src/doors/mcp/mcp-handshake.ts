@@ -75,8 +75,6 @@ export async function instructionsFor(hub: Hub, session: Session): Promise<strin
   return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
 }
 
-/** What each request of the modern era carries about its client, checked before anybody looks at what it wants. */
-
 /** A modern message says so in its `_meta`; `server/discover` exists in that era only. */
 export function claimsModern({ method, params }: RpcRequest | RpcNotification): boolean {
   return method === "server/discover" || VERSION_KEY in metaOf(params);

@@ -206,8 +206,6 @@ function encodeInputRequired(id: RpcRequest["id"], { inputRequests, requestState
   });
 }
 
-/** `subscriptions/listen`: one stream that tells what the client chose to hear of, until either side ends it. */
-
 interface SubscriptionRequest {
   readonly id: RequestId;
   readonly params: JsonObject;

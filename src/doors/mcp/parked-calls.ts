@@ -245,6 +245,6 @@ export class ParkedCalls {
 
 function unknownState(): ToolcribError {
   return invalidParams(
-    "The request state is unknown, has expired or belongs to another request. Begin again without it.",
+    "The request state is unknown, has expired or belongs to another request. Start again without it.",
   );
 }

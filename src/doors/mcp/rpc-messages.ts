@@ -59,8 +59,8 @@ const MAX_BATCH = 100;
 export function batchError(batch: readonly ClientMessage[], version: string | undefined): string | undefined {
   if (version === undefined || version > LAST_WITH_BATCHES) return "This protocol version has no batches.";
   if (batch.length === 0) return "A batch must not be empty.";
-  if (batch.length > MAX_BATCH) return `A batch holds at most ${MAX_BATCH} messages.`;
-  if (batch.some(({ kind }) => kind === "invalid")) return "The batch holds something that is no JSON-RPC 2.0 message.";
+  if (batch.length > MAX_BATCH) return `A batch has at most ${MAX_BATCH} messages.`;
+  if (batch.some(({ kind }) => kind === "invalid")) return "The batch has an entry that is not a JSON-RPC 2.0 message.";
   const initializes = batch.some((one) => one.kind === "request" && one.message.method === "initialize");
   return initializes ? "initialize must not be part of a batch." : undefined;
 }
@@ -77,8 +77,6 @@ function invalidMessage(value: unknown): ClientMessage {
   const id = isJsonObject(value) ? value["id"] : undefined;
   return { kind: "invalid", id: isRequestId(id) ? id : null };
 }
-
-/** What clients send as params, looked at only as far as routing needs it. */
 
 /** A request whose params do not fit; its answer has exactly this code. */
 export function invalidParams(message: string): ToolcribError {
@@ -111,7 +109,7 @@ export function stringMapParam(params: JsonObject, key: string, method: string):
 
 /** Lists are given whole, so no cursor was ever handed out. */
 export function refuseCursor(params: JsonObject, method: string): void {
-  if (params["cursor"] !== undefined) throw invalidParams(`${method} knows no such cursor: the list has one page.`);
+  if (params["cursor"] !== undefined) throw invalidParams(`${method} has no such cursor: the list is one page.`);
 }
 
 export function metaOf(params: JsonObject | undefined): JsonObject {
@@ -149,8 +147,6 @@ export type Encoded = readonly (string | Buffer)[];
 export interface MessageSink {
   send(message: Encoded): void;
 }
-
-/** Messages to clients as text, and how the hub's errors read in JSON-RPC. */
 
 const errorCodes = new WeakMap<Encoded, number>();
 

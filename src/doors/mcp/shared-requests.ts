@@ -95,7 +95,7 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const name = stringParam(params, "name", method);
   const args = objectParam(params, "arguments", method) ?? {};
   const { task } = params;
-  if (task !== undefined) throw invalidParams("Tasks are not supported here: call the tool without `task`.");
+  if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
   const extra = otherParams(params, ["name", "arguments"]);
   const outcome = await hub.call(session, { name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
   return encodeOutcome(incoming, outcome);
@@ -228,12 +228,6 @@ export interface IncomingRequest {
   readonly failureOverride?: (() => RpcError | undefined) | undefined;
 }
 
-/**
- * Lists as bytes. A list is encoded once for each version and view, and every client that sees the same gets the same
- * bytes; of a list that changed only the entries that are new are encoded again. Which views there are is for clients to
- * choose, so only so many bytes are kept: those used last.
- */
-
 /** Keeping a short list costs, too. */
 const LIST_OVERHEAD_BYTES = 1024;
 
@@ -250,6 +244,11 @@ export function listBytes(capabilities: readonly Capability[]): Buffer {
   return bytes;
 }
 
+/**
+ * Lists as bytes. A list is encoded once for each version and view, and every client that sees the same gets the same
+ * bytes; of a list that changed only the entries that are new are encoded again. Which views there are is for clients to
+ * choose, so only so many bytes are kept: those used last.
+ */
 function cacheList(capabilities: readonly Capability[], bytes: Buffer): void {
   const kept = new CachedList(bytes);
   cachedLists.set(capabilities, kept);
@@ -275,7 +274,6 @@ function entryText(capability: Capability): string {
 }
 
 /** The MCP skills extension: what a client lists, gets and walks through. Files are read like any resource. */
-
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
 export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
 

@@ -48,7 +48,7 @@ export class StdioDoor {
     const splitter = new LineSplitter({
       maxBytes: MAX_LINE_BYTES,
       onLine: (line) => this.#receive(line),
-      onOversize: (bytes) => this.#refuse(INVALID_REQUEST, `A message of ${bytes} bytes is above the limit.`),
+      onOversize: (bytes) => this.#refuse(INVALID_REQUEST, `A message of ${bytes} bytes is larger than the limit.`),
     });
     // A client that is gone shows as the end of its input, too.
     output.on("error", () => {});
@@ -102,7 +102,7 @@ export class StdioDoor {
   async #answerTo(received: ClientMessage): Promise<Encoded | null> {
     switch (received.kind) {
       case "invalid":
-        return encodeError(received.id, { code: INVALID_REQUEST, message: "This is no JSON-RPC 2.0 message." });
+        return encodeError(received.id, { code: INVALID_REQUEST, message: "This is not a JSON-RPC 2.0 message." });
       case "response":
         this.#session.answer(received.message);
         return null;
@@ -122,7 +122,7 @@ export class StdioDoor {
     const refusal = envelopeError(request);
     if (refusal !== undefined) return encodeError(id, refusal);
     if (this.#running.has(id)) {
-      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is under way already.` });
+      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
     const controller = new AbortController();
     this.#running.set(id, controller);

@@ -27,11 +27,6 @@ export function scopeKey(scope: ViewScope): string {
   return key;
 }
 
-/**
- * Clients write down which part of the catalog they want, and can do so in endless ways. Those that mean the same become
- * one scope here, so that what is kept for each scope follows from the config and not from what somebody invents.
- */
-
 /** What a scope can name. */
 interface KnownNames {
   readonly servers: ReadonlySet<string>;
@@ -122,7 +117,6 @@ function unknownRole(roles: ReadonlySet<string>): string {
 }
 
 /** The part of the catalog that a client asks for by its URL: `/mcp/<role>?servers=a,b&tags=x`. */
-
 type ScopeChoice =
   | { readonly ok: true; readonly scope: ViewScope }
   | { readonly ok: false; readonly reason: "no such path" | "other role" };

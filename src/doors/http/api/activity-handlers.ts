@@ -15,7 +15,7 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
     context.signal.addEventListener("abort", giveUp, { once: true });
     try {
       if (servers !== undefined) await session.own.mount(servers, waitMs === undefined ? {} : { waitMs });
-      if (context.signal.aborted) throw new ToolcribError("cancelled", "Nobody waits for the session any more.");
+      if (context.signal.aborted) throw new ToolcribError("cancelled", "The request was cancelled.");
     } catch (error) {
       session.close();
       throw error;
@@ -55,8 +55,8 @@ function sessionOptions(
 ): { role?: string; workspaceDir?: string } {
   const isOperator = caller.scopes.has("admin");
   if (role !== undefined && role !== caller.role && (caller.role !== undefined || !isOperator)) {
-    throw new ToolcribError("denied", "The role is not this caller's own.", {
-      hint: "Leave `role` out: the session has the role that the token has.",
+    throw new ToolcribError("denied", "The role is not this caller's role.", {
+      hint: "Leave `role` out: the session has the role of the token.",
     });
   }
   // Servers take a root for a folder that they may work in.
@@ -78,7 +78,7 @@ export const approvalHandlers: Handlers<"listApprovals" | "getApproval" | "answe
   async getApproval({ approvalId }, _context, { hub }) {
     const approval = await hub.activity.approval(approvalId);
     if (approval !== undefined) return { approval };
-    throw new ToolcribError("not_found", `No call was asked about under the id ${approvalId}.`);
+    throw new ToolcribError("not_found", `No approval has the id ${approvalId}.`);
   },
 
   answerApproval({ approvalId, answer }, { caller, session }, { hub }) {

@@ -78,8 +78,6 @@ export class CallerSessions {
   }
 }
 
-/** The hub sessions of callers of REST and of the WebSocket. */
-
 export interface SessionExtras {
   /** Whether calls that need approval wait for it; without it they are denied. */
   readonly holdsCalls?: boolean | undefined;
@@ -89,6 +87,7 @@ export interface SessionOpener {
   openSession(options: SessionOptions): Session;
 }
 
+/** The hub sessions of callers of REST and of the WebSocket. */
 export function openCallerSession(
   hub: SessionOpener,
   caller: Caller,
@@ -132,8 +131,6 @@ export function namedSession(
   return isOwnSession(session, caller) || (anyWithAdmin && caller.scopes.has("admin")) ? session : undefined;
 }
 
-/** Sessions that callers opened beside the one that they have anyway, mostly to bring servers along. */
-
 const OPENED_IDLE_MS = 30 * 60_000;
 const OPENED_SWEEP_MS = 60_000;
 const MAX_OPENED_PER_CALLER = 20;
@@ -145,6 +142,7 @@ interface OpenedSession {
   usedAt: number;
 }
 
+/** Sessions that callers opened beside the one that they have anyway, mostly to bring servers along. */
 export class OpenedSessions {
   readonly #hub: SessionOpener;
   readonly #clock: Clock;

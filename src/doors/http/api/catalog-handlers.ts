@@ -87,8 +87,6 @@ async function connectIdleServer(hub: Hub, session: Session, serverId: string): 
   );
 }
 
-/** Search in the tools that a session sees: by the hub's ranking, then whatever else has the text in it. */
-
 /** A view is the same object until the catalog changes. */
 const indexes = new WeakMap<View, ToolIndex>();
 
@@ -182,7 +180,6 @@ function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<To
 }
 
 /** Resources and prompts. */
-
 export const catalogHandlers: Handlers<"listResources" | "readResource" | "listPrompts"> = {
   listResources(input, { session }, { hub }) {
     const { resources, templates } = hub.view(session);
@@ -260,12 +257,14 @@ function titleAndDescription({ title, description }: { readonly title?: unknown;
 export const pinHandlers: Handlers<"listPins" | "changePins"> = {
   listPins(input, _context, { hub }) {
     const { serverId, kind, state } = input;
-    const matching = hub.pins.list().filter(
-      (pin) =>
-        (serverId === undefined || pin.server === serverId) &&
-        (kind === undefined || pin.kind === kind) &&
-        (state === undefined || pin.state === state),
-    );
+    const matching = hub.pins
+      .list()
+      .filter(
+        (pin) =>
+          (serverId === undefined || pin.server === serverId) &&
+          (kind === undefined || pin.kind === kind) &&
+          (state === undefined || pin.state === state),
+      );
     const { entries, total, next } = pageOf(matching, input, (pin) => JSON.stringify([pin.server, pin.kind, pin.tool]));
     return { pins: entries, total, ...next };
   },

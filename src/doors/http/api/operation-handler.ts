@@ -58,8 +58,6 @@ export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
     ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
     : Value;
 
-/** Checks what a caller sent, and says which field is wrong in words. */
-
 const MAX_SHOWN_ISSUES = 5;
 
 interface Issue {
@@ -67,6 +65,7 @@ interface Issue {
   readonly message: string;
 }
 
+/** Checks what a caller sent, and says which field is wrong in words. */
 export function checkInput<Name extends OperationName>(name: Name, input: unknown): CheckedInput<Name> {
   // The schema of that name was what checked it.
   return checkFields(OPERATIONS[name].input, input) as CheckedInput<Name>;
@@ -94,7 +93,7 @@ function issueOf(issue: z.core.$ZodIssue): Issue {
 function messageOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "unrecognized_keys":
-      return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known here`;
+      return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known`;
     case "invalid_type":
       return issue.message.endsWith("received undefined") ? "is missing" : `must be ${withArticle(issue.expected)}`;
     case "invalid_value":
@@ -115,8 +114,6 @@ export function missingScope(scope: Scope): ToolcribError {
   });
 }
 
-/** Pages of a list that is in memory. The cursor names the last entry seen, so that changes before it shift nothing. */
-
 interface PageInput {
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -129,6 +126,7 @@ interface Paged<Entry> {
   readonly next: { readonly nextCursor?: string };
 }
 
+/** Pages of a list that is in memory. The cursor names the last entry seen, so that changes before it shift nothing. */
 export function pageOf<Entry>(
   all: readonly Entry[],
   { limit, cursor }: PageInput,
@@ -171,5 +169,5 @@ function readCursor(cursor: string): Position {
   } catch {
     // Said below.
   }
-  throw invalidInput([{ path: "cursor", message: "is not one that this list gave" }]);
+  throw invalidInput([{ path: "cursor", message: "is not a cursor of this list" }]);
 }

@@ -109,7 +109,6 @@ export class Operations {
 }
 
 /** What an operator changed goes into the audit log, with who did it: the call records alone do not show it. */
-
 type Change = Pick<EventRecord, "event" | "origin" | "name" | "details">;
 
 type AuditedChanges = {

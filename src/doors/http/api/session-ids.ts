@@ -28,7 +28,7 @@ export async function toLocalSession(
     case "answered":
       return undefined;
     case "away":
-      throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached now.", {
+      throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached at the moment.", {
         hint: "Try again soon.",
       });
     default:
@@ -58,8 +58,6 @@ function sessionReference(operation: OperationName, { session, sessionId }: Json
   return typeof session === "string" ? { id: session, key: "session" } : undefined;
 }
 
-/** Ids of sessions that REST gave out in a cluster, for sockets: a socket reaches the sessions of its own node. */
-
 type SessionIdLookup = Pick<RoutableIds, "findAtOnce">;
 
 /** What the session is called here. An id that REST did not give out stays as it is. */
@@ -67,11 +65,16 @@ export function localSessionId(ids: SessionIdLookup | undefined, id: string): st
   const place = ids?.findAtOnce("rest", id);
   if (place === undefined) return id;
   if ("here" in place) return place.here;
-  throw new ToolcribError("not_found", "This session is at another node, and a socket reaches those of its own node.", {
-    hint: "Use it by REST, which works at every node, or open a session by this connection.",
-  });
+  throw new ToolcribError(
+    "not_found",
+    "This session is at another node; a WebSocket reaches only sessions of its own node.",
+    {
+      hint: "Use it over REST, which works at every node, or open a session on this connection.",
+    },
+  );
 }
 
+/** Ids of sessions that REST gave out in a cluster, for sockets: a socket reaches the sessions of its own node. */
 export function withLocalSessionIds(
   ids: SessionIdLookup | undefined,
   operations: Pick<Operations, "run">,

@@ -80,8 +80,6 @@ function rolesOf({ config, servers }: LoadedConfig): string[] {
   return [...new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)])];
 }
 
-/** Every value of the config under its dotted key, with where it came from. */
-
 type ConfigValue = z.output<typeof ConfigValueSchema>;
 type ValueOrigin = Pick<ConfigValue, "origin" | "where">;
 
@@ -90,6 +88,7 @@ interface Leaf {
   readonly value: unknown;
 }
 
+/** Every value of the config under its dotted key, and where it came from. */
 async function configValues(
   config: LoadedConfig,
   { commandLine = {}, env = process.env }: Pick<ApiParts, "commandLine" | "env">,
@@ -159,7 +158,7 @@ function maskValue(path: readonly string[], value: unknown): unknown {
 const VERDICT_TEXT: Readonly<Record<Decision["verdict"], string>> = {
   allow: "It may be used.",
   deny: "It may not be used.",
-  ask: "Somebody has to say yes first.",
+  ask: "It needs approval first.",
 };
 export const policyHandlers: Handlers<"explainPolicy"> = {
   explainPolicy({ name, role }, { caller, session }, { hub }) {
@@ -194,7 +193,7 @@ function reasonsOf({ decision, steps }: Explanation): string[] {
 }
 
 function decidingReason({ verdict, rule }: Decision): string {
-  if (rule === null) return "No rule speaks of it, and what no rule speaks of is allowed.";
+  if (rule === null) return "No rule applies to it, so it is allowed.";
   return `${VERDICT_TEXT[verdict].slice(0, -1)}: ${ruleText(rule)}.`;
 }
 

@@ -13,11 +13,13 @@ type SkillOperation =
 export const skillHandlers: Handlers<SkillOperation> = {
   listSkills(input, { session }, { hub }) {
     const part = input.q?.toLowerCase();
-    const matching = hub.skills.infos(session).filter(
-      ({ name, description, kind }) =>
-        (input.kind === undefined || kind === input.kind) &&
-        (part === undefined || name.toLowerCase().includes(part) || description.toLowerCase().includes(part)),
-    );
+    const matching = hub.skills
+      .infos(session)
+      .filter(
+        ({ name, description, kind }) =>
+          (input.kind === undefined || kind === input.kind) &&
+          (part === undefined || name.toLowerCase().includes(part) || description.toLowerCase().includes(part)),
+      );
     const { entries, total, next } = pageOf(matching, input, ({ id }) => id);
     return { skills: entries, total, ...next };
   },

@@ -49,8 +49,6 @@ function serverVisibility({ config, servers }: LoadedConfig, { role, owner }: Se
   };
 }
 
-/** Who hears of a server or a skill: to a role that may not see it, it does not exist. */
-
 /** A server as it stood when something happened to it: it may be gone from the config when that is sent. */
 export interface ServerSnapshot {
   readonly id: string;

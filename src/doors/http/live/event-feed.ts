@@ -150,8 +150,8 @@ export function eventFilter(names: readonly string[] | undefined): EventFilter {
   if (names === undefined || names.includes("*")) return ALL_EVENTS;
   for (const name of names) {
     if (/^[a-z]+(?:\.[a-z]+)*(?:\.\*)?$/i.test(name)) continue;
-    throw new ToolcribError("invalid_arguments", "That is no name of events.", {
-      hint: "Such as mcp.server.connected, or mcp.* for a group.",
+    throw new ToolcribError("invalid_arguments", "This is not the name of an event.", {
+      hint: "For example mcp.server.connected, or mcp.* for a group.",
     });
   }
   const exact = new Set(names);
@@ -164,8 +164,6 @@ export function filterOfQuery(query: URLSearchParams): EventFilter {
   const given = query.getAll("events").flatMap((text) => text.split(","));
   return eventFilter(given.length === 0 ? undefined : given.map((name) => name.trim()));
 }
-
-/** From where somebody who was here before wants to go on. */
 
 export interface ResumePoint {
   /** The last number that they have. */
@@ -180,8 +178,8 @@ export function parseResumePoint(query: URLSearchParams, lastEventId?: string): 
   if (text === "") return undefined;
   const [, ofId, digits] = /^(?:([\w-]{1,100}):)?(\d{1,15})$/.exec(text) ?? [];
   if (digits === undefined) {
-    throw new ToolcribError("invalid_arguments", "`after` must be the number of an event.", {
-      hint: "Leave it out to get what happens from now on.",
+    throw new ToolcribError("invalid_arguments", "`after` must be an event number.", {
+      hint: "Leave it out to get new events only.",
     });
   }
   const epoch = ofId ?? query.get("epoch") ?? undefined;
@@ -244,11 +242,6 @@ class EventRing<Event extends SizedEvent> {
   }
 }
 
-/**
- * Calls and sessions of the other nodes of a cluster, for whoever watches at this one. They are told only while somebody
- * watches: most of the time nobody does, and each call would cost two messages.
- */
-
 const EVENT_TOPIC = "feed-news";
 const WATCHED_TOPIC = "feed-watched";
 const REMIND_MS = 5000;
@@ -268,6 +261,10 @@ interface ClusterEventsOptions {
   readonly isWatched: () => boolean;
 }
 
+/**
+ * Calls and sessions of the other nodes of a cluster, for whoever watches at this one. They are told only while somebody
+ * watches: most of the time nobody does, and each call would cost two messages.
+ */
 class ClusterEvents {
   readonly #options: ClusterEventsOptions;
   readonly #stops: readonly (() => void)[];

@@ -73,7 +73,7 @@ export class ServerEvents {
       this.#tell("mcp.server.disconnected", { serverId: id, reason }, concern);
     }
     if (state === "failed" || (state === "restarting" && !was)) {
-      const error = lastError ?? "It could not be connected.";
+      const error = lastError ?? "The server could not be connected.";
       this.#tell("mcp.server.error", { serverId: id, error, hint }, concern);
     }
   }
@@ -87,8 +87,6 @@ function isUp(state: ServerState["kind"]): boolean {
   return state === "ready" || state === "degraded";
 }
 
-/** What servers offer, as it becomes known and changes. */
-
 type Tools = Fields<"mcp.tools.discovered">["tools"];
 
 /** An event is no place for a whole catalog. */
@@ -97,6 +95,7 @@ const MAX_DESCRIPTION_LENGTH = 300;
 /** Ids with a colon belong to no server; what is under them is told of by events of its own. */
 const isServer = (source: string): boolean => !source.includes(":");
 
+/** What servers offer, as it becomes known and changes. */
 export class ToolEvents {
   readonly #hub: FeedHub;
   readonly #tell: Publish;
@@ -197,11 +196,10 @@ function truncate(text: string): string {
   return text.length <= MAX_DESCRIPTION_LENGTH ? text : `${text.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed()}…`;
 }
 
-/** Calls, questions and sessions. */
-
 /** Of a resource the name is a URI, which can be of any length. */
 const MAX_NAME_LENGTH = 500;
 
+/** Calls, questions and sessions. */
 export function publishCalls(hub: FeedHub, tell: Publish): (() => void)[] {
   return [
     hub.on("call-start", (record) => tell("call.started", callStart(record), { session: record.session })),
@@ -266,7 +264,6 @@ export function publishSessions(hub: FeedHub, tell: Publish): (() => void)[] {
 }
 
 /** Skills that were imported or removed, under both families of names. */
-
 export function publishSkills(hub: FeedHub, tell: Publish): (() => void)[] {
   return [
     hub.on("skill-import", (event) => publishImport(event, tell)),
@@ -295,7 +292,6 @@ function publishImport({ single, result }: HubEvents["skill-import"], tell: Publ
 }
 
 /** Pins, the config, and warnings. */
-
 export function publishSettings(hub: FeedHub, tell: Publish): (() => void)[] {
   return [
     hub.on("pins", () => tell("pins.changed", {})),

@@ -127,7 +127,7 @@ export class ExtraTools {
     if (id === undefined || id === session.id) return session;
     const other = sessionOf(id);
     if (other !== undefined) return other;
-    throw new ToolcribError("not_found", `No session ${id} is open, or it is somebody else's.`, {
+    throw new ToolcribError("not_found", `No session ${id} is open for this caller.`, {
       hint: "Without `session` the tools are for the session of this connection; openSession opens others.",
     });
   }
@@ -168,8 +168,6 @@ function isExtraToolCommand(type: unknown): type is ExtraToolCommand {
   return typeof type === "string" && Object.hasOwn(EXTRA_TOOL_COMMANDS, type);
 }
 
-/** Calls that were delivered to the process behind a socket and wait for its answer. */
-
 /** The same as for servers: progress restarts the timeout, up to so many times the timeout in all. */
 const MAX_TIMEOUT_FACTOR = 10;
 
@@ -195,6 +193,7 @@ interface DeliveredToolCallsOptions {
   readonly send: (event: { readonly type: string }) => void;
 }
 
+/** Calls that were delivered to the process behind a socket and wait for its answer. */
 class DeliveredToolCalls {
   readonly #options: DeliveredToolCallsOptions;
   readonly #waiting = new Map<string, PendingToolCall>();
@@ -266,13 +265,13 @@ class DeliveredToolCalls {
     const { name, timeoutMs, latest } = waiting;
     const ms = Math.max(0, Math.min(timeoutMs, latest - clock.now()));
     waiting.stopTimer = clock.after(ms, () => {
-      const said = `The process that offers the tool "${name}" gave no answer within ${timeoutMs} ms`;
+      const said = `The process that offers the tool "${name}" did not answer within ${timeoutMs} ms`;
       const isLatest = clock.now() >= latest;
       this.#giveUp(
         callId,
         "timeout",
         isLatest ? `${said}, or made progress for too long.` : `${said}.`,
-        "Progress reports restart the time, up to ten times; timeoutMs of the tool sets it.",
+        "Progress reports restart the timeout, up to ten times; timeoutMs of the tool sets it.",
       );
     });
   }
@@ -290,7 +289,7 @@ class DeliveredToolCalls {
     const waiting = this.#waiting.get(callId);
     if (waiting !== undefined) return waiting;
     throw new ToolcribError("not_found", `No call ${callId} waits for this connection.`, {
-      hint: "It may have been answered, given up or timed out.",
+      hint: "It may have been answered, cancelled or timed out.",
     });
   }
 
@@ -302,16 +301,16 @@ class DeliveredToolCalls {
 }
 
 function processGone(tool: string): ToolDeliveryError {
-  return new ToolDeliveryError("server_unavailable", `The process that offers the tool "${tool}" has gone.`, {
-    hint: "Its tools come back when it connects and sets them again.",
+  return new ToolDeliveryError("server_unavailable", `The process that offers the tool "${tool}" has disconnected.`, {
+    hint: "Its tools are back when it connects and sets them again.",
     details: { tool },
   });
 }
 
 function frameTooLarge(tool: string): ToolDeliveryError {
-  const message = `The process that offers the tool "${tool}" sent a frame above the limit, and the connection was closed.`;
+  const message = `The process that offers the tool "${tool}" sent a frame larger than the limit, and the connection was closed.`;
   return new ToolDeliveryError("too_large", message, {
-    hint: "Give a smaller result, or a link to it; http.limits.bodyBytes sets the limit.",
+    hint: "Return a smaller result, or a link to it; http.limits.bodyBytes sets the limit.",
     details: { tool },
   });
 }

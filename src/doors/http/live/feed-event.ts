@@ -31,8 +31,6 @@ export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"
   readonly pins: Pick<Hub["pins"], "stateOf">;
 };
 
-/** An event with its number, encoded once for everybody who gets the same of it. */
-
 /** One frame, ready for a wire. */
 export class Frame {
   readonly type: EventName;
@@ -73,6 +71,7 @@ interface ViewSource {
   view(session: Session): View;
 }
 
+/** An event with its number, encoded once for everybody who gets the same of it. */
 export class NumberedEvent {
   readonly seq: number;
   readonly #event: FeedEvent;

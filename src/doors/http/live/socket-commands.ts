@@ -78,12 +78,12 @@ export class SocketCommands {
   }
 
   #admit(id: CommandId): void {
-    if (this.#refusing) throw new ToolcribError("server_unavailable", "The hub stops.");
+    if (this.#refusing) throw new ToolcribError("server_unavailable", "The hub is shutting down.");
     if (this.#running.has(id)) {
-      throw new ToolcribError("conflict", "A command of this id is under way.", { details: { command: id } });
+      throw new ToolcribError("conflict", "A command with this id is in progress.", { details: { command: id } });
     }
     if (this.#running.size < MAX_RUNNING_COMMANDS) return;
-    throw new ToolcribError("rate_limited", `${MAX_RUNNING_COMMANDS} commands of this connection are under way.`, {
+    throw new ToolcribError("rate_limited", `${MAX_RUNNING_COMMANDS} commands of this connection are in progress.`, {
       hint: "Wait for a reply before the next one.",
     });
   }
@@ -113,12 +113,11 @@ class NeverAborted extends AbortController {
   override abort(): void {}
 }
 
-/** What comes in on a socket, and how errors go out. */
-
 export type CommandId = string | number;
 
 const MAX_ID_LENGTH = 200;
 
+/** What comes in on a socket, and how errors go out. */
 export function parseFrame(text: string): JsonObject {
   let frame: unknown;
   try {
@@ -128,7 +127,7 @@ export function parseFrame(text: string): JsonObject {
   }
   if (isJsonObject(frame)) return frame;
   throw new ToolcribError("invalid_arguments", "A frame must be one JSON object.", {
-    hint: 'Such as {"id": 1, "type": "mcp.listServers"}.',
+    hint: 'For example {"id": 1, "type": "mcp.listServers"}.',
   });
 }
 
@@ -145,7 +144,7 @@ function findCommand(type: unknown): SocketCommand {
   }
   const names = [...Object.keys(COMMANDS), ...Object.keys(EXTRA_TOOL_COMMANDS)];
   const near = typeof type === "string" ? nearMatches(type, names) : [];
-  throw new ToolcribError("invalid_arguments", "There is no such type of command.", {
+  throw new ToolcribError("invalid_arguments", "This is not a command.", {
     hint:
       near.length === 0
         ? "Types: mcp.…, skills.…, openclaw.…, sessions.…, approvals.answer, and every operation's name."
@@ -204,5 +203,5 @@ export function toErrorObject(
 ): ErrorObject {
   if (thrown instanceof ToolcribError) return redactor.maskAll(thrown.toObject());
   warn(`A command could not be answered: ${redactor.maskAll(asToolcribError(thrown).message)}`);
-  return { code: "internal", message: "A fault in Toolcrib. The hub's log says more." };
+  return { code: "internal", message: "An internal error. The hub's log has the details." };
 }

@@ -100,7 +100,7 @@ class Sockets implements SocketDoor {
     access: "any",
     handle: ({ path, response }) => {
       if (path !== SOCKET_PATH) throw notFoundAt(path);
-      const error = new ToolcribError("invalid_arguments", "A WebSocket is spoken here.");
+      const error = new ToolcribError("invalid_arguments", "This address is for WebSockets.");
       sendError(response, error, { status: 426, headers: { upgrade: "websocket" } });
     },
     upgrade: (upgrade) => void this.#take(upgrade),
@@ -204,7 +204,7 @@ class Sockets implements SocketDoor {
   }
 
   #assertRoom(caller: Caller): void {
-    if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub stops.");
+    if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is shutting down.");
     const full = this.#quota.reachedFor(caller);
     if (full !== undefined) throw quotaError("WebSocket connections", full, "streams");
   }
@@ -255,8 +255,6 @@ function refuseUpgrade({ socket }: HttpUpgrade, error: ToolcribError): void {
   socket.end(rawErrorResponse(status, STATUS_CODES[status] ?? "Error", error.toObject()), () => socket.destroy());
 }
 
-/** One WebSocket: commands come in, replies and events go out, and a client that does not read is let go. */
-
 /** More than this may not wait for a client that does not read. One frame may come on top. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
 /** What the package calls a frame above `maxPayload`. */
@@ -266,11 +264,11 @@ const CLOSE_TIMEOUT_MS = 2000;
 
 /** Numbers of RFC 6455, and what they say here. */
 const CLOSE = {
-  goingAway: [1001, "The hub stops."],
+  goingAway: [1001, "The hub is shutting down."],
   noText: [1003, "Frames must be text."],
-  notAdmitted: [1008, "The credentials have ended."],
+  notAdmitted: [1008, "The credentials have expired."],
   sessionEnded: [1008, "The session was ended."],
-  slow: [1013, "Too much waits to be read. Come back and resume."],
+  slow: [1013, "Too much is unread. Reconnect and resume."],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
 interface LiveSocketOptions {
@@ -292,6 +290,7 @@ interface LiveSocketOptions {
   readonly warn: (message: string) => void;
 }
 
+/** One WebSocket: commands come in, replies and events go out, and a client that does not read is let go. */
 class LiveSocket {
   readonly #options: LiveSocketOptions;
   readonly #socket: WebSocket;
@@ -518,7 +517,7 @@ function parseControl<Name extends keyof typeof CONTROLS>(
   const where = issue?.path.join(".") ?? "";
   throw new ToolcribError(
     "invalid_arguments",
-    `A frame "${name}" is not right${where === "" ? "" : ` at ${where}`}: ${issue?.message ?? ""}`,
+    `A frame "${name}" is invalid${where === "" ? "" : ` at ${where}`}: ${issue?.message ?? ""}`,
   );
 }
 

@@ -161,8 +161,6 @@ async function answerBatch(
   reply.finish(waiting);
 }
 
-/** The answer to one POST of a legacy client: JSON, or an event stream if something must be sent before. */
-
 interface LegacyReplyOptions {
   readonly response: ServerResponse;
   readonly session: StreamableSession;
@@ -177,6 +175,7 @@ interface LegacyReplyOptions {
 /** Half a second at most. */
 const MAX_PLAIN_TICKS = 2;
 
+/** The answer to one POST of a legacy client: JSON, or an event stream if something must be sent before. */
 class LegacyReply implements MessageSink, PendingReply {
   /** What else the answer says in its head. */
   headers: Readonly<OutgoingHttpHeaders> | undefined;

@@ -203,7 +203,7 @@ export class McpHttp {
       return connection;
     });
     if (isKnown) return;
-    const message = "Last-Event-ID names no event of this session that could be resumed from.";
+    const message = "Last-Event-ID does not name an event of this session to resume from.";
     refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
   }
 
@@ -221,7 +221,7 @@ export class McpHttp {
     if (choice.reason === "no such path") {
       refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });
     } else {
-      const message = "The credentials are bound to another role than the address names.";
+      const message = "The credentials are bound to a different role than the one in the address.";
       refuseWithError(response, null, { code: "denied", message, hint: `Use ${base} without a role.` });
     }
     return undefined;
@@ -257,7 +257,10 @@ function refuseMethod({ response, request }: HttpExchange, allow: string): void 
 }
 
 function refuseMessage({ response }: HttpExchange, id: RequestId | null): void {
-  refuseRpc(response, 400, id, { code: INVALID_REQUEST, message: "The body is no JSON-RPC 2.0 message of a client." });
+  refuseRpc(response, 400, id, {
+    code: INVALID_REQUEST,
+    message: "The body is not a JSON-RPC 2.0 message of a client.",
+  });
 }
 
 /** The parsed body, or undefined if there is none and that has been answered. */
@@ -278,7 +281,7 @@ async function readJson(exchange: HttpExchange): Promise<{ readonly value: unkno
     const value: unknown = JSON.parse(body.toString("utf8"));
     return { value };
   } catch {
-    refuseRpc(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is no JSON." });
+    refuseRpc(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is not JSON." });
     return undefined;
   }
 }

@@ -95,8 +95,6 @@ function statusOf(method: string, answer: Encoded | null): number {
   }
 }
 
-/** Checks that the headers of a modern request say what its body says, so that whoever routed by them routed right. */
-
 /** What is wrong with the request before anybody looks at what it wants; undefined if nothing is. */
 function headerError(request: RpcRequest, headers: IncomingHttpHeaders): RpcError | undefined {
   const { method, params } = request;
@@ -176,7 +174,6 @@ function shorten(value: unknown): string {
 }
 
 /** The answer to one POST of a modern client: JSON, or an event stream that ends with it. Nothing can be resumed. */
-
 class ModernReply implements MessageSink, PendingReply {
   readonly #response: ServerResponse;
   readonly #caller: Caller;

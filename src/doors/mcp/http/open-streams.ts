@@ -98,8 +98,6 @@ export class OpenStreams {
   }
 }
 
-/** One open answer that carries server-sent events. */
-
 /** More than this may not wait for a client that does not read. One message may come on top. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -109,6 +107,7 @@ const SSE_HEADERS: OutgoingHttpHeaders = {
   "X-Accel-Buffering": "no",
 };
 
+/** One open answer that carries server-sent events. */
 export class SseConnection {
   readonly #response: ServerResponse;
   readonly #maxBuffered: number;

@@ -38,8 +38,7 @@ export function findSessionOrRefuse(
   }
   const sessionId = headerOf(request.headers[SESSION_HEADER]);
   if (sessionId === undefined) {
-    const message =
-      "The header Mcp-Session-Id is missing. Begin with initialize, and send the id that it answers with.";
+    const message = "The header Mcp-Session-Id is missing. Start with initialize, and send the id of its response.";
     refuseRpc(response, 400, id, { code: INVALID_REQUEST, message });
     return undefined;
   }
@@ -51,7 +50,7 @@ export function findSessionOrRefuse(
 }
 
 export function refuseUnknownSession({ response }: HttpExchange, id: RequestId | null): void {
-  const hint = "It may have ended: begin a new one with initialize.";
+  const hint = "It may have ended: start a new one with initialize.";
   refuseWithError(response, id, { code: "not_found", message: "No such session.", hint });
 }
 
@@ -85,8 +84,6 @@ function requiredScope(method: string): Scope {
   return method === "tools/call" ? "call" : "read";
 }
 
-/** Exchanges about something that another node of the cluster has. */
-
 /**
  * True if it was answered: by the node that has it, or because that node cannot be reached now. What nobody has, or somebody
  * who is gone, is to be looked for here and not found.
@@ -110,7 +107,7 @@ export async function forwardToOwner(
       // Not 404, after which clients give up a session that may be alive.
       refuseWithError(exchange.response, request, {
         code: "server_unavailable",
-        message: "The node that has this session cannot be reached now.",
+        message: "The node that has this session cannot be reached at the moment.",
         hint: "Try again soon.",
       });
       return true;

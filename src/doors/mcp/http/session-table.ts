@@ -34,8 +34,6 @@ export interface Transport {
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
 }
 
-/** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
-
 export interface OpenSession {
   readonly id: string;
   readonly caller: Caller;
@@ -63,6 +61,7 @@ const SWEEP_MS = 60_000;
 const EVICTABLE_AFTER_MS = 60_000;
 const ID_BYTES = 24;
 
+/** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
 export class SessionTable {
   readonly #clock: Clock;
   readonly #sessions = new Map<string, OpenSession>();

@@ -65,8 +65,6 @@ function endpointFor(url: string, messagesPath: string, id: string): string {
   return `${"../".repeat(folders)}${messagesPath.slice(1)}?sessionId=${id}`;
 }
 
-/** A client of the HTTP+SSE transport: everything comes to it on the one stream that is its session. */
-
 interface SseSessionOptions {
   readonly id: string;
   /** No one else finds the session. */
@@ -80,6 +78,7 @@ interface SseSessionOptions {
   readonly endpoint: string;
 }
 
+/** A client of the HTTP+SSE transport: everything comes to it on the one stream that is its session. */
 class SseSession implements OpenSession, MessageSink {
   readonly id: string;
   readonly caller: Caller;

@@ -138,11 +138,6 @@ export class StreamableSession implements OpenSession {
   }
 }
 
-/**
- * One logical event stream of a legacy session: the answer to one POST, or the stream by GET. It lives on when its
- * connection is cut, and a GET with `Last-Event-ID` takes it up again.
- */
-
 interface SessionStreamOptions {
   readonly number: number;
   readonly log: EventLog;
@@ -160,6 +155,10 @@ const RETRY_MS = 1000;
 /** Telling the same twice is of no use to a client that was away. */
 const SUPERSEDED = /^\{"jsonrpc":"2\.0","method":"notifications\/(?:[a-z]+\/list_changed|resources\/updated)"/;
 
+/**
+ * One logical event stream of a legacy session: the answer to one POST, or the stream by GET. It lives on when its
+ * connection is cut, and a GET with `Last-Event-ID` takes it up again.
+ */
 export class SessionStream implements MessageSink {
   readonly #options: SessionStreamOptions;
   #seq = 0;
@@ -226,8 +225,6 @@ export class SessionStream implements MessageSink {
   }
 }
 
-/** The last events of one session, so that a client that lost its connection can go on where it was. */
-
 export interface LoggedEvent {
   readonly stream: number;
   readonly seq: number;
@@ -240,6 +237,7 @@ export interface LoggedEvent {
 const MAX_LOGGED_EVENTS = 256;
 const MAX_LOGGED_BYTES = 1024 * 1024;
 
+/** The last events of one session, so that a client that lost its connection can go on where it was. */
 export class EventLog {
   #events: LoggedEvent[] = [];
   #bytes = 0;
