@@ -1,6 +1,7 @@
 /** Requests about something that another node has: its answer is the answer, byte by byte and as it comes. */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { type Duplex, duplexPair } from "node:stream";
+import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Cluster, IncomingCall } from "../../cluster/cluster.ts";
 import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
@@ -52,13 +53,13 @@ export class RequestForwarder {
 
   /** What is owed to a request has so long; streams that a client opened only to listen end then. */
   async close(graceMs: number, clock: Clock): Promise<void> {
-    let cancel: () => void = () => {};
-    const late = new Promise<boolean>((resolve) => (cancel = clock.after(graceMs, () => resolve(true))));
-    // Connections that are open already bring more requests meanwhile.
+    const late = new AbortController();
+    const stopTimer = clock.after(graceMs, () => late.abort());
+    // Connections that are already open bring more requests in the meantime.
     for (let owed = this.#owed(); owed.length > 0; owed = this.#owed()) {
-      if (await Promise.race([Promise.allSettled(owed).then(() => false), late])) break;
+      if (!(await endsWithin(Promise.allSettled(owed), { signal: late.signal }))) break;
     }
-    cancel();
+    stopTimer();
     this.#closed = true;
     const left = this.#owed();
     for (const { relay } of this.#underWay) relay.leave();

@@ -214,7 +214,7 @@ export class LegacySession {
     const outlet = new TrackedSink(given);
     const signal = new CancelController();
     this.#running.set(id, signal);
-    this.#door.calls.begin();
+    this.#door.calls.start();
     const client = this.#client(outlet);
     const onAsk = approvalCallback(client, session);
     const incoming: IncomingRequest = {

@@ -1,4 +1,5 @@
 /** The MCP door: what all its clients share, whatever transport and era they come in. */
+import { endsWithin, InFlight } from "../../base/async.ts";
 import type { RoutableIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
@@ -8,7 +9,6 @@ import type { SessionRules } from "../../model/server-spec.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import {
-  CallCount,
   DEFAULT_LEVEL,
   type DoorContext,
   isAtLeastLevel,
@@ -37,7 +37,7 @@ const REQUESTED_LEVEL_MS = 10 * 60_000;
 
 export class McpDoor implements DoorContext {
   readonly hub: Hub;
-  readonly calls = new CallCount();
+  readonly calls = new InFlight();
   readonly listeners: ChangeListeners;
   readonly #options: McpDoorOptions;
   readonly #principals: PrincipalSessions;
@@ -67,7 +67,7 @@ export class McpDoor implements DoorContext {
 
   /** Calls in progress. */
   get busy(): number {
-    return this.calls.size;
+    return this.calls.count;
   }
 
   whenIdle(): Promise<void> {
@@ -156,12 +156,7 @@ export class McpDoor implements DoorContext {
 
   async waitUntilSettled(): Promise<void> {
     if (this.#settled) return;
-    let stop = (): void => {};
-    const soon = new Promise<void>((resolve) => {
-      stop = this.#clock.after(SETTLE_MS, resolve);
-    });
-    await Promise.race([this.hub.settled(), soon]);
-    stop();
+    await endsWithin(this.hub.settled(), { ms: SETTLE_MS, clock: this.#clock });
     this.#settled = true;
   }
 

@@ -68,7 +68,7 @@ export class ModernRequests {
     const params = isJsonObject(request.params) ? request.params : {};
     const { session, release } = this.#principals.hold(origin);
     const isStream = method === "subscriptions/listen";
-    if (!isStream) this.#door.calls.begin();
+    if (!isStream) this.#door.calls.start();
     try {
       const answer = await this.#dispatch(request, params, origin, session, outlet, signal);
       return signal.aborted ? null : answer;

@@ -1,5 +1,6 @@
 /** The MCP door over stdin and stdout, one message per line, for clients that spawn their server. Both eras at once. */
 import type { Readable, Writable } from "node:stream";
+import { endsWithin } from "../../base/async.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { INVALID_REQUEST, PARSE_ERROR, type RequestId, type RpcRequest } from "../../model/protocol.ts";
 import { ChurnMap } from "../../base/maps.ts";
@@ -61,7 +62,7 @@ export class StdioDoor {
     });
     splitter.end();
     // A script that writes its requests and closes its end still reads the answers.
-    await Promise.race([this.#door.whenIdle(), new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
+    await endsWithin(this.#door.whenIdle(), { ms: DRAIN_MS });
   }
 
   /** Cancels what is under way. */

@@ -1,4 +1,5 @@
 /** The commands of one socket that are under way. */
+import { InFlight } from "../../../base/async.ts";
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { OperationName } from "../../../contract/operations.ts";
 import { type CommandName, COMMANDS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../../../contract/websocket.ts";
@@ -34,7 +35,7 @@ interface CommandsOptions {
 export class SocketCommands {
   readonly #options: CommandsOptions;
   readonly #running = new Map<CommandId, AbortController>();
-  #whenIdle: (() => void)[] = [];
+  readonly #inFlight = new InFlight();
   #refusing = false;
 
   constructor(options: CommandsOptions) {
@@ -51,7 +52,8 @@ export class SocketCommands {
       }
       const command = findCommand(frame["type"]);
       this.#admit(id);
-      void this.#run(id, command, commandInput(command, frame));
+      const input = commandInput(command, frame);
+      void this.#inFlight.track(() => this.#run(id, command, input));
     } catch (error) {
       // A second command of the same id must not look like the answer to the first.
       const isTaken = id !== undefined && this.#running.has(id);
@@ -74,7 +76,7 @@ export class SocketCommands {
   /** Resolves when nothing runs; what comes from now on is refused. */
   finish(): Promise<void> {
     this.#refusing = true;
-    return this.#running.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
+    return this.#inFlight.whenIdle();
   }
 
   #admit(id: CommandId): void {
@@ -103,7 +105,6 @@ export class SocketCommands {
       fail(id, withCommandNames(command, error));
     } finally {
       this.#running.delete(id);
-      if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     }
   }
 }

@@ -1,6 +1,7 @@
 /** The WebSocket door at `/ws`. The listener has made sure of who comes; the `ws` package is loaded with the first one. */
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
+import { endsWithin } from "../../../base/async.ts";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import { CONTROLS, SOCKET_PATH } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
@@ -118,19 +119,13 @@ class Sockets implements SocketDoor {
   async #close(graceMs: number): Promise<void> {
     this.#stopWatch?.();
     const open = [...this.#open];
-    await this.#within(graceMs, Promise.all(open.map((socket) => socket.finish())));
+    const clock = this.#clock;
+    await endsWithin(Promise.all(open.map((socket) => socket.finish())), { ms: graceMs, clock });
     for (const socket of open) socket.close(...CLOSE.goingAway);
     const closed = Promise.all(open.map((socket) => socket.closed));
-    await this.#within(SHUTDOWN_GRACE_MS, closed);
+    await endsWithin(closed, { ms: SHUTDOWN_GRACE_MS, clock });
     for (const socket of open) socket.terminate();
     await closed;
-  }
-
-  async #within(ms: number, work: Promise<unknown>): Promise<void> {
-    let stop = (): void => {};
-    const late = new Promise<void>((resolve) => (stop = this.#clock.after(ms, resolve)));
-    await Promise.race([work, late]);
-    stop();
   }
 
   async #take(upgrade: HttpUpgrade): Promise<void> {

@@ -5,6 +5,7 @@
 import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import { endsWithin } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
@@ -126,10 +127,7 @@ export class McpHttp {
   async close(graceMs: number): Promise<void> {
     const { clock, sessions, streams } = this.#transport;
     this.#transport.isClosing = true;
-    let cancel: () => void = () => {};
-    const late = new Promise<void>((resolve) => (cancel = clock.after(graceMs, resolve)));
-    await Promise.race([streams.whenRepliesSent(), late]);
-    cancel();
+    await endsWithin(streams.whenRepliesSent(), { ms: graceMs, clock });
     this.#options.door.close();
     // What the door answers to those that listened is still to be written.
     await new Promise((resolve) => setImmediate(resolve));

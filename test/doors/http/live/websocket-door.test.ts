@@ -89,7 +89,7 @@ describe("[oper-05a] commands", () => {
       throw new Error("at line 12 of secret.ts");
     };
     const fault = await talk.ask({ id: 2, type: "me" });
-    expect(fault).toMatchObject({ ok: false, error: error("internal", /^A fault/) });
+    expect(fault).toMatchObject({ ok: false, error: error("internal", /^An internal error/) });
     expect(scene.warnings).toEqual(["A command could not be answered: at line 12 of secret.ts"]);
   });
 
