@@ -1,5 +1,5 @@
 /**
- * What can be asked of a running hub, as one table: REST, the WebSocket's commands, their checks, the OpenAPI document and the
+ * The operations of a running hub, as one table: REST, the commands of the WebSocket, input checks, the OpenAPI document and the
  * typed client all come from it.
  */
 import { z } from "zod";

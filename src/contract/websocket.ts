@@ -9,7 +9,7 @@ import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skil
 
 const CallId = z.string().min(1).max(200);
 const Schema = z.record(z.string(), z.unknown());
-/** A longer call is one that nobody waits for. */
+/** The longest useful timeout of a call. */
 const MAX_TIMEOUT_MS = 3_600_000;
 /** The config's `limits.sessionTools` is what counts; this is about the size of a frame. */
 const MAX_EXTRA_TOOLS = 1000;
@@ -32,7 +32,7 @@ const ExtraToolSchema = z
   })
   .meta({ id: "ExtraTool" });
 
-/** Commands of one connection. They are no operations: what they set ends with it, and its calls go nowhere else. */
+/** Commands of one connection. They are not operations: their effect ends with the connection. */
 export const EXTRA_TOOL_COMMANDS = {
   "sessions.setExtraTools": {
     scope: "call",
@@ -104,7 +104,7 @@ export interface SocketCommand {
   readonly operation: OperationName;
   /** Fields of the command that are inputs of another name. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Inputs that hold where the command says nothing else. */
+  /** Inputs that apply if the command does not set them. */
   readonly preset?: Readonly<Record<string, string | number>>;
   /** The list event that goes to the asker as well. */
   readonly event?: string;
@@ -308,7 +308,7 @@ export interface Hello {
   readonly version: string;
 }
 
-/** `{id, ok}` and either the operation's output or an error. An `id` of the output gives way to that of the command. */
+/** `{id, ok}` and either the operation's output or an error. The command's `id` replaces an `id` of the output. */
 export type Reply<Name extends OperationName = OperationName> =
   | ({ readonly id: string | number; readonly ok: true } & Without<OutputOf<Name>, "id" | "ok">)
   | { readonly id: string | number | null; readonly ok: false; readonly error: ErrorObject };
@@ -321,7 +321,7 @@ export interface ProgressFrame {
 
 const CommandId = z.union([z.string().min(1).max(200), z.number()]);
 
-/** Frames of the client that are no operations. */
+/** Frames of the client that are not operations. */
 export const CONTROLS = {
   /**
    * Events after this number (of this epoch, if one is named) once more or for the first time, then live ones. Without a
@@ -347,7 +347,7 @@ type OperationOf<Name extends CommandName | OperationName> = Name extends Comman
   ? (typeof COMMANDS)[Name]["operation"]
   : Extract<Name, OperationName>;
 
-/** New name of a field to the input that it stands for; never if the command has none. */
+/** Maps the names of fields to inputs; never if the command has none. */
 type Renames<Name> = Name extends CommandName
   ? (typeof COMMANDS)[Name] extends { readonly fields: infer Fields }
     ? Fields
@@ -363,7 +363,7 @@ type Renamed<Input, Fields> = {
 /** Unlike `Omit` it keeps the known keys of an object that may have others. */
 type Without<Type, Keys> = { [Key in keyof Type as Key extends Keys ? never : Key]: Type[Key] };
 
-/** Whatever may stand as the type of a command. */
+/** Any type of a command. */
 export type AnyCommand = CommandName | OperationName | ExtraToolCommand;
 
 /** The fields of a command, under the names that it has for them. */

@@ -1,4 +1,4 @@
-/** What the client said at `initialize` that it can do. */
+/** Requests to the client: its capabilities, files, forms, and permission to run tools or use the model. */
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import {
@@ -24,9 +24,9 @@ import { isReallyInside, type ProtectedPaths, type Workspace } from "./workspace
 export interface ClientFeatures {
   readonly readsFiles: boolean;
   readonly writesFiles: boolean;
-  /** Asks its user for a server, with a form. */
+  /** Shows its user forms of servers. */
   readonly forms: boolean;
-  /** Has a place for notices of its own. */
+  /** Shows notices of its own accord. */
   readonly notices: boolean;
 }
 
@@ -49,7 +49,7 @@ interface ClientFilesOptions {
   readonly guarded: ProtectedPaths;
 }
 
-/** Files through the client: it has what is not saved yet, and shows what is written. */
+/** Tools that read and write files through the client, which has unsaved changes and shows what is written. */
 export function clientFileTools(options: ClientFilesOptions): Tool[] {
   const { readsFiles, writesFiles } = options.offer;
   return [...(readsFiles ? [readTool(options)] : []), ...(writesFiles ? [writeTool(options)] : [])];
@@ -151,17 +151,17 @@ interface PermissionContext {
   readonly toolCallId: string;
   readonly calls: ToolCalls;
   readonly signal: AbortSignal;
-  /** Whether the session brought it, so that a yes cannot outlive the session. */
+  /** Whether the server is the session's own, so that the approval ends with the session. */
   readonly isBrought: boolean;
-  /** The user ended the turn in place of an answer. */
+  /** The user ended the turn instead of answering. */
   cancelTurn(): void;
 }
 
-/** Calls that need a yes, asked of the client's user. */
+/** Asks the client's user to approve calls. */
 export class PermissionRequests {
   readonly #client: AgentContext;
   readonly #sessionId: string;
-  /** Names that were refused for the rest of the session. */
+  /** Tools that were refused for the rest of the session. */
   readonly #refused = new Set<string>();
 
   constructor(client: AgentContext, sessionId: string) {
@@ -169,7 +169,7 @@ export class PermissionRequests {
     this.#sessionId = sessionId;
   }
 
-  /** Whatever is no yes is a no, and so is a client that cannot be asked. */
+  /** Anything but an approval is a refusal, as is a client that cannot be asked. */
   async ask(request: AskRequest, { toolCallId, calls, ...asking }: PermissionContext): Promise<AskAnswer> {
     if (this.#refused.has(request.name)) return "no";
     const toolCall = await calls.asked(toolCallId, request, asking.signal);
@@ -207,7 +207,7 @@ export class PermissionRequests {
   }
 }
 
-/** A rule of the session, such as its mode's, ends with it; one of the config alone is answered where it stands. */
+/** Whether a rule of the session, such as its mode, asked: that approval ends with the session. A rule of the config is changed there. */
 function hasSessionRule({ rule, rules }: AskRequest): boolean {
   return rule.list !== "ask" || [rule, ...rules].some(({ level }) => level === "session");
 }
@@ -229,7 +229,7 @@ interface SamplingContext {
   readonly model: () => Promise<ChatModel>;
 }
 
-/** What is not offered to servers is not asked for. */
+/** Without the option, servers are not offered sampling. */
 export function samplingOptions(
   hub: Hub,
   { client, sessionId, model }: SamplingContext,

@@ -10,7 +10,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { withImplied } from "./bearer-tokens.ts";
 
-/** Asymmetric only: with a shared secret whoever can check a token could make one. */
+/** Asymmetric only: with a shared secret, a program that checks tokens could also make them. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -59,7 +59,7 @@ export class AccessTokens {
 
   /**
    * Whose token it is, at once if it was checked just now. Fails with `unauthorized` for a token that is not valid, `denied`
-   * for one that names no role where it must, `server_unavailable` where nobody can tell.
+   * for one that names no role where it must, `server_unavailable` if that cannot be determined.
    */
   check(token: string): Caller | Promise<Caller> {
     const digest = hash("sha256", token, "base64url");
@@ -136,7 +136,7 @@ function grantedScopes(payload: JWTPayload): ReadonlySet<string> {
   return new Set(claims.flatMap((claim) => (typeof claim === "string" ? claim.split(" ") : [])));
 }
 
-/** Without a role everything would be visible, so a missing one is a no. */
+/** Without a role everything would be visible, so a token without one is refused. */
 function roleOf(payload: JWTPayload, claim: string): string {
   const [role, another] = [payload[claim]].flat();
   if (typeof role === "string" && role !== "" && another === undefined) return role;
@@ -145,7 +145,7 @@ function roleOf(payload: JWTPayload, claim: string): string {
   });
 }
 
-/** What `jose` threw, in words that help a client and say nothing about the key. */
+/** The error of jose as one that helps a client and says nothing about the key. */
 function toTokenError(error: unknown): ToolcribError {
   if (error instanceof ToolcribError) return error;
   return tokenRefused(JOSE_REASONS[joseCode(error)] ?? "it is malformed");
@@ -238,7 +238,7 @@ async function findJwksUri(issuer: string): Promise<string> {
   for (const place of new Set(places)) {
     const metadata = await fetchJson(place);
     if (metadata === undefined) continue;
-    // A document that speaks for somebody else must not choose our keys.
+    // A document of another issuer must not choose our keys.
     if (metadata["issuer"] !== issuer) throw keysUnavailable(`the metadata of ${issuer} names another issuer`);
     if (typeof metadata["jwks_uri"] === "string") return metadata["jwks_uri"];
   }
@@ -271,7 +271,7 @@ async function fetchJson(address: string): Promise<JsonObject | undefined> {
   }
 }
 
-/** Keys that came over an open network could be anybody's. */
+/** Keys that came over plain HTTP could be forged. */
 function isSecureUrl(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
 }
@@ -328,7 +328,7 @@ export function scopeNames(
 
 /**
  * Whether a token for this audience is meant for us. The addresses are fixed and never taken from the Host header: a
- * client that could choose it could make a token for somebody else fit.
+ * client that could choose it could make a token for another service fit.
  */
 export function isAudience(audience: string, bases: readonly string[], paths: readonly string[]): boolean {
   const url = URL.parse(audience);

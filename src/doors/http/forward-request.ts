@@ -1,4 +1,4 @@
-/** Requests about something that another node has: its answer is the answer, byte by byte and as it comes. */
+/** Requests that another node of the cluster has to answer: forwards them, relays the response, and serves those of other nodes. */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { type Duplex, duplexPair } from "node:stream";
 import { endsWithin } from "../../base/async.ts";
@@ -51,7 +51,7 @@ export class RequestForwarder {
     }
   }
 
-  /** What is owed to a request has so long; streams that a client opened only to listen end then. */
+  /** Waits this long for pending responses, then ends streams that only listen. */
   async close(graceMs: number, clock: Clock): Promise<void> {
     const late = new AbortController();
     const stopTimer = clock.after(graceMs, () => late.abort());
@@ -64,7 +64,7 @@ export class RequestForwarder {
     const left = this.#owed();
     for (const { relay } of this.#underWay) relay.leave();
     await Promise.allSettled(left);
-    // Whoever handed them on answers them before connections are closed.
+    // The callers of `forward` answer them before connections are closed.
     if (left.length > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 
@@ -139,12 +139,12 @@ class ForwardedResponse {
     return this.#isGet && this.#isStream;
   }
 
-  /** It has closed its connection. */
+  /** The client has closed its connection. */
   get isClientGone(): boolean {
     return this.#isClientGone;
   }
 
-  /** Nobody here waits for the answer any more. */
+  /** Aborts when the client no longer waits for the response. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
@@ -156,14 +156,14 @@ class ForwardedResponse {
     const scope = SCOPES.find((each) => each === refusedScope);
     if (scope !== undefined) {
       this.#refused = true;
-      // Who lacks what was found out there; how that is told depends on the credentials, which only this node has seen.
+      // The other node found the missing scope; the response depends on the credentials, which only this node has seen.
       this.#refuseScope(scope);
       return;
     }
     if (typeof status === "number") {
       const told = decodeHeaders(headers);
       response.writeHead(status, told);
-      // A stream is open before it has anything to say.
+      // A stream is open before its first event.
       this.#isStream = String(told["content-type"]).startsWith("text/event-stream");
       if (this.#isStream) response.flushHeaders();
     }
@@ -174,13 +174,13 @@ class ForwardedResponse {
     if (!this.#refused) this.#response.end();
   }
 
-  /** Ends what only listens. What is owed an answer gets none: it is cut, or refused by whoever handed it on. */
+  /** Ends a stream that only listens. A pending request is cut, or refused by the caller of `forward`. */
   leave(): void {
     if (this.onlyListens) this.finish();
     else this.#ended.abort();
   }
 
-  /** True if an answer had begun: half of one must not look like a whole. */
+  /** True if a response had begun: a partial one must not look complete. */
   cut(): boolean {
     if (!this.#response.headersSent) return false;
     if (!this.#refused) this.#response.destroy();
@@ -200,16 +200,16 @@ interface ForwardedHead {
   /** Path and query, as they were sent. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whom the node that took the request has made sure of. Nodes trust each other; credentials are never handed on. */
+  /** The caller, as authenticated by the first node. Nodes trust each other; credentials are never forwarded. */
   readonly caller: Caller;
 }
 
-/** The address at which a node takes requests of others. */
+/** The address at which a node serves forwarded requests. */
 export function forwardAddress(node: string): string {
   return `node.${node}.http`;
 }
 
-/** What routes look at. Neither credentials nor anything of the connection is among them. */
+/** The headers that routes read: no credentials, and nothing about the connection. */
 const FORWARDED_HEADERS = new Set([
   "accept",
   "content-type",
@@ -228,7 +228,7 @@ function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> 
   return passed;
 }
 
-/** They are about one connection. */
+/** They describe one connection. */
 const CONNECTION_HEADERS = new Set(["connection", "date", "keep-alive", "transfer-encoding"]);
 
 function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
@@ -239,12 +239,12 @@ function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | 
   return answered;
 }
 
-/** What one node tells another about a request that it hands on. */
+/** The head of a forwarded request. */
 export function encodeHead({ method, url, headers, caller }: ForwardedHead): JsonObject {
   return { method, url, headers: { ...headers }, caller: { ...caller, scopes: [...caller.scopes] } };
 }
 
-/** Undefined for what no node sends. */
+/** Undefined for an invalid head. */
 function decodeHead(head: JsonObject): ForwardedHead | undefined {
   const { method, url, headers, caller } = head;
   if (typeof method !== "string" || typeof url !== "string" || !isJsonObject(headers)) return undefined;
@@ -284,7 +284,7 @@ function stringValues(value: JsonObject): Record<string, string> {
 // Not imported as a module: that loads Node's whole fetch as well.
 const { createServer, request: httpRequest } = process.getBuiltinModule("node:http");
 
-/** After so much the other node is asked whether its client has read it. */
+/** After this much the other node is asked whether its client has read it. */
 const WINDOW_BYTES = 256 * 1024;
 const REFUSED_SCOPE = "toolcrib-refused-scope";
 
@@ -308,7 +308,7 @@ export function serveForwarded(options: ServeForwardedOptions): () => void {
     if (head === undefined) response.destroy();
     else routeForwarded(options, head, request, response);
   });
-  // Time is the concern of the node that has the client.
+  // The node that has the client sets the timeouts.
   server.timeout = server.requestTimeout = server.headersTimeout = server.keepAliveTimeout = 0;
   const { cluster } = options;
   return cluster.serve(forwardAddress(cluster.node.id), async (call) => {
@@ -316,7 +316,7 @@ export function serveForwarded(options: ServeForwardedOptions): () => void {
     if (head === undefined) throw new ToolcribError("invalid_arguments", "This is not a request that a node forwards.");
     const [near, far] = duplexPair();
     heads.set(far, head);
-    // What was written whole is still to be read; what was cut never comes to its end.
+    // A complete response is still to be read; a cut one never ends.
     far.once("close", () => (far.writableFinished ? undefined : near.destroy()));
     server.emit("connection", far);
     try {
@@ -329,7 +329,7 @@ export function serveForwarded(options: ServeForwardedOptions): () => void {
   });
 }
 
-/** Never forwards: an exchange that came from a node has no `forwardTo`. */
+/** Never forwards again: the exchange has no `forwardTo`. */
 function routeForwarded(
   { routes, bodyBytes, warn }: ServeForwardedOptions,
   { url, caller }: ForwardedHead,

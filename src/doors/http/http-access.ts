@@ -1,4 +1,4 @@
-/** All that the config says about who may enter, made ready. A changed config makes a new one. */
+/** Access control of the listener, made from the config: hosts, tokens and limits. A changed config makes a new one. */
 import type { Clock } from "../../base/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
@@ -34,7 +34,7 @@ export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number
   return limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL;
 }
 
-/** Rejects with `invalid_config` for what would stand open, or could let nobody in. */
+/** Rejects with `invalid_config` if everyone could enter, or no one. */
 export async function createHttpAccess(
   http: HttpConfig,
   callsPerMinute: number,
@@ -100,13 +100,13 @@ function ownAddresses({ publicUrl, host }: HttpConfig, port: number): string[] {
   return [...names].map((name) => `http://${name}:${port}`);
 }
 
-/** Everybody on the machine, where no auth is configured. */
+/** Every caller on this machine, if no auth is configured. */
 const LOCAL_CALLER: Caller = { key: "local", owner: true, scopes: LOCAL_SCOPES };
 
 interface AuthenticatorOptions {
   readonly tokens: BearerTokens;
   readonly accessTokens: AccessTokens | undefined;
-  /** Whether whoever shows no token is the user who runs the hub. */
+  /** Whether a caller without a token is treated as the user who runs the hub. */
   readonly open: boolean;
 }
 
@@ -130,7 +130,7 @@ class Authenticator {
     throw unknownToken();
   }
 
-  /** Whether somebody who came in earlier would come in now, as the same. */
+  /** Whether an earlier caller would still be admitted, with the same rights. */
   stillAdmits(caller: Caller, now: number): boolean {
     const { tokens, accessTokens, open } = this.#options;
     if (caller.expiresAt !== undefined) return accessTokens !== undefined && now < caller.expiresAt;

@@ -35,22 +35,22 @@ export function onceClosed(response: ServerResponse, listener: () => void): void
 export interface HttpUpgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What came after the request already. */
+  /** Bytes that came after the request. */
   readonly head: Buffer;
   readonly query: URLSearchParams;
   readonly caller: Caller;
   /** Address of the hub as this client knows it. */
   readonly base: string;
-  /** Whether its sender would be let in now. */
+  /** Whether its sender would still be admitted. */
   stillAdmitted(): boolean;
 }
 
 export interface HttpRoute {
   /** `/mcp` takes `/mcp/…` too; the longest path that fits counts. */
   readonly path: string;
-  /** `any`: whoever has a scope at all; what is asked for says which one it needs. */
+  /** `any`: any scope; the operation says which one it needs. */
   readonly access: Scope | "any" | "public";
-  /** What it throws or rejects with is answered as an error, if nothing was answered yet. */
+  /** An error that it throws is sent, if no response has begun. */
   handle(exchange: HttpExchange): void | Promise<void>;
   /** Takes the connection over. Without it such requests are refused. */
   upgrade?(upgrade: HttpUpgrade): void;
@@ -66,7 +66,7 @@ export interface ExchangeParts {
   readonly forwardTo?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
 }
 
-/** Shared, as nobody changes the query of a request. */
+/** Shared: the query of a request is never changed. */
 const NO_QUERY = new URLSearchParams();
 
 export class Exchange implements HttpExchange {
@@ -97,7 +97,7 @@ export class Exchange implements HttpExchange {
     return (this.#query ??= this.#search === "" ? NO_QUERY : new URLSearchParams(this.#search));
   }
 
-  /** Kept only where it may have to be handed on after it was read. */
+  /** Kept only if it may be forwarded after it was read. */
   readBody(): Promise<Buffer> {
     if (this.forwardTo === undefined) return readBody(this.request, this.#bodyBytes);
     return (this.#body ??= readBody(this.request, this.#bodyBytes));
@@ -122,7 +122,7 @@ export class RouteTable {
   }
 }
 
-/** The root stands for itself only. */
+/** The root covers only itself. */
 function matchesPath(own: string, path: string): boolean {
   return path === own || (own !== "/" && path.startsWith(own) && path.charCodeAt(own.length) === 0x2f);
 }
@@ -139,7 +139,7 @@ const PLAIN = /^(?:\/[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*)*\/?$/;
 const BELOW_SPACE_OR_DEL = 0x20;
 const DEL = 0x7f;
 
-/** Takes a request's target apart, and refuses every spelling that two programs could read in two ways. */
+/** Parses a request's target, and refuses every spelling that two programs could read differently. */
 export function parseTarget(target: string): RequestTarget {
   const queryAt = target.indexOf("?");
   const raw = queryAt === -1 ? target : target.slice(0, queryAt);
@@ -158,7 +158,7 @@ function decodePath(raw: string): string {
   } catch {
     throw invalidPath("be encoded as UTF-8");
   }
-  // What still looks encoded was encoded twice, so that somebody further on would decode it.
+  // A path that still looks encoded was encoded twice, and a later program would decode it.
   if (/%[0-9a-f]{2}/i.test(path)) throw invalidPath("be encoded only once");
   if (path.includes("\\") || path.includes("#") || hasControl(path))
     throw invalidPath("not have \\, # or a control character");
@@ -183,10 +183,10 @@ function invalidPath(must: string): ToolcribError {
   return new ToolcribError("invalid_arguments", `The path of a request must ${must}.`);
 }
 
-/** How much of a body that is too large is read and thrown away, so that its sender gets to read the answer. */
+/** How much of an oversized body is read and dropped, so that its sender can read the response. */
 const MAX_DISCARDED_BYTES = 32 * 1024 * 1024;
 
-/** The whole body, or a rejection with ToolcribError. Must be called before anybody else reads the request. */
+/** The whole body, or a rejection with ToolcribError. Must be called before anything else reads the request. */
 function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const announced = Number(request.headers["content-length"] ?? 0);
   const encoding = request.headers["content-encoding"];
@@ -200,7 +200,7 @@ function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
     return Promise.reject(bodyTooLarge(limit));
   }
   return new Promise((resolve, reject) => {
-    // Nothing more is told of such a request, even if it had come whole.
+    // Node reports nothing more of a destroyed request, even if it arrived completely.
     if (request.destroyed) {
       reject(cutOff());
       return;
@@ -231,12 +231,12 @@ function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
     request.on("close", () => {
       if (!isSettled) reject(cutOff());
     });
-    // "close" follows; without a listener the error would be nobody's.
+    // "close" follows; an error without a listener would end the process.
     request.on("error", ignore);
   });
 }
 
-/** Reads on without keeping anything; who still goes on then is cut off. The time is bounded by that for a request. */
+/** Reads and drops the rest, then cuts the connection. The request timeout bounds the time. */
 function discard(request: IncomingMessage, most: number): void {
   let left = most;
   request.on("data", (chunk: Buffer) => {

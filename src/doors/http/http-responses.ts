@@ -20,12 +20,12 @@ export function sendText(response: ServerResponse, status: number, text: string)
 }
 
 export interface ErrorResponseOptions {
-  /** Where HTTP has a status of its own for it, such as 405. */
+  /** A status other than the table's, such as 405. */
   readonly status?: number;
   readonly headers?: Headers;
 }
 
-/** Does nothing if the answer has begun: then nothing true can be said any more. */
+/** Does nothing if the response has begun. */
 export function sendError(response: ServerResponse, error: ToolcribError, answer: ErrorResponseOptions = {}): void {
   if (response.headersSent) return;
   const status = answer.status ?? ERROR_TABLE[error.code].http;

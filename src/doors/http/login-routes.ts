@@ -1,4 +1,4 @@
-/** How a browser gets the page's cookie, and loses it. */
+/** Routes that log a browser in to the web page, and out. */
 import { API_PATH } from "../../contract/rest.ts";
 import type { Caller } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -17,7 +17,7 @@ export type LoginEvent = "login.link" | "login" | "logout";
 interface LoginOptions {
   readonly logins: PageLogins;
   readonly http: () => HttpConfig;
-  /** What the name of the cookie is made of. */
+  /** Part of the cookie's name. */
   readonly cookieScope: () => number | string;
   /** Who a token belongs to. Fails with `unauthorized`. */
   readonly identify: (token: string) => Caller | Promise<Caller>;
@@ -34,7 +34,7 @@ export function loginRoutes(parts: LoginOptions): HttpRoute[] {
   ];
 }
 
-/** The code is behind the `#`, which browsers send to nobody: it is in no log and in no Referer. */
+/** The code is after the `#`, which browsers never send: it is in no log and no Referer. */
 export function loginLink(base: string, logins: PageLogins): string {
   return `${base}/#login=${logins.issueCode()}`;
 }
@@ -43,7 +43,7 @@ async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void>
   if (!isPost(exchange, LOGIN_PATH)) return;
   const { logins, http, cookieScope: cookiePlace, identify, onLogin } = parts;
   const body = parseLogin(await exchange.readBody());
-  // Otherwise a foreign page could log a browser in as somebody else.
+  // Otherwise a foreign page could log a browser in as another user.
   if (!isOwnPage(exchange.request, http())) {
     throw new ToolcribError("denied", "Only the hub's own page can log in.", {
       hint: "Programs send their token as `Authorization: Bearer …` instead.",

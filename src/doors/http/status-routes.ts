@@ -1,4 +1,4 @@
-/** Routes of the listener itself: health, what is where, and the OAuth resource metadata. */
+/** Routes of the listener itself: health, readiness, metrics, the index and the OAuth resource metadata. */
 import type { ServerResponse } from "node:http";
 import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, resourceMetadata } from "./access-tokens.ts";
@@ -33,7 +33,7 @@ export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRo
   }
 }
 
-/** What a hub relies on. Public: no addresses, no names. */
+/** The state of the hub's dependencies, for `/readyz`. Public: no addresses, no names. */
 export interface DependencyHealth {
   readonly problems: readonly string[];
   readonly cluster?: { readonly nodes: number; readonly nats: "up" | "down" };
@@ -52,7 +52,7 @@ const NOT_READY_MESSAGES = {
 
 function respondReadiness(response: ServerResponse, readiness: Readiness): void {
   const { status, problems, ...rest } = readiness;
-  // A hub that relies on nothing has nothing more to say.
+  // A hub without dependencies reports only its status.
   const said = problems.length === 0 && Object.keys(rest).length === 0 ? { status } : { status, problems, ...rest };
   if (status === "ready" || status === "degraded") {
     sendJson(response, 200, said);
@@ -77,7 +77,7 @@ interface Metrics {
   text(): Promise<{ readonly type: string; readonly body: string }>;
 }
 
-/** `/metrics` for Prometheus. It names every server, so it is for those from whom none is hidden. */
+/** `/metrics` for Prometheus. It names every server, so it is for callers who see all of them. */
 export function metricsRoute(metrics: Metrics): HttpRoute {
   return {
     path: METRICS_PATH,

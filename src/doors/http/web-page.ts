@@ -30,7 +30,7 @@ const PAGE_HEADERS = {
   "permissions-policy": "camera=(), geolocation=(), microphone=()",
 };
 
-/** @param words What a program that asks for no HTML is told at `/`. */
+/** @param words The text at `/` for programs that do not ask for HTML. */
 export function pageRoutes(files: PageFiles, words: () => string): HttpRoute[] {
   return [
     ...PAGE_PATHS.map((path) =>
@@ -112,7 +112,7 @@ export class PageFiles {
     return existsSync(join(this.#dir, "index.html"));
   }
 
-  /** By its path below the folder, with slashes. Only what was there at the first look is ever given. */
+  /** By its path below the folder, with slashes. Only files that existed at the first request are served. */
   get(path: string): PageFile | undefined {
     this.#paths ??= new Set(filesBelow(this.#dir));
     if (!this.#paths.has(path)) return undefined;

@@ -1,4 +1,4 @@
-/** What a client sends, told apart by what it is. */
+/** JSON-RPC messages of MCP clients: classified and checked when they come, encoded when they go. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ERROR_TABLE, type ErrorObject, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -107,7 +107,7 @@ export function stringMapParam(params: JsonObject, key: string, method: string):
   return value as Record<string, string>;
 }
 
-/** Lists are given whole, so no cursor was ever handed out. */
+/** Lists are one page, so no cursor is valid. */
 export function refuseCursor(params: JsonObject, method: string): void {
   if (params["cursor"] !== undefined) throw invalidParams(`${method} has no such cursor: the list is one page.`);
 }
@@ -119,7 +119,7 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
 
 const NO_META: JsonObject = Object.freeze({});
 
-/** What of a request's `_meta` goes upstream: not what concerns this hop only. */
+/** The part of a request's `_meta` that goes upstream, without keys of this hop. */
 export function forwardedMeta(meta: JsonObject): JsonObject | undefined {
   if (meta === NO_META) return undefined;
   const entries = Object.entries(meta).filter(([key]) => key !== "progressToken" && !HOP_META_KEYS.has(key));
@@ -197,12 +197,12 @@ export function encodeToolcribError(id: RequestId | null, error: ErrorObject): E
 }
 
 /**
- * What a server answered goes on as it came. Errors of the hub itself get the table's code, and the error object as data.
- * The hint stands in the message too, because most clients show nothing else.
+ * A server's error is forwarded as it came. The hub's own errors get the table's code, and the error object as data. The hint is
+ * in the message too, because most clients show nothing else.
  */
 export function toRpcError(error: ErrorObject): RpcError {
   const rpc = error.details?.["rpc"];
-  // `details.rpc` is only ever made from a JSON-RPC error; the guard may have changed its words.
+  // `details.rpc` is only ever made from a JSON-RPC error; the guard may have changed its text.
   if (isJsonObject(rpc) && typeof rpc["code"] === "number") return rpc as RpcError;
   const { code, message, hint, details } = error;
   return {
@@ -217,7 +217,7 @@ export function errorInEra(era: Era, error: RpcError): RpcError {
   return era === "modern" && error.code === RESOURCE_NOT_FOUND ? { ...error, code: INVALID_PARAMS } : error;
 }
 
-/** The hub's own word that there is no such resource, as each era words it. */
+/** The hub's error for a missing resource, in the form of the era. */
 export function resourceNotFound(era: Era, uri: string, error: ErrorObject): RpcError {
   const { code: _ofTable, data, ...rest } = toRpcError(error);
   const code = era === "modern" ? INVALID_PARAMS : RESOURCE_NOT_FOUND;

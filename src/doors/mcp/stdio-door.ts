@@ -43,7 +43,7 @@ export class StdioDoor {
 
   readonly #outlet: MessageSink = { send: (message) => this.#write(message) };
 
-  /** Serves until the client closes its end; what it still waits for then gets a moment. */
+  /** Serves until the client closes its end; pending answers then get a moment. */
   async run(): Promise<void> {
     const { input, output } = this.#streams;
     const splitter = new LineSplitter({
@@ -61,11 +61,11 @@ export class StdioDoor {
       output.once("close", resolve);
     });
     splitter.end();
-    // A script that writes its requests and closes its end still reads the answers.
+    // A script that writes its requests and closes stdin still reads the answers.
     await endsWithin(this.#door.whenIdle(), { ms: DRAIN_MS });
   }
 
-  /** Cancels what is under way. */
+  /** Cancels running requests. */
   close(): void {
     for (const controller of this.#running.values()) controller.abort();
     this.#session.close();

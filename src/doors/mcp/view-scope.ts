@@ -9,7 +9,7 @@ export interface ViewScope {
   readonly tags?: readonly string[];
 }
 
-/** Who asks, and for which part. */
+/** The caller, and the scope it asked for. */
 export interface RequestOrigin {
   readonly caller: Caller;
   readonly scope: ViewScope;
@@ -27,7 +27,7 @@ export function scopeKey(scope: ViewScope): string {
   return key;
 }
 
-/** What a scope can name. */
+/** The names that a scope can use. */
 interface KnownNames {
   readonly servers: ReadonlySet<string>;
   readonly tags: ReadonlySet<string>;
@@ -36,7 +36,7 @@ interface KnownNames {
 
 const MAX_CANONICAL_SCOPES = 1000;
 
-/** Gives the same object for scopes that mean the same, under the config that holds now. */
+/** Returns the same object for equivalent scopes under the current config, so that caches per scope are bounded by the config. */
 export class CanonicalScopes {
   readonly #config: () => LoadedConfig;
   readonly #byKey = new LruMap<string, ViewScope>(MAX_CANONICAL_SCOPES);
@@ -75,7 +75,7 @@ export class CanonicalScopes {
 
 /** Shows exactly what the scope shows: names that nothing has are left out, and what is left is in one order. */
 export function canonicalScope({ role, servers, tags }: ViewScope, known: KnownNames): ViewScope {
-  // A role that nothing names sees nothing, whatever else is asked for.
+  // An unknown role sees nothing, whatever else is asked for.
   if (role !== undefined && !known.roles.has(role)) return Object.freeze({ role: unknownRole(known.roles) });
   const narrowed = { servers: onlyKnown(servers, known.servers), tags: onlyKnown(tags, known.tags) };
   const seesNothing = narrowed.servers?.length === 0 || narrowed.tags?.length === 0;
@@ -90,10 +90,10 @@ export function canonicalScope({ role, servers, tags }: ViewScope, known: KnownN
   });
 }
 
-/** What the config has names for. */
+/** The names that the config has. */
 export function knownNames({ config, servers }: LoadedConfig): KnownNames {
   return {
-    // The id of a server also stands for the one that a role has in its place.
+    // The id of a server also names the one that replaces it for a role.
     servers: new Set([
       "local",
       ...servers.flatMap(({ id, replaces }) => (replaces === undefined ? id : [id, replaces])),
@@ -109,7 +109,7 @@ function onlyKnown(names: readonly string[] | undefined, known: ReadonlySet<stri
   return names && Object.freeze([...new Set(names)].filter((name) => known.has(name)).toSorted());
 }
 
-/** One name for all roles that there are not. */
+/** One name for all unknown roles. */
 function unknownRole(roles: ReadonlySet<string>): string {
   let name = "(unknown)";
   while (roles.has(name)) name = `(${name})`;

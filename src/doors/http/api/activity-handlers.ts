@@ -42,7 +42,7 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
   },
 };
 
-/** Whether another's session is there is for operators to know. */
+/** Only operators may learn whether another caller's session exists. */
 function assertCanAccess(hub: Hub, caller: Caller, id: string): void {
   if (!caller.scopes.has("admin") && namedSession(hub, caller, id) === undefined) throw missingScope("admin");
 }
@@ -59,12 +59,12 @@ function sessionOptions(
       hint: "Leave `role` out: the session has the role of the token.",
     });
   }
-  // Servers take a root for a folder that they may work in.
+  // Servers treat a root as a folder that they may work in.
   if (workspaceDir !== undefined && !isOperator) throw missingScope("admin");
   return { role, workspaceDir };
 }
 
-/** What happens after the answer is told to a door that can. */
+/** Sends later events of the session to the client, if the door supports that. */
 function forwardSessionEvents(session: Session, { tell }: OperationContext, { redactor }: HandlerParts): void {
   if (tell === undefined) return;
   const { id, own } = session;
@@ -83,14 +83,14 @@ export const approvalHandlers: Handlers<"listApprovals" | "getApproval" | "answe
 
   answerApproval({ approvalId, answer }, { caller, session }, { hub }) {
     const isOperator = caller.scopes.has("admin");
-    // It changes the rules, for everybody.
+    // It changes the rules for all callers.
     if (answer === "always" && !isOperator) throw missingScope("admin");
     return hub.activity.answer(
       approvalId,
       answer,
       caller.user ?? null,
       session.door,
-      // An operator may do everything else as well: a person who tries a tool on the page answers there too.
+      // An operator may answer own calls: a person who tries a tool on the page answers there too.
       isOperator ? undefined : caller.key,
     );
   },

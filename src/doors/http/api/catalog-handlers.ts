@@ -40,7 +40,7 @@ function callTimeout(name: string, timeoutMs: number): ToolcribError {
   });
 }
 
-/** A tool's own error is a result. Everything else that is not ok is thrown, with the id under which the audit has it. */
+/** A tool's own error is a result. Any other failure is thrown, with the call id of the audit log. */
 function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outcome: Outcome<Result>): Result {
   if (outcome.ok) return outcome.result;
   const { code, message, hint, details } = outcome.error;
@@ -48,7 +48,7 @@ function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outco
   throw new ToolcribError(code, message, { hint, details: { ...details, callId: outcome.callId } });
 }
 
-/** Looked up in what the caller sees, by the server's own name of the tool or by the public one. */
+/** The public name of a tool that the caller sees, by the server's own name or the public one. */
 async function publicName(hub: Hub, session: Session, serverId: string, toolName: string): Promise<string> {
   const ofServer = (): { name: string; own: string }[] =>
     hub
@@ -72,7 +72,7 @@ async function publicName(hub: Hub, session: Session, serverId: string, toolName
   });
 }
 
-/** A server that waits to be asked for connects with the first call. */
+/** A server that connects on demand connects with the first call. */
 async function connectIdleServer(hub: Hub, session: Session, serverId: string): Promise<void> {
   let info = visibleServer(hub, session, serverId);
   if (session.own.servers().some(({ id }) => id === serverId)) {
@@ -127,7 +127,7 @@ function matchingTools(
   let tools: readonly ToolCapability[] = q === undefined || q.trim() === "" ? view.tools : findTools(view, q);
   if (serverId !== undefined) {
     tools = tools.filter(({ origin }) => origin.source === serverId);
-    // In-process tools and skills are sources as well, and no servers.
+    // In-process tools and skills are sources too, but not servers.
     if (tools.length === 0 && !view.tools.some(({ origin }) => origin.source === serverId)) {
       visibleServer(hub, session, serverId);
     }
@@ -153,7 +153,7 @@ interface PinStates {
   stateOf(source: string, tool: string): ToolInfo["pin"];
 }
 
-/** What a server wrote as null is as good as absent. */
+/** A null of a server counts as absent. */
 function toolInfo(
   { name, origin, definition, fingerprint }: ToolCapability,
   pins: PinStates,
@@ -174,7 +174,7 @@ function toolInfo(
   };
 }
 
-/** It has no public name, because nobody can call it. */
+/** It has no public name, because it cannot be called. */
 function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<ToolInfo> {
   return { name, server: source, tool: name, fingerprint: "", pin: "unknown", quarantined: reason };
 }
@@ -243,7 +243,7 @@ function promptInfo({ name, origin, definition }: PromptCapability): DeepReadonl
   };
 }
 
-/** What a server wrote as null is as good as absent. */
+/** A null of a server counts as absent. */
 function titleAndDescription({ title, description }: { readonly title?: unknown; readonly description?: unknown }): {
   title?: string;
   description?: string;

@@ -65,7 +65,7 @@ interface Entry {
   readonly operation: JsonObject;
 }
 
-/** The document as one page for people. It asks for nothing else, runs no script, and follows the reader's light or dark. */
+/** The document as one page for people, without scripts or other files, in the reader's light or dark scheme. */
 export function docsPage(document: OpenApiDocument): string {
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): Entry => {
@@ -296,7 +296,7 @@ export function markup(pieces: TemplateStringsArray, ...parts: readonly Part[]):
   return new Markup(pieces.map((piece, index) => piece + rendered(parts[index])).join(""));
 }
 
-/** Text in which `code` stands in backticks, with paragraphs between blank lines. */
+/** Text with `code` in backticks, and paragraphs between blank lines. */
 export function prose(text: string): Markup[] {
   return text.split(/\n\s*\n/).map((paragraph) => markup`<p>${inline(paragraph)}</p>`);
 }

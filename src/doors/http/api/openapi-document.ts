@@ -236,7 +236,7 @@ function objectOr(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Routes that are no operations: streams, and the document itself. */
+/** Routes that are not operations: streams, and the document itself. */
 export function otherPaths(components: Components): Record<string, Record<string, JsonObject>> {
   return {
     [AUDIT_EXPORT_PATH]: { get: auditExport(components) },
@@ -340,7 +340,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   changePins: [404, 409],
 };
 
-/** Which errors an operation can end with, and how they stand in the document. */
+/** The error statuses that an operation can have. */
 export function errorStatuses({ operation, method, path, from }: RestRoute): number[] {
   const statuses = new Set([...COMMON_STATUSES, ...(EXTRA_STATUSES[operation] ?? [])]);
   if (path.includes("{")) statuses.add(404);
@@ -424,12 +424,12 @@ const SCHEMA_PREFIX = "#/components/schemas/";
 export class Components {
   readonly schemas: Record<string, JsonObject> = {};
 
-  /** What a caller may send. */
+  /** The schema of an input. */
   input(schema: z.ZodType): JsonObject {
     return this.#convert(schema, "input");
   }
 
-  /** What an answer is: closed, unless the schema says otherwise. */
+  /** The schema of an output: closed, unless the schema says otherwise. */
   output(schema: z.ZodType): JsonObject {
     return this.#convert(schema, "output");
   }
@@ -447,7 +447,7 @@ export class Components {
   #add(id: string, definition: unknown): void {
     const { id: _id, ...schema } = asObject(definition);
     const known = this.schemas[id];
-    // Sent and answered in different forms it would need two names.
+    // A schema with different input and output forms would need two names.
     if (known !== undefined && !isDeepStrictEqual(known, schema)) throw new Error(`Two schemas have the id ${id}.`);
     this.schemas[id] = schema;
   }
@@ -457,7 +457,7 @@ export function reference(id: string): JsonObject {
   return { $ref: SCHEMA_PREFIX + id };
 }
 
-/** Properties of the contract are never called `$ref`. That an integer is a safe one goes without saying. */
+/** Properties of the contract are never called `$ref`. Bounds of safe integers are left out. */
 function withReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withReferences);
   if (!isJsonObject(value)) return value;

@@ -1,4 +1,4 @@
-/** What a handler of an operation gets and gives. */
+/** Handlers of operations: their input, context and output, input checks, and paging. */
 import type { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
@@ -32,12 +32,12 @@ export interface HandlerParts extends ApiParts {
 
 export interface OperationContext {
   readonly caller: Caller;
-  /** The caller's own: what it sees is what the caller sees. */
+  /** The caller's session, which sees what the caller sees. */
   readonly session: Session;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the client no longer waits. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Tells the asker alone that something happened, of a door that can. */
+  /** Sends an event to this client alone; absent if the door cannot. */
   readonly tell?: <Name extends EventName>(type: Name, fields: DeepReadonly<FieldsOf<Name>>) => void;
   /** Address of the hub as the caller reaches it, without a slash at the end. */
   readonly baseUrl: string;
@@ -51,7 +51,7 @@ export type Handler<Name extends OperationName> = (
 
 export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
 
-/** A value of the contract as a part of the hub may hold it: nobody changes what is only shown. */
+/** A value of the contract that is only read. */
 export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]
   : Value extends object
@@ -65,7 +65,7 @@ interface Issue {
   readonly message: string;
 }
 
-/** Checks what a caller sent, and says which field is wrong in words. */
+/** Checks an input; the error names each wrong field. */
 export function checkInput<Name extends OperationName>(name: Name, input: unknown): CheckedInput<Name> {
   // The schema of that name was what checked it.
   return checkFields(OPERATIONS[name].input, input) as CheckedInput<Name>;
@@ -89,7 +89,7 @@ function issueOf(issue: z.core.$ZodIssue): Issue {
   return { path: issue.path.join("."), message: messageOf(issue) };
 }
 
-/** Zod's own words begin with "Invalid input: "; a field that is missing is one of another type to it. */
+/** Zod's messages begin with "Invalid input: "; a missing field is one of another type to it. */
 function messageOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "unrecognized_keys":
@@ -145,7 +145,7 @@ interface Position {
   readonly key: string;
 }
 
-/** Where the entry is no more, its place in the list is the best guess. */
+/** If the entry is gone, its position in the list is the best guess. */
 function pageStart<Entry>(all: readonly Entry[], { index, key }: Position, keyOf: (entry: Entry) => string): number {
   const expected = all[index - 1];
   if (expected !== undefined && keyOf(expected) === key) return index;

@@ -1,4 +1,4 @@
-/** Puts the input of an operation together from path, query, body and headers. */
+/** Finds the operation of a REST request, and its input in path, query and body. */
 import type { IncomingMessage } from "node:http";
 import { OPERATIONS } from "../../../contract/operations.ts";
 import { REST_ROUTES, type RestRoute } from "../../../contract/rest.ts";
@@ -32,7 +32,7 @@ export function readQuery(query: URLSearchParams, params: Readonly<Record<string
 }
 
 function fromBody(from: RestRoute["from"], body: unknown): JsonObject {
-  // Nothing sent is the same as nothing in it.
+  // No body is the same as an empty object.
   const object = body === undefined ? {} : body;
   if (!isJsonObject(object)) throw invalidInput([{ path: "", message: "The body must be a JSON object" }]);
   switch (from) {
@@ -106,7 +106,7 @@ interface Pattern {
   readonly segments: readonly string[];
 }
 
-/** Those with fewer parameters first: `/skills/places` is no skill. */
+/** Routes with fewer parameters first: `/skills/places` is not a skill. */
 const PATTERNS: readonly Pattern[] = REST_ROUTES.map((route) => ({
   route,
   segments: route.path.slice(1).split("/"),

@@ -28,7 +28,7 @@ import { withClusterIds, toLocalSession } from "./session-ids.ts";
 export interface RestParts extends ApiParts {
   readonly operations: Operations;
   readonly sessions: CallerSessions;
-  /** In a cluster: ids that say which node has what they stand for. */
+  /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
 }
 
@@ -100,7 +100,7 @@ function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute
   });
 }
 
-/** Aborts when the client has gone before its answer. */
+/** Aborts when the client disconnects before the response. */
 function abortOnClose(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.destroyed) gone.abort();
@@ -131,7 +131,7 @@ function sessionIn(output: unknown): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** The one server that an answer is about; its etag is that of the entry, not of what else is said of it. */
+/** The server in an output; its etag is that of the entry, not of the whole response. */
 function serverIn(output: unknown): { readonly id: string; readonly etag: string | undefined } | undefined {
   const server = isJsonObject(output) ? output["server"] : undefined;
   if (!isJsonObject(server) || typeof server["id"] !== "string") return undefined;
@@ -238,7 +238,7 @@ function matchesIfNoneMatch({ headers }: IncomingMessage, tag: string): boolean 
   return given.trim() === "*" || tagsIn(given).includes(bareTag(tag));
 }
 
-/** Also without quotes, as people write them by hand. */
+/** Also without quotes, as people type them. */
 function tagsIn(header: string): string[] {
   return header
     .split(",")

@@ -11,7 +11,7 @@ interface SessionReference {
   readonly key: "session" | "sessionId";
 }
 
-/** The input with the name that the session has here; undefined if another node has answered. */
+/** The input with the session's local id; undefined if another node has answered. */
 export async function toLocalSession(
   ids: RoutableIds | undefined,
   exchange: HttpExchange,
@@ -21,7 +21,7 @@ export async function toLocalSession(
   const named = sessionReference(operation, input);
   if (ids === undefined || named === undefined) return input;
   const place = await ids.find("rest", named.id);
-  // What nobody knows is looked for as it is; ids that listings show are those of the hub.
+  // An unknown id is looked up as it is; listings show the hub's own ids.
   if (place === undefined) return input;
   if ("here" in place) return { ...input, [named.key]: place.here };
   switch (await exchange.forwardTo?.(place.node)) {
@@ -36,7 +36,7 @@ export async function toLocalSession(
   }
 }
 
-/** What an operation answers, with ids that every node understands. */
+/** The output of an operation, with ids that every node understands. */
 export function withClusterIds(
   ids: RoutableIds | undefined,
   operation: OperationName,
@@ -60,7 +60,7 @@ function sessionReference(operation: OperationName, { session, sessionId }: Json
 
 type SessionIdLookup = Pick<RoutableIds, "findAtOnce">;
 
-/** What the session is called here. An id that REST did not give out stays as it is. */
+/** The local id of a session. An id that REST did not issue stays as it is. */
 export function localSessionId(ids: SessionIdLookup | undefined, id: string): string {
   const place = ids?.findAtOnce("rest", id);
   if (place === undefined) return id;

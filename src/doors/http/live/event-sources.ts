@@ -1,4 +1,4 @@
-/** Servers come, go and change their state. */
+/** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
 import type { Clock } from "../../../base/clock.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
 import type { View } from "../../../hub/view/view.ts";
@@ -16,7 +16,7 @@ const DISCONNECT_REASON = "disconnected by request";
 export class ServerEvents {
   readonly #hub: FeedHub;
   readonly #tell: Publish;
-  /** The servers that were told of: of one that is gone the config says no more. */
+  /** The reported servers: the config no longer has a removed one. */
   readonly #known = new Map<string, ServerSnapshot>();
   onConnected: (id: string) => void = () => {};
 
@@ -57,7 +57,7 @@ export class ServerEvents {
   #changed({ info, previous }: HubEvents["server"]): void {
     const { id, state, lastError, hint } = info;
     if (!this.#known.has(id)) {
-      // A server that is taken out says so itself when it closes; that it is gone is told by the reload.
+      // A removed server reports that it closes; its removal is reported by the reload.
       if (state === "closed") return;
       this.#added(info);
     }
@@ -89,17 +89,17 @@ function isUp(state: ServerState["kind"]): boolean {
 
 type Tools = Fields<"mcp.tools.discovered">["tools"];
 
-/** An event is no place for a whole catalog. */
+/** An event must not carry a whole catalog. */
 const MAX_TOOLS = 500;
 const MAX_DESCRIPTION_LENGTH = 300;
-/** Ids with a colon belong to no server; what is under them is told of by events of its own. */
+/** Ids with a colon are not servers, and have events of their own. */
 const isServer = (source: string): boolean => !source.includes(":");
 
-/** What servers offer, as it becomes known and changes. */
+/** Reports the tools of servers when they connect or change. */
 export class ToolEvents {
   readonly #hub: FeedHub;
   readonly #tell: Publish;
-  /** The tools of each source as they were last told. */
+  /** The last reported tools of each source. */
   #told: ReadonlyMap<string, readonly ToolCapability[]>;
   readonly #connected = new Set<string>();
   #soon: NodeJS.Immediate | undefined;
@@ -124,13 +124,13 @@ export class ToolEvents {
     ];
   }
 
-  /** Its tools are told even if they are those from before it was away. */
+  /** Its tools are reported even if they are the same as before. */
   connected(id: string): void {
     this.#connected.add(id);
     this.#lookSoon();
   }
 
-  /** Several servers that connect at once make one look at the catalog. */
+  /** Several servers that connect at once cause one comparison. */
   #lookSoon(): void {
     this.#soon ??= setImmediate(() => {
       this.#soon = undefined;
@@ -142,7 +142,7 @@ export class ToolEvents {
     const before = this.#told;
     const now = bySource(this.#hub.view(this.#hub.session));
     this.#told = now;
-    // That a server is gone is told by an event of its own, to those who saw it: the config no longer says who they are.
+    // The removal of a server has its own event, for clients that saw it.
     const there = new Set(this.#hub.servers().map(({ id }) => id));
     const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
     for (const source of sources) {

@@ -1,4 +1,4 @@
-/** Something that happened, before it has a number and before it is known who hears of it. */
+/** Events of the live feed: who may see one, and its frames. */
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { type EventName, EVENTS, type FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
@@ -11,11 +11,11 @@ import { canSeeServer, canSeeSkill, type ServerSnapshot } from "../api/visibilit
 export type Fields<Name extends EventName> = DeepReadonly<FieldsOf<Name>>;
 
 export interface Audience {
-  /** Only for those who see this server, as it stood when it happened. */
+  /** Only for viewers who see this server, as it was then. */
   readonly server?: ServerSnapshot;
-  /** Only for those who may see a skill of this name. */
+  /** Only for viewers who may see a skill of this name. */
   readonly skill?: string;
-  /** Also for the session whose own doing it is. */
+  /** Also for the session that caused it. */
   readonly session?: string;
 }
 
@@ -23,10 +23,10 @@ export type FeedEvent<Name extends EventName = EventName> = {
   [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly concern: Audience };
 }[Name];
 
-/** Takes what happened, in its order. */
+/** Publishes an event, in order. */
 export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, concern?: Audience) => void;
 
-/** The parts of a hub that events come from; its own session sees what anybody may see. */
+/** The parts of a hub that events come from; its own session sees everything that can be seen. */
 export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"> & {
   readonly pins: Pick<Hub["pins"], "stateOf">;
 };
@@ -35,7 +35,7 @@ export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"
 export class Frame {
   readonly type: EventName;
   readonly text: string;
-  /** The number from which a receiver can go on who has this. */
+  /** The number from which a receiver of this frame can resume. */
   readonly position: number;
   #bytes: Buffer | undefined;
 
@@ -49,7 +49,7 @@ export class Frame {
     return new Frame(type, fields, seq, seq);
   }
 
-  /** Said to one receiver, so it has no number of its own. */
+  /** For one receiver, so it has no number of its own. */
   static lost(from: number, to: number): Frame {
     const fields: Fields<"events.lost"> = { from, to };
     return new Frame("events.lost", fields, to);
@@ -71,7 +71,7 @@ interface ViewSource {
   view(session: Session): View;
 }
 
-/** An event with its number, encoded once for everybody who gets the same of it. */
+/** A numbered event, encoded once for all clients that get the same content. */
 export class NumberedEvent {
   readonly seq: number;
   readonly #event: FeedEvent;
@@ -94,7 +94,7 @@ export class NumberedEvent {
     return this.#whole.text.length;
   }
 
-  /** What somebody gets of it; undefined if it is not for them. */
+  /** The frame for a viewer; undefined if the event is not for it. */
   for(beholder: EventViewer, sight: ViewSource): Frame | undefined {
     const { type, concern } = this.#event;
     const { caller, session } = beholder;
@@ -114,7 +114,7 @@ export class NumberedEvent {
     return this.#whole;
   }
 
-  /** Of a call to what its caller may not see, they hear what they would of one to what is not there. */
+  /** A caller gets the same event for a call to a hidden tool as for a call to a missing one. */
   #ofOwn(session: Session, { config }: ViewSource): Frame {
     const event = this.#event;
     if (event.type !== "call.started" && event.type !== "call.finished") return this.#whole;
@@ -139,7 +139,7 @@ export class NumberedEvent {
     return frame;
   }
 
-  /** What could not be imported, and from where, concerns the operator alone. */
+  /** Failures and paths are for the operator alone. */
   #ofBatch(fields: Fields<"skills.batch.imported">, session: Session, { config }: ViewSource): Frame | undefined {
     const imported = fields.imported.filter(({ name }) => canSeeSkill(config, session, name));
     if (imported.length === 0) return undefined;

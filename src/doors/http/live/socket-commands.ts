@@ -1,4 +1,4 @@
-/** The commands of one socket that are under way. */
+/** The commands of one WebSocket: reading frames, running commands, replies. */
 import { InFlight } from "../../../base/async.ts";
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { OperationName } from "../../../contract/operations.ts";
@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { invalidInput, type OperationContext } from "../api/operation-handler.ts";
 import { Operations } from "../api/run-operation.ts";
 
-/** What changes the hub is finished once it has begun, whoever leaves meanwhile: half of it would help nobody. */
+/** Operations that change the hub finish even if the client disconnects: half a change would be worse. */
 const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "addServer",
   "updateServer",
@@ -55,20 +55,20 @@ export class SocketCommands {
       const input = commandInput(command, frame);
       void this.#inFlight.track(() => this.#run(id, command, input));
     } catch (error) {
-      // A second command of the same id must not look like the answer to the first.
+      // A second command with the same id must not look like the answer to the first.
       const isTaken = id !== undefined && this.#running.has(id);
       this.#options.fail(isTaken ? null : (id ?? null), error);
     }
   }
 
-  /** False if it does not run, or is one that is finished. */
+  /** False if it is not running, or cannot be cancelled. */
   cancel(id: CommandId): boolean {
     const controller = this.#running.get(id);
     controller?.abort();
     return controller?.signal.aborted === true;
   }
 
-  /** Gives up what can be given up. */
+  /** Cancels the commands that can be cancelled. */
   cancelAll(): void {
     for (const controller of this.#running.values()) controller.abort();
   }
@@ -109,7 +109,7 @@ export class SocketCommands {
   }
 }
 
-/** For what is finished in any case. */
+/** For operations that always finish. */
 class NeverAborted extends AbortController {
   override abort(): void {}
 }
@@ -118,7 +118,7 @@ export type CommandId = string | number;
 
 const MAX_ID_LENGTH = 200;
 
-/** What comes in on a socket, and how errors go out. */
+/** Parses one frame. */
 export function parseFrame(text: string): JsonObject {
   let frame: unknown;
   try {
@@ -170,7 +170,7 @@ export function commandInput(
   return input;
 }
 
-/** What is wrong with the input, under the names that the command has for it. */
+/** The input error, with the field names of the command. */
 function withCommandNames({ fields = {} }: SocketCommand, thrown: unknown): unknown {
   const own = new Map(Object.entries(fields).map(([name, input]) => [input, name]));
   const issues = thrown instanceof ToolcribError ? thrown.details?.["issues"] : undefined;
@@ -182,7 +182,7 @@ function isIssues(value: unknown): value is { path: string; message: string }[] 
   return Array.isArray(value) && value.every((each) => isJsonObject(each) && typeof each["path"] === "string");
 }
 
-/** The list event that goes to the asker. Skills are named there as the events about one skill name it, too. */
+/** The list event for the client. Skills have the field names of events about one skill. */
 function listEvent(type: string, output: JsonObject): JsonObject {
   const { skills, ...rest } = output;
   return {
@@ -196,7 +196,7 @@ function withSkillId(skill: unknown): unknown {
   return isJsonObject(skill) ? { ...skill, skillId: skill["id"] } : skill;
 }
 
-/** Masked. A fault that nobody foresaw is told to the log and not to the client. */
+/** Masked. An unexpected error goes to the log, not to the client. */
 export function toErrorObject(
   thrown: unknown,
   redactor: { maskAll<Value>(value: Value): Value },

@@ -1,4 +1,4 @@
-/** The WebSocket door at `/ws`. The listener has made sure of who comes; the `ws` package is loaded with the first one. */
+/** The WebSocket door at `/ws`. The listener has authenticated the caller; the `ws` package is loaded with the first connection. */
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { endsWithin } from "../../../base/async.ts";
@@ -34,7 +34,7 @@ import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } 
 // Not imported as a module: that loads Node's whole fetch as well.
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
-/** What a client has to offer if it offers any protocol. A browser's token travels beside it, as `bearer.<token>`. */
+/** The protocol that a client has to offer if it offers any. A browser offers its token too, as `bearer.<token>`. */
 const PROTOCOL = "toolcrib.v1";
 
 const CREDENTIALS_MS = 15_000;
@@ -55,7 +55,7 @@ interface SocketParts extends SessionExtras {
   readonly hub: SessionOpener & Pick<Hub, "sessions">;
   readonly feed: EventFeed;
   readonly operations: Pick<Operations, "run">;
-  /** In a cluster: ids that say which node has what they stand for. */
+  /** In a cluster: ids that name the node that has the session. */
   readonly ids?: Pick<RoutableIds, "findAtOnce"> | undefined;
   readonly redactor: Masker;
   /** Asked for with every socket that comes, and every few seconds. */
@@ -67,7 +67,7 @@ interface SocketParts extends SessionExtras {
 export interface SocketDoor {
   readonly route: HttpRoute;
   readonly size: number;
-  /** @param graceMs What commands under way get. */
+  /** @param graceMs The time for running commands. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -138,7 +138,7 @@ class Sockets implements SocketDoor {
       this.#readLimits();
       this.#assertRoom(upgrade.caller);
       giveBack = this.#quota.take(upgrade.caller);
-      // However it ends, also before anything was agreed on.
+      // However it ends, also before the handshake.
       socket.once("close", giveBack);
       const [wants, from] = [filterOfQuery(query), parseResumePoint(query)];
       const server = await this.#serverOf(this.#limits.bodyBytes);
@@ -214,7 +214,7 @@ class Sockets implements SocketDoor {
       maxPayload: frameBytes,
       // It costs memory for every connection, and events are short.
       perMessageDeflate: false,
-      // It would answer every ping, also of somebody who never reads.
+      // It would answer every ping, also of a client that never reads.
       autoPong: false,
       handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
     });
@@ -245,14 +245,14 @@ function refuseUpgrade({ socket }: HttpUpgrade, error: ToolcribError): void {
     return;
   }
   const status = ERROR_TABLE[error.code].http;
-  // Otherwise nobody would read it any more, and notice that the other side has gone.
+  // Without a reader, a disconnected client would not be noticed.
   socket.resume();
   socket.end(rawErrorResponse(status, STATUS_CODES[status] ?? "Error", error.toObject()), () => socket.destroy());
 }
 
-/** More than this may not wait for a client that does not read. One frame may come on top. */
+/** The most that may wait for a client that does not read, plus one frame. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
-/** What the package calls a frame above `maxPayload`. */
+/** The error code of ws for a frame above `maxPayload`. */
 const FRAME_TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 /** How long a client has to answer that the connection is closed. */
 const CLOSE_TIMEOUT_MS = 2000;
@@ -272,7 +272,7 @@ interface LiveSocketOptions {
   readonly wire: Duplex;
   readonly caller: Caller;
   readonly session: Session;
-  /** Another that the caller may give tools to. */
+  /** Another session that the caller may give tools to. */
   readonly sessionOf: (id: string) => Session | undefined;
   readonly baseUrl: string;
   readonly stillAdmitted: () => boolean;
@@ -338,7 +338,7 @@ class LiveSocket {
     return this.#closed;
   }
 
-  /** Ends a connection whose other side has not answered since the last beat. */
+  /** Ends a connection that has not answered since the last heartbeat. */
   beat(): void {
     if (!this.#isAlive) {
       this.#socket.terminate();
@@ -385,7 +385,7 @@ class LiveSocket {
     try {
       const frame = this.#read(text);
       id = commandId(frame) ?? null;
-      // An answer that the hub asked for is no command of the client's own.
+      // An answer that the hub asked for is not a command.
       if (!this.#extraTools.awaits(frame)) this.#count();
       if (this.#control(frame)) return;
       const reply = this.#extraTools.take(frame);
@@ -401,7 +401,7 @@ class LiveSocket {
     try {
       return parseFrame(text);
     } catch (error) {
-      // Also what is no command counts.
+      // Invalid frames count too.
       this.#count();
       throw error;
     }
@@ -467,7 +467,7 @@ class LiveSocket {
     this.#write(JSON.stringify(frame));
   }
 
-  /** Above the rate there is no answer: who asks that often does not wait for one. */
+  /** Above the rate limit pings are not answered. */
   #pong(data: Buffer): void {
     if (!this.#isOpen) return;
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#socket.terminate();
@@ -488,7 +488,7 @@ class LiveSocket {
     this.#socket.send(frame, { binary: false });
   }
 
-  /** What is sent in one turn goes out at once: with many clients the calls to the system would cost more than all the rest. */
+  /** Frames of one turn are written together: with many clients the system calls would dominate. */
   #gather(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;

@@ -4,7 +4,7 @@ import { ERROR_TABLE, type ErrorObject } from "../../../model/errors.ts";
 import type { RequestId, RpcError } from "../../../model/protocol.ts";
 import { type Encoded, encodeError, encodeToolcribError } from "../rpc-messages.ts";
 
-/** One write with its length wherever it can be, so that a plain answer is one packet. */
+/** One write with its length where possible, so that a plain response is one packet. */
 export function respondJson(
   response: ServerResponse,
   status: number,
@@ -109,12 +109,12 @@ export function isJson(contentType: string | undefined): boolean {
   return contentType !== undefined && /^\s*application\/json\s*(?:;|$)/i.test(contentType);
 }
 
-/** The values of headers; those of MCP 2026-07-28 are plain, or UTF-8 in base64 between marks. */
+/** Header values of MCP 2026-07-28 are plain, or UTF-8 in base64 between markers. */
 const PLAIN = /^[\x20-\x7e\t]*$/;
 const MARKED = /^=\?base64\?(.*)\?=$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Undefined if it holds characters that it must not hold. */
+/** Undefined if it has characters that are not allowed. */
 export function decodeHeaderValue(value: string): string | undefined {
   const encoded = MARKED.exec(value)?.[1];
   if (encoded === undefined) return PLAIN.test(value) ? value : undefined;
@@ -126,7 +126,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   }
 }
 
-/** A header that a client sent twice is joined by a comma, and so no value that is known. */
+/** A header that was sent twice is joined with a comma, which is not a known value. */
 export function headerOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }

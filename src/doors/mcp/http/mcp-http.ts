@@ -41,7 +41,7 @@ export interface McpHttpOptions extends McpHttpLimits {
   readonly messagesPath: string;
   /** How often a quiet stream gets a comment. */
   readonly heartbeatMs?: number;
-  /** How long a call goes on for a legacy client whose resumable stream was cut. */
+  /** How long a call continues for a legacy client whose resumable stream was cut. */
   readonly resumeGraceMs?: number;
   /** In a cluster: ids of sessions that say which node has them. */
   readonly ids?: RoutableIds | undefined;
@@ -55,7 +55,7 @@ export class McpHttp {
   readonly #options: McpHttpOptions;
   readonly #scopes = new RequestedScopes();
   readonly #transport: Transport & { isClosing: boolean };
-  /** What was said to be full already, so that it is said once. */
+  /** Limits that were reported already, so that each is reported once. */
   readonly #full = new Set<string>();
 
   constructor(options: McpHttpOptions) {
@@ -82,7 +82,7 @@ export class McpHttp {
     return this.#transport.streams.size;
   }
 
-  /** Takes effect for what comes; nothing that is open is ended. */
+  /** Applies to new sessions and streams; open ones stay. */
   reconfigure(limits: McpHttpLimits): void {
     this.#transport.sessions.setLimits(limits);
     this.#transport.streams.setLimits(streamQuota(limits));
@@ -121,15 +121,14 @@ export class McpHttp {
   }
 
   /**
-   * No new sessions and requests from now on. Requests under way may finish within `graceMs`; then the door is closed, which
-   * ends what only listens, and every stream is told and ended.
+   * Refuses new sessions and requests. Running requests may finish within `graceMs`; then the door and all streams are closed.
    */
   async close(graceMs: number): Promise<void> {
     const { clock, sessions, streams } = this.#transport;
     this.#transport.isClosing = true;
     await endsWithin(streams.whenRepliesSent(), { ms: graceMs, clock });
     this.#options.door.close();
-    // What the door answers to those that listened is still to be written.
+    // The final answers of listening streams are still to be written.
     await new Promise((resolve) => setImmediate(resolve));
     streams.endAll("the gateway is shutting down");
     sessions.endAll();
@@ -161,7 +160,7 @@ export class McpHttp {
         if (version !== MODERN_VERSION) return postLegacy(this.#transport, exchange, accepts, scope, posted);
         return refuseMessage(exchange, null);
       case "notification":
-        // No notification means anything over HTTP in the modern era: a request is cancelled by closing its connection.
+        // The modern era has no client notifications over HTTP: closing the connection cancels a request.
         if (isModern(posted.message, version)) return respondEmpty(response, 202);
         return postLegacy(this.#transport, exchange, accepts, scope, posted);
       case "request":

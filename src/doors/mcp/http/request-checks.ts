@@ -43,7 +43,7 @@ export function findSessionOrRefuse(
     return undefined;
   }
   const session = transport.sessions.find(sessionId, identityOf(caller));
-  // Whoever asks for another part of the catalog is to open another session, which is what clients do after a 404.
+  // Another scope needs another session, which clients open after a 404.
   if (session instanceof StreamableSession && scopeKey(session.scope) === scopeKey(scope)) return session;
   refuseUnknownSession(exchange, id);
   return undefined;
@@ -55,8 +55,8 @@ export function refuseUnknownSession({ response }: HttpExchange, id: RequestId |
 }
 
 /**
- * Whether new requests are taken at all, and these from this caller. If not, that is answered. A session of a node that ends
- * is as good as over: its client is to begin a new one, which it gets at another node.
+ * Whether new requests are accepted, and these from this caller. If not, that is answered. A session of a node that shuts down
+ * counts as ended: the client opens a new one at another node.
  */
 export function admitOrRefuseRequests(
   transport: Transport,
@@ -79,14 +79,14 @@ export function admitOrRefuseRequests(
   return true;
 }
 
-/** What a caller must be allowed to do for a request of this method. */
+/** The scope that a request of this method needs. */
 function requiredScope(method: string): Scope {
   return method === "tools/call" ? "call" : "read";
 }
 
 /**
- * True if it was answered: by the node that has it, or because that node cannot be reached now. What nobody has, or somebody
- * who is gone, is to be looked for here and not found.
+ * True if it was answered: by the node that has it, or because that node cannot be reached. False if no live node has it: it is
+ * then looked up here, and not found.
  */
 export async function forwardToOwner(
   ids: RoutableIds | undefined,
@@ -104,7 +104,7 @@ export async function forwardToOwner(
     case "gone":
       return false;
     case "away":
-      // Not 404, after which clients give up a session that may be alive.
+      // Not 404, after which clients drop a session that may be alive.
       refuseWithError(exchange.response, request, {
         code: "server_unavailable",
         message: "The node that has this session cannot be reached at the moment.",
@@ -114,7 +114,7 @@ export async function forwardToOwner(
   }
 }
 
-/** The engine answers everything; what it throws all the same is its fault and nobody else's. */
+/** The door answers every request; an error that it throws is a bug and is answered as one. */
 export async function answerOrError(id: RequestId, ask: () => Promise<Encoded | null>): Promise<Encoded | null> {
   try {
     return await ask();

@@ -1,4 +1,4 @@
-/** The HTTP+SSE transport of 2024-11-05: a stream by GET, and an address to post to that the stream tells. */
+/** The HTTP+SSE transport of 2024-11-05: a GET stream, whose first event names the address to post to. */
 import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
@@ -78,7 +78,7 @@ interface SseSessionOptions {
   readonly endpoint: string;
 }
 
-/** A client of the HTTP+SSE transport: everything comes to it on the one stream that is its session. */
+/** A client of the HTTP+SSE transport: its session is one stream that carries everything. */
 class SseSession implements OpenSession, MessageSink {
   readonly id: string;
   readonly caller: Caller;
@@ -96,7 +96,7 @@ class SseSession implements OpenSession, MessageSink {
     this.key = identityOf(caller);
     this.usedAt = clock.now();
     this.#streams = streams;
-    // First, because as long as nothing is written it can be refused.
+    // First: before anything is written, it can still be refused.
     this.legacy = open(this);
     this.#connection = new SseConnection(response);
     streams.add(this.#connection, caller);
