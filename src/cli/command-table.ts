@@ -39,8 +39,7 @@ const AGENT_COMMANDS: readonly CommandEntry[] = [
       ...logOptions,
     ],
     examples: ["toolcrib acp", "toolcrib acp --model ollama/qwen3 --log-file /tmp/toolcrib-acp.log --log-level debug"],
-    lasting: true,
-    load: () => import("./serve/acp-command.ts"),
+    load: async () => (await import("./serve/acp-command.ts")).run,
   },
   {
     name: "run",
@@ -69,7 +68,7 @@ const AGENT_COMMANDS: readonly CommandEntry[] = [
       'toolcrib run --file error.log --json "What went wrong?"',
       "toolcrib run -i --continue",
     ],
-    load: () => import("./run/run-command.ts"),
+    load: async () => (await import("./run/run-command.ts")).run,
   },
 ];
 export const COMMANDS: readonly CommandEntry[] = [
@@ -83,8 +82,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       ...logOptions,
     ],
     examples: ["toolcrib serve", "toolcrib serve --port 0 --log-format json --log-level debug"],
-    lasting: true,
-    load: () => import("./serve/serve-command.ts"),
+    load: async () => (await import("./serve/serve-command.ts")).run,
   },
   {
     name: "mcp",
@@ -92,8 +90,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     arguments: [],
     options: [{ flags: "--server <id>", summary: "only this server" }, role, ...logOptions],
     examples: ["toolcrib mcp", "toolcrib mcp --server files"],
-    lasting: true,
-    load: () => import("./serve/mcp-command.ts"),
+    load: async () => (await import("./serve/mcp-command.ts")).run,
   },
   ...AGENT_COMMANDS,
   {
@@ -108,7 +105,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       role,
       timeout,
     ],
-    load: () => import("./commands/list.ts"),
+    load: async () => (await import("./commands/list.ts")).run,
   },
   {
     name: "call",
@@ -131,14 +128,14 @@ export const COMMANDS: readonly CommandEntry[] = [
       "toolcrib call memory__open_nodes names=Ada names=Grace",
       'echo \'{"a": 1, "b": 2}\' | toolcrib call everything__get-sum --args -',
     ],
-    load: () => import("./commands/call.ts"),
+    load: async () => (await import("./commands/call.ts")).runCall,
   },
   {
     name: "read",
     summary: "read a resource",
     arguments: [{ syntax: "<uri>", summary: "as `toolcrib list --resources` shows it" }],
     options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout],
-    load: () => import("./commands/read.ts"),
+    load: async () => (await import("./commands/call.ts")).runRead,
   },
   {
     name: "prompt",
@@ -148,7 +145,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
     options: [out, overwrite, role, yes, timeout],
-    load: () => import("./commands/prompt.ts"),
+    load: async () => (await import("./commands/call.ts")).runPrompt,
   },
   {
     name: "add",
@@ -174,42 +171,42 @@ export const COMMANDS: readonly CommandEntry[] = [
       "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
       "toolcrib add linear https://mcp.linear.app/mcp --header 'Authorization: Bearer ${LINEAR_TOKEN}'",
     ],
-    load: () => import("./commands/add.ts"),
+    load: async () => (await import("./commands/servers.ts")).runAdd,
   },
   {
     name: "remove",
     summary: "remove a server from the config",
     arguments: [serverId],
     options: [dryRun],
-    load: () => import("./commands/remove.ts"),
+    load: async () => (await import("./commands/servers.ts")).runRemove,
   },
   {
     name: "enable",
     summary: "switch a server on",
     arguments: [serverId],
     options: [dryRun],
-    load: () => import("./commands/enable.ts"),
+    load: async () => (await import("./commands/servers.ts")).runEnable,
   },
   {
     name: "disable",
     summary: "switch a server off and keep its entry",
     arguments: [serverId],
     options: [dryRun],
-    load: () => import("./commands/disable.ts"),
+    load: async () => (await import("./commands/servers.ts")).runDisable,
   },
   {
     name: "status",
     summary: "connect every server and show its state",
     arguments: [],
     options: [timeout],
-    load: () => import("./commands/status.ts"),
+    load: async () => (await import("./commands/status.ts")).run,
   },
   {
     name: "doctor",
     summary: "check Node, config and every server, and say what to do",
     arguments: [],
     options: [timeout],
-    load: () => import("./commands/doctor.ts"),
+    load: async () => (await import("./commands/doctor.ts")).run,
   },
   {
     name: "auth",
@@ -223,7 +220,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--no-browser", summary: "only print the address to log in at" },
     ],
     examples: ["toolcrib auth login linear", "toolcrib auth status --json"],
-    load: () => import("./commands/auth.ts"),
+    load: async () => (await import("./commands/auth.ts")).run,
   },
   {
     name: "secrets",
@@ -245,7 +242,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       "toolcrib secrets set store/GITHUB_TOKEN",
       "pass show github | toolcrib secrets set GITHUB_TOKEN --stdin",
     ],
-    load: () => import("./commands/secrets.ts"),
+    load: async () => (await import("./commands/secrets.ts")).run,
   },
   {
     name: "trust",
@@ -256,7 +253,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     options: [{ flags: "--shared", summary: "add: also a file or folder that other users can change" }],
     examples: ["toolcrib trust", "toolcrib trust ~/work/app/toolcrib.json", "toolcrib trust list"],
-    load: () => import("./commands/trust.ts"),
+    load: async () => (await import("./commands/trust.ts")).run,
   },
   {
     name: "import",
@@ -271,14 +268,14 @@ export const COMMANDS: readonly CommandEntry[] = [
       },
       dryRun,
     ],
-    load: () => import("./commands/import.ts"),
+    load: async () => (await import("./commands/import.ts")).run,
   },
   {
     name: "clients",
     summary: "show which agent clients are on this machine and which servers they have",
     arguments: [],
     options: [],
-    load: () => import("./commands/clients.ts"),
+    load: async () => (await import("./commands/connect.ts")).runClients,
   },
   {
     name: "connect",
@@ -296,7 +293,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       dryRun,
     ],
     examples: ["toolcrib connect cursor", "toolcrib connect vscode --scope project --url http://127.0.0.1:4700/mcp"],
-    load: () => import("./commands/connect.ts"),
+    load: async () => (await import("./commands/connect.ts")).runConnect,
   },
   {
     name: "disconnect",
@@ -308,7 +305,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       force("take out an entry too that was edited since"),
       dryRun,
     ],
-    load: () => import("./commands/disconnect.ts"),
+    load: async () => (await import("./commands/connect.ts")).runDisconnect,
   },
   {
     name: "skill",
@@ -342,7 +339,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       "toolcrib skill install ./notes --with-mcp --client cursor,codex --set ROOT=~/notes",
       "toolcrib skill validate ./notes --strict",
     ],
-    load: () => import("./skill/skill-command.ts"),
+    load: async () => (await import("./skill/skill-command.ts")).run,
   },
   {
     name: "policy",
@@ -353,7 +350,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     options: [role, timeout],
     examples: ["toolcrib policy explain files__write_file --role reviewer"],
-    load: () => import("./commands/policy.ts"),
+    load: async () => (await import("./commands/policy.ts")).run,
   },
   {
     name: "pins",
@@ -364,7 +361,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     options: [{ flags: "--all", summary: "approve everything that changed or is new" }, timeout],
     examples: ["toolcrib pins diff", "toolcrib pins approve files__read_file"],
-    load: () => import("./commands/pins.ts"),
+    load: async () => (await import("./commands/pins.ts")).run,
   },
   {
     name: "login",
@@ -374,7 +371,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--hub <url>", summary: "address of the hub; the one that runs for this user if absent" },
       { flags: "--token <token>", summary: "token with the scope admin; better in $TOOLCRIB_TOKEN" },
     ],
-    load: () => import("./commands/login.ts"),
+    load: async () => (await import("./commands/login.ts")).run,
   },
   {
     name: "approve",
@@ -392,7 +389,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       yes,
     ],
     examples: ["toolcrib approve", "toolcrib approve 3f2a --answer session --hub https://tools.example.com"],
-    load: () => import("./commands/approve.ts"),
+    load: async () => (await import("./commands/approve.ts")).run,
   },
   {
     name: "audit",
@@ -409,7 +406,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "-f, --follow", summary: "go on showing records as they are written" },
     ],
     examples: ["toolcrib audit --since 2h --denied", "toolcrib audit -f --tool 'files__*'", "toolcrib audit verify"],
-    load: () => import("./commands/audit.ts"),
+    load: async () => (await import("./commands/audit.ts")).run,
   },
   {
     name: "backup",
@@ -420,7 +417,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       force("replace a file of that name"),
     ],
     examples: ["toolcrib backup ~/toolcrib-backup.tar.gz"],
-    load: () => import("./commands/backup.ts"),
+    load: async () => (await import("./commands/backup.ts")).run,
   },
   {
     name: "restore",
@@ -428,7 +425,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     arguments: [{ syntax: "<file>", summary: "as backup wrote it" }],
     options: [force("also over state that is there, which is moved aside")],
     examples: ["toolcrib restore ~/toolcrib-backup.tar.gz"],
-    load: () => import("./commands/restore.ts"),
+    load: async () => (await import("./commands/restore.ts")).run,
   },
   {
     name: "export",
@@ -444,21 +441,21 @@ export const COMMANDS: readonly CommandEntry[] = [
       "toolcrib export compose --out deploy",
       "toolcrib export kubernetes --image images.example.com/toolcrib:1 | kubectl apply -f -",
     ],
-    load: () => import("./export/export-command.ts"),
+    load: async () => (await import("./export/export-command.ts")).run,
   },
   {
     name: "schema",
     summary: "print the JSON Schema of the config, or of a skill's frontmatter",
     arguments: [],
     options: [{ flags: "--skill", summary: "of the frontmatter of SKILL.md" }],
-    load: () => import("./commands/schema.ts"),
+    load: async () => (await import("./commands/schema.ts")).runSchema,
   },
   {
     name: "openapi",
     summary: "print the OpenAPI document of the HTTP API",
     arguments: [],
     options: [],
-    load: () => import("./commands/openapi.ts"),
+    load: async () => (await import("./commands/schema.ts")).runOpenapi,
   },
 ];
 

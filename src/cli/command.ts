@@ -18,10 +18,8 @@ export interface CommandEntry {
   readonly options: readonly OptionEntry[];
   /** Lines under the help. */
   readonly examples?: readonly string[];
-  /** Runs until it is told to end, and mostly waits. */
-  readonly lasting?: true;
   /** Handlers are loaded when they run, so that `--help` costs nothing. */
-  readonly load: () => Promise<CommandModule>;
+  readonly load: () => Promise<CommandHandler>;
 }
 
 export interface ArgumentEntry {
@@ -29,10 +27,8 @@ export interface ArgumentEntry {
   readonly summary: string;
 }
 
-export interface CommandModule {
-  /** Resolves with the exit code. Throws ToolcribError for everything that is the user's business. */
-  readonly run: (invocation: Invocation) => Promise<number>;
-}
+/** Resolves with the exit code. Throws ToolcribError for everything that is the user's business. */
+export type CommandHandler = (invocation: Invocation) => Promise<number>;
 
 /** The world around a command, given so that tests can stand in for it. */
 export interface Surroundings {

@@ -21,7 +21,7 @@ import { loadCommandConfigQuietly, recoverInterruptedInstall } from "./command-c
 import { diffLines } from "./masked-diff.ts";
 
 /** The file that a command edits. */
-export interface EditTarget {
+interface EditTarget {
   readonly file: string;
   /** Trusts the edited project config again, if it is what was trusted with this edit and nothing else. */
   renew(edit: EditResult): Promise<void>;

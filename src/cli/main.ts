@@ -3,7 +3,6 @@ import { asToolcribError } from "../model/errors.ts";
 import { terminalJson, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { exitCodeOf } from "./command.ts";
-import { startLean } from "./lean-start.ts";
 import { runCommandLine } from "./program.ts";
 
 for (const stream of [process.stdout, process.stderr]) {
@@ -33,8 +32,5 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   stdout,
   stderr,
   redactor,
-  onStart: ({ lasting }) => {
-    if (lasting) startLean();
-  },
 });
 process.exit(exitCode);

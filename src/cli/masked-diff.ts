@@ -2,52 +2,49 @@
  * A line diff of a config for `--dry-run`. Whatever may be secret in it is masked here, so that nobody who shows a diff can
  * forget to: texts are compared as they are, and shown masked.
  */
-import { diffSequences } from "../base/sequence-diff.ts";
+import { type ChangeObject, diffArrays } from "diff";
 import { jsonScalars, type PlacedScalar } from "../files/edit/json-edit.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK, maskTokens } from "../secrets/mask.ts";
 import { hasReference } from "../secrets/secret-references.ts";
 
-const CONTEXT = 2;
-/** Above this the table would be large; then everything between the first and the last change is shown as replaced. */
-const MAX_LINES = 3000;
+const CONTEXT_LINES = 2;
+/** Beyond this many changed lines the comparison takes long, and the whole text is shown as replaced. */
+const MAX_EDITS = 2000;
 
-const SIGNS = { same: " ", removed: "-", added: "+" } as const;
-
-interface Line {
+interface DiffLine {
   readonly sign: " " | "-" | "+";
   readonly text: string;
 }
 
 /**
- * Lines with `-`, `+` or a blank in front, with a little around each change; empty where nothing differs. `mask` must keep
- * the lines of a text; by default it is that for JSON.
+ * Lines that begin with `-`, `+` or a space, with some context around each change; empty if nothing differs. `mask` must keep
+ * the number of lines. The default is for JSON.
  */
 export function diffLines(before: string, after: string, mask: (text: string) => string = maskConfig): string[] {
   if (before === after) return [];
-  const shown: string[] = [];
-  const [maskedBefore, maskedAfter] = [splitLines(mask(before)), splitLines(mask(after))];
-  const lines = withMasks(compare(splitLines(before), splitLines(after)), maskedBefore, maskedAfter);
-  const near = nearChanges(lines);
-  let lastShown = -1;
-  for (const [index, line] of lines.entries()) {
-    if (!near.has(index)) continue;
-    if (lastShown !== index - 1 && shown.length > 0) shown.push("  …");
-    shown.push(`${line.sign} ${line.text}`.trimEnd());
-    lastShown = index;
-  }
-  return shown;
+  const masked = { before: splitLines(mask(before)), after: splitLines(mask(after)) };
+  let [i, j] = [0, 0];
+  const lines = compareLines(splitLines(before), splitLines(after)).flatMap(({ added, removed, count }) =>
+    Array.from({ length: count }, (): DiffLine => {
+      if (removed) return { sign: "-", text: masked.before[i++] ?? "" };
+      if (!added) i += 1;
+      return { sign: added ? "+" : " ", text: masked.after[j++] ?? "" };
+    }),
+  );
+  return withContext(lines);
 }
 
-/** Each line as it may be seen. One that is in both texts is told as it stands in the new one. */
-function withMasks(lines: readonly Line[], before: readonly string[], after: readonly string[]): Line[] {
-  let [i, j] = [0, 0];
-  return lines.map(({ sign }) => {
-    const text = sign === "-" ? before[i] : after[j];
-    if (sign !== "+") i += 1;
-    if (sign !== "-") j += 1;
-    return { sign, text: text ?? "" };
-  });
+function compareLines(
+  before: string[],
+  after: string[],
+): Pick<ChangeObject<string[]>, "added" | "removed" | "count">[] {
+  return (
+    diffArrays(before, after, { maxEditLength: MAX_EDITS }) ?? [
+      { removed: true, added: false, count: before.length },
+      { removed: false, added: true, count: after.length },
+    ]
+  );
 }
 
 function splitLines(text: string): string[] {
@@ -56,34 +53,19 @@ function splitLines(text: string): string[] {
   return lines;
 }
 
-function nearChanges(lines: readonly Line[]): Set<number> {
+function withContext(lines: readonly DiffLine[]): string[] {
   const near = new Set<number>();
   for (const [index, { sign }] of lines.entries()) {
     if (sign === " ") continue;
-    for (let at = index - CONTEXT; at <= index + CONTEXT; at++) near.add(at);
+    for (let at = index - CONTEXT_LINES; at <= index + CONTEXT_LINES; at++) near.add(at);
   }
-  return near;
-}
-
-function compare(before: readonly string[], after: readonly string[]): Line[] {
-  const shorter = Math.min(before.length, after.length);
-  let head = 0;
-  while (head < shorter && before[head] === after[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
-  const same = (lines: readonly string[]): Line[] => lines.map((text) => ({ sign: " ", text }));
-  return [
-    ...same(after.slice(0, head)),
-    ...compareMiddle(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
-    ...same(after.slice(after.length - tail)),
-  ];
-}
-
-function compareMiddle(before: readonly string[], after: readonly string[]): Line[] {
-  if (before.length > MAX_LINES || after.length > MAX_LINES) {
-    return [...before.map((text): Line => ({ sign: "-", text })), ...after.map((text): Line => ({ sign: "+", text }))];
+  const shown: string[] = [];
+  for (const [index, { sign, text }] of lines.entries()) {
+    if (!near.has(index)) continue;
+    if (!near.has(index - 1) && shown.length > 0) shown.push("  …");
+    shown.push(`${sign} ${text}`.trimEnd());
   }
-  return diffSequences(before, after).map(({ kind, text }) => ({ sign: SIGNS[kind], text }));
+  return shown;
 }
 
 /** The text of a config with all in it masked that may be secret. It keeps its lines, so that it can be shown by line. */

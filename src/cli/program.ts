@@ -9,13 +9,11 @@ import { Output, type Sink } from "./output.ts";
 
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
 
-export interface Terminal extends Surroundings {
+interface Terminal extends Surroundings {
   readonly stdout: Sink;
   readonly stderr: Sink;
   /** Where the command's secrets are known, for whoever must say something after it. */
   readonly redactor?: Redactor;
-  /** Told of the command before it is loaded. */
-  readonly onStart?: (entry: CommandEntry) => void;
 }
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
@@ -33,8 +31,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   });
   let exitCode = 0;
   const program = buildProgram(terminal.stdout, async (entry, args, options) => {
-    terminal.onStart?.(entry);
-    const module = await entry.load();
+    const run = await entry.load();
     const { env, cwd, stdin } = terminal;
     // Loaded here: help needs no home.
     const [{ toolcribHome }, { assertSafeHome }] = await Promise.all([
@@ -42,7 +39,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
       import("../files/path-safety.ts"),
     ]);
     assertSafeHome(toolcribHome(env), env);
-    exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
+    exitCode = await run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
   });
   try {
     await program.parseAsync([...argv], { from: "user" });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CLIENT_IDS } from "../../src/clients/agent-client.ts";
 import { CLIENTS } from "../../src/clients/clients.ts";
-import type { ClientStatus } from "../../src/cli/commands/clients.ts";
+import type { ClientStatus } from "../../src/cli/commands/connect.ts";
 import { giveFile, PLAIN_SECRET, textOf } from "./client-files.ts";
 import { workspace } from "./run-cli.ts";
 

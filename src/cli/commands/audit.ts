@@ -163,16 +163,16 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
 ];
 
 /** With the chain, so that a record can be found again in its file. */
-export function jsonOf({ chain, record }: AuditEntry): object {
+function jsonOf({ chain, record }: AuditEntry): object {
   return { ...record, chain };
 }
 
-export function showTable(out: Output, entries: readonly AuditEntry[]): void {
+function showTable(out: Output, entries: readonly AuditEntry[]): void {
   out.table(COLUMNS, entries);
 }
 
 /** A row by itself, while following: the widths of rows to come are not known. */
-export function lineOf(entry: AuditEntry): string {
+function lineOf(entry: AuditEntry): string {
   return renderTable(COLUMNS, [entry]).slice(1).join("");
 }
 
@@ -207,7 +207,7 @@ function whyOf(record: StoredRecord): string {
 const POLL_MS = 250;
 
 /** Polled, because a watch on a folder says nothing of growing files on some platforms. Resolves after a signal. */
-export async function follow(
+async function follow(
   dir: string,
   from: readonly AuditFile[],
   filter: AuditFilter,

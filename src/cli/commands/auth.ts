@@ -152,13 +152,13 @@ const COLUMNS: Column<LoginRow>[] = [
 
 /** The server that an auth command is about, with everything that a login needs to know of it. */
 
-export interface LoginTarget {
+interface LoginTarget {
   readonly key: GrantKey;
   readonly settings: AuthSettings;
 }
 
 /** The logins of this home, for a command that starts no hub. */
-export class Logins {
+class Logins {
   readonly oauth: OAuth;
   readonly redactor = new Redactor();
   readonly #config: LoadedConfig;
@@ -211,7 +211,7 @@ function assertUser({ id, isolation }: ServerSpec, user: string | undefined): vo
 }
 
 /** Asks the desktop to show an address that was checked to be https or on this machine. Whether it does, nobody knows. */
-export function openBrowser(url: URL, env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): void {
+function openBrowser(url: URL, env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): void {
   const [program, ...args] = browserCommand(url.href, platform);
   // Without a shell, which would read an ampersand in the address as the end of it.
   const child = spawn(program, args, { env, stdio: "ignore", detached: true, windowsHide: true });

@@ -127,7 +127,7 @@ const NEWLINE = 10;
  * The folder before the database, because a file goes when the database has it; and again after it, because the folder must
  * not be behind.
  */
-export async function stageAuditLog(home: string, store: Store | undefined, stage: string): Promise<void> {
+async function stageAuditLog(home: string, store: Store | undefined, stage: string): Promise<void> {
   await copyInto(home, AUDIT_DIR, stage);
   if (store === undefined) return;
   const [folder, heads] = [join(stage, AUDIT_DIR), join(stage, AUDIT_DIR, HEADS_FILE)];
@@ -151,7 +151,7 @@ function namesIn(folder: string): Promise<string[]> {
 }
 
 /** Files and folders only; what a hub removes meanwhile is left out. */
-export async function copyInto(from: string, name: string, to: string): Promise<void> {
+async function copyInto(from: string, name: string, to: string): Promise<void> {
   const source = join(from, name);
   const entries = await readdir(source, { withFileTypes: true }).catch((error: unknown) => codeOf(error));
   if (entries === "ENOTDIR") return copyOne(source, join(to, name));
@@ -193,7 +193,7 @@ function codeOf(error: unknown): string {
 /** `manifest.json` of a backup: what is in it, so that a restore can tell a whole one from a damaged one. */
 
 export const MANIFEST_FILE = "manifest.json";
-export const BACKUP_VERSION = 1;
+const BACKUP_VERSION = 1;
 
 const FileSchema = z.object({
   path: z.string().min(1),
@@ -211,7 +211,7 @@ const ManifestSchema = z.object({
 });
 
 export type BackupManifest = z.output<typeof ManifestSchema>;
-export type ManifestFile = z.output<typeof FileSchema>;
+type ManifestFile = z.output<typeof FileSchema>;
 
 export async function readBackupManifest(dir: string, backup: string): Promise<BackupManifest> {
   const text = await readFile(join(dir, MANIFEST_FILE), "utf8").catch(() => undefined);
@@ -266,7 +266,7 @@ function parseJson(text: string): unknown {
 /** What of the home is state that cannot be had again. Secrets, logins, caches and what a running hub keeps are not. */
 export const DATABASE_FILE = "toolcrib.db";
 export const KEY_FILE = "store.key";
-export const AUDIT_DIR = "audit";
+const AUDIT_DIR = "audit";
 
 /** Replaced as a whole by a restore, also by nothing. */
 export const STATE_PATHS = ["skills", AUDIT_DIR, "locks", "replaced", "installed.json", "clients.json"] as const;

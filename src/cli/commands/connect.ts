@@ -1,18 +1,34 @@
+import { existsSync } from "node:fs";
+import { rmdir } from "node:fs/promises";
+import { isLoopback } from "../../base/loopback.ts";
 import { nearMatches } from "../../base/near-matches.ts";
-import type { WrittenServer } from "../../clients/agent-client.ts";
-import { isInstalled } from "../../config/client-servers.ts";
+import type {
+  AgentClient,
+  ClientEnvironment,
+  ClientFile,
+  ClientScope,
+  WrittenServer,
+} from "../../clients/agent-client.ts";
+import { CLIENTS } from "../../clients/clients.ts";
+import { isInstalled, openClientFile } from "../../config/client-servers.ts";
+import { renderDiagnostic } from "../../config/config-document.ts";
 import { findConfig, toolcribHome } from "../../config/find-config.ts";
 import {
   gatewayCommand,
+  planRemove,
   planWrite,
   readTextIfPresent,
   readWrittenEntries,
+  removeClientServers,
+  type RemovePlan,
+  type RemoveRequest,
   writeClientServers,
   type WritePlan,
   type WriteRequest,
+  WRITTEN_BY_CONNECT,
+  type WrittenEntry,
 } from "../../hub/clients/client-files.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../base/loopback.ts";
 import {
   clientEnvironment,
   clientScope,
@@ -21,11 +37,12 @@ import {
   showClientDiff,
   withChangeSet,
 } from "../client-config.ts";
-import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
+import type { Invocation } from "../command.ts";
 import { userConfigFile } from "../config-target.ts";
+import type { Column } from "../table.ts";
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function runConnect(invocation: Invocation): Promise<number> {
   const { args, env, flags, out } = invocation;
   const client = findClient(args[0] ?? "");
   const place = clientEnvironment(invocation);
@@ -42,12 +59,12 @@ export async function run(invocation: Invocation): Promise<number> {
     const before = await readTextIfPresent(file.path);
     const plan = planWrite(before, request, await readWrittenEntries(home));
     const after = plan.written.length === 0 ? before : plan.text;
-    showClientDiff(invocation, client, { file: file.path, before, after }, factsOf(request, plan));
+    showClientDiff(invocation, client, { file: file.path, before, after }, writeFacts(request, plan));
     return 0;
   }
   const plan = await withChangeSet(home, out, (changes) => writeClientServers({ ...request, changes, home }));
   if (out.json) {
-    const facts = factsOf(request, plan);
+    const facts = writeFacts(request, plan);
     out.value({ ...facts, file: file.path, changed: plan.written.length > 0, afterChange: client.afterChange });
     return 0;
   }
@@ -119,6 +136,109 @@ function warnAboutPlainHttp({ flags, out }: Invocation): void {
   );
 }
 
-function factsOf({ client, file, servers }: WriteRequest, { written, present }: WritePlan): Record<string, unknown> {
+function writeFacts({ client, file, servers }: WriteRequest, { written, present }: WritePlan): Record<string, unknown> {
   return { client: client.id, scope: file.scope, servers: Object.keys(servers), written, present };
+}
+
+export async function runDisconnect(invocation: Invocation): Promise<number> {
+  const { args, env, flags, out } = invocation;
+  const client = findClient(args[0] ?? "");
+  const file = fileToWriteFor(client, clientScope(invocation), clientEnvironment(invocation));
+  const home = toolcribHome(env);
+  const records = await readWrittenEntries(home);
+  const request: RemoveRequest = { client, file, ids: idsFor(invocation, records, file), force: flags.has("force") };
+
+  if (flags.has("dryRun")) {
+    const before = await readTextIfPresent(file.path);
+    const plan = planRemove(before, request, records);
+    showClientDiff(invocation, client, { file: file.path, before, after: plan.text }, removeFacts(request, plan));
+    return 0;
+  }
+  const plan = await withChangeSet(home, out, (changes) => removeClientServers({ ...request, changes, home }));
+  // Fails, as it should, where something else is in the folder by now.
+  for (const folder of plan.madeFolders.toReversed()) await rmdir(folder).catch(() => undefined);
+  const changed = plan.removed.length > 0;
+  if (out.json) out.value({ ...removeFacts(request, plan), file: file.path, changed, afterChange: client.afterChange });
+  else showRemoved(invocation, client, file, plan);
+  for (const { id, reason } of plan.kept) {
+    const why = reason === "edited" ? "was edited since Toolcrib wrote it" : "was not written by Toolcrib in this home";
+    out.warn(`${file.path}: ${id} ${why}, and is kept. --force takes it out, if it starts Toolcrib.`);
+  }
+  return 0;
+}
+
+/** Without --server all that connect wrote; what skills brought goes with them. */
+function idsFor({ flags, out }: Invocation, records: readonly WrittenEntry[], file: ClientFile): readonly string[] {
+  const named = flags.list("server");
+  if (named.length > 0) return named;
+  const here = records.filter((entry) => entry.file === file.path && entry.scope === file.scope);
+  const others = here.filter(({ by }) => by !== WRITTEN_BY_CONNECT).map(({ id }) => id);
+  if (others.length > 0) out.note(`Brought by skills, and left: ${others.join(", ")}`);
+  const ids = here.filter(({ by }) => by === WRITTEN_BY_CONNECT).map(({ id }) => id);
+  return ids.length === 0 ? ["toolcrib"] : ids;
+}
+
+function showRemoved({ out }: Invocation, client: AgentClient, file: ClientFile, plan: RemovePlan): void {
+  for (const id of plan.removed) out.line(`Took ${id} out of ${file.path}`);
+  for (const id of plan.absent) out.line(`Nothing to do: ${id} is not in ${file.path}.`);
+  if (plan.removed.length > 0) out.line(client.afterChange);
+}
+
+function removeFacts({ client, file }: RemoveRequest, plan: RemovePlan): Record<string, unknown> {
+  const { removed, kept, absent } = plan;
+  return { client: client.id, scope: file.scope, removed, kept, absent };
+}
+
+export async function runClients(invocation: Invocation): Promise<number> {
+  const { out } = invocation;
+  const place = clientEnvironment(invocation);
+  const seen = await Promise.all(CLIENTS.map((client) => inspectClient(client, place)));
+  if (out.json) out.value(seen);
+  else out.table(COLUMNS, seen);
+  for (const { problem } of seen) for (const line of problem?.split("\n") ?? []) out.warn(line);
+  return 0;
+}
+
+const COLUMNS: readonly Column<ClientStatus>[] = [
+  { title: "ID", cell: ({ id }) => id },
+  { title: "CLIENT", cell: ({ name }) => name },
+  { title: "INSTALLED", cell: ({ installed }) => (installed ? "yes" : "no") },
+  { title: "TOOLCRIB", cell: ({ connected }) => (connected ? "connected" : "-") },
+  { title: "SERVERS", cell: ({ servers }) => servers.join(", ") || "-", shrink: true },
+  { title: "FILES", cell: (client) => filesOf(client), shrink: true },
+];
+
+function filesOf({ files, problem }: ClientStatus): string {
+  const found = [...new Set(files.filter(({ exists }) => exists).map(({ path }) => path))];
+  return `${found.join(", ") || "-"}${problem === undefined ? "" : " (cannot be read)"}`;
+}
+
+/** What each agent client on this machine has. Only names: entries may hold secrets. */
+
+export interface ClientStatus {
+  readonly id: string;
+  readonly name: string;
+  readonly installed: boolean;
+  readonly files: readonly { readonly scope: ClientScope; readonly path: string; readonly exists: boolean }[];
+  readonly servers: readonly string[];
+  /** Whether one of the servers is Toolcrib. */
+  readonly connected: boolean;
+  /** Why a file of it cannot be read, with the line. */
+  readonly problem?: string;
+}
+
+async function inspectClient(client: AgentClient, place: ClientEnvironment): Promise<ClientStatus> {
+  const files = client.files(place);
+  const opened = await Promise.all(files.map((file) => openClientFile(client, file)));
+  const read = opened.filter((each) => each.state === "read");
+  const problems = new Set(opened.flatMap((each) => (each.state === "broken" ? [renderDiagnostic(each.problem)] : [])));
+  return {
+    id: client.id,
+    name: client.name,
+    installed: isInstalled(client, place),
+    files: files.map(({ scope, path }) => ({ scope, path, exists: existsSync(path) })),
+    servers: [...new Set(read.flatMap(({ entries }) => Object.keys(entries)))],
+    connected: read.some(({ own }) => own.length > 0),
+    ...(problems.size === 0 ? {} : { problem: [...problems].join("\n") }),
+  };
 }

@@ -150,7 +150,7 @@ export function homeCheck(env: NodeJS.ProcessEnv): Check {
   return { area: "home", status: "ok", message: home };
 }
 
-export function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
+function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
   const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
   const own = servers.filter(({ fromProject }) => fromProject !== true);
   const counted = countOf(own);
@@ -164,7 +164,7 @@ export function configCheck({ file, servers, warnings, project }: LoadedConfig, 
 }
 
 /** The servers that stand in no file; nothing where there is no store yet. */
-export function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
   if (store === undefined) return [];
   const stored = config.servers.filter(({ origin }) => origin.dialect === STORE_DIALECT);
   return [{ area: "store", status: "ok", message: `${store.place}: ${countOf(stored)}` }];
@@ -175,7 +175,7 @@ function countOf(servers: LoadedConfig["servers"]): string {
   return `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
 }
 
-export function configErrorCheck(error: ToolcribError): Check[] {
+function configErrorCheck(error: ToolcribError): Check[] {
   const problems = error.details?.["problems"];
   // Config errors carry their diagnostics; anything else has a message of its own.
   const diagnostics = Array.isArray(problems) && error.code === "invalid_config" ? (problems as Diagnostic[]) : [];
@@ -364,7 +364,7 @@ function quarantineOf({ hub }: RunningHub, id: string): Check[] {
 /** What `doctor` says of the user's own skills. */
 
 /** How many are offered, then each thing that is wrong: folders, skills that are left out, roles. */
-export function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
+function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
   const { config, baseDir } = hub.config;
   const own = hub.skills.list().filter(({ source }) => !source.startsWith("server:"));
   const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
@@ -402,7 +402,7 @@ const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [
 const MAX_NAMED_TOOLS = 5;
 
 /** The slight cases only, one line for each two servers: of the serious ones the hub warns itself. */
-export function shadowingChecks({ hub }: RunningHub): Check[] {
+function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
   const tools = hub.view(hub.session).tools.map(listedTool);
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));

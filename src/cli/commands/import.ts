@@ -141,7 +141,7 @@ function show(out: Invocation["out"], steps: readonly ImportStep[], target: stri
 
 /** What importing servers into a config would do with each of them. */
 
-export interface ImportStep {
+interface ImportStep {
   /** The id in the file that is read. */
   readonly from: string;
   /** The id here; another one for `rename`, and for a server that is there already under another id. */
@@ -151,7 +151,7 @@ export interface ImportStep {
   readonly action: "add" | "replace" | "rename" | "same" | "conflict";
 }
 
-export function planImport(
+function planImport(
   incoming: readonly ServerSpec[],
   present: readonly ServerSpec[],
   onConflict: "replace" | "rename" | "refuse",
@@ -213,7 +213,7 @@ function entryToWrite({ id: _id, origin: _origin, baseDir, ...entry }: ServerSpe
 
 /** The servers that `import` brings in, of a client or of any file that has some. */
 
-export interface ImportSource {
+interface ImportSource {
   /** A client's id, or the path of a file. */
   readonly name: string;
   /** Files that were read. */
@@ -224,7 +224,7 @@ export interface ImportSource {
 }
 
 /** Entries that cannot be read are told of and left out; a source without any that can is an error. */
-export async function readSource(invocation: Invocation, named: string): Promise<ImportSource> {
+async function readSource(invocation: Invocation, named: string): Promise<ImportSource> {
   const client = clientById(named);
   if (client !== undefined) return readClient(invocation, client);
   const file = resolve(invocation.cwd, expandTilde(named, userHome(invocation.env)));
@@ -304,7 +304,7 @@ function warnAboutDiagnostics({ out }: Invocation, diagnostics: readonly Diagnos
 
 /** Credentials that stand in an imported entry as plain text: where, never what. */
 
-export interface PlainCredential {
+interface PlainCredential {
   readonly server: string;
   /** Such as `env.GITHUB_TOKEN`. */
   readonly key: string;
@@ -312,7 +312,7 @@ export interface PlainCredential {
   readonly name: string;
 }
 
-export function findPlainCredentials(server: string, entry: ServerEntryInput): PlainCredential[] {
+function findPlainCredentials(server: string, entry: ServerEntryInput): PlainCredential[] {
   const found: PlainCredential[] = [];
   const add = (key: string, name: string): void => void found.push({ server, key, name: variableName(name) });
   for (const [name, value] of Object.entries(entry.env ?? {})) {
@@ -332,7 +332,7 @@ export function findPlainCredentials(server: string, entry: ServerEntryInput): P
   return found;
 }
 
-export function credentialAdvice({ server, key, name }: PlainCredential): string {
+function credentialAdvice({ server, key, name }: PlainCredential): string {
   return (
     `${server}: ${key} is a credential in plain text. ` +
     `Move it: \`toolcrib secrets set ${name}\` stores it and prints the reference to write in its place.`

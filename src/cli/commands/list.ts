@@ -6,7 +6,7 @@ import { findNearest } from "../../base/nearest.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
 import type { Flags, Invocation } from "../command.ts";
-import { LOCAL_SOURCE } from "../local-source.ts";
+import { LOCAL_SOURCE } from "../../model/capability.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";

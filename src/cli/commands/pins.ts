@@ -198,7 +198,7 @@ const auditKeys = new WeakMap<Invocation, AuditKeys>();
  * The pins of the config for the length of a command; for one that changes nothing no store is made. Rejects if they cannot be
  * used: a command about pins has nothing to say then.
  */
-export async function withPins<T>(
+async function withPins<T>(
   invocation: Invocation,
   config: LoadedConfig,
   { create }: { readonly create: boolean },
@@ -275,7 +275,7 @@ function reportPinEvent(invocation: Invocation, config: LoadedConfig, event: Pin
 }
 
 /** The same servers without any rule that hides a tool. Nothing is called through it. */
-export function withoutHidingRules(config: LoadedConfig): LoadedConfig {
+function withoutHidingRules(config: LoadedConfig): LoadedConfig {
   const { allow: _allow, deny: _deny, ask: _ask, max: _max, ...tools } = config.config.tools;
   const guard = { ...config.config.guard, pins: "off", definitions: "ignore", taint: "off" } as const;
   const { project } = config;
@@ -288,7 +288,7 @@ export function withoutHidingRules(config: LoadedConfig): LoadedConfig {
 }
 
 /** One thing, or all of a server. */
-export interface Chosen {
+interface Chosen {
   readonly server: string;
   /** In the server's own words; undefined for all. */
   readonly thing: PinChoice | undefined;
@@ -298,7 +298,7 @@ export interface Chosen {
  * Connects what `name` needs. It is a public name or URI, a server id, `server/instructions`, or in the server's own words
  * `server/tool` or `server/kind/name`. A name that several kinds share means all of them.
  */
-export async function chooseByName(running: RunningHub, pins: Pins, name: string): Promise<Chosen[]> {
+async function chooseByName(running: RunningHub, pins: Pins, name: string): Promise<Chosen[]> {
   const { hub } = running;
   const known = hub.config.servers.map((spec) => spec.id);
   const pinned = pins.list().find((pin) => ownNames(pin).includes(name));
@@ -337,7 +337,7 @@ function ownNames({ server, kind, tool }: PinName): string[] {
 }
 
 /** Every server that connects by itself; those that are down are told of. */
-export async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
+async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
   running.connectAuto();
   await running.settled();
   for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
@@ -349,18 +349,18 @@ export async function chooseAll(invocation: Invocation, running: RunningHub, pin
 }
 
 /** The public name, or one in the server's own words for what the server does not offer now. */
-export function publicName({ hub }: RunningHub, pin: PinName): string {
+function publicName({ hub }: RunningHub, pin: PinName): string {
   const isIt = ({ kind, origin }: Capability): boolean =>
     kind === pin.kind && origin.source === pin.server && origin.name === pin.tool;
   return offeredIn(hub.view(hub.session)).find(isIt)?.name ?? ownName(pin);
 }
 
-export function ownName(pin: PinName): string {
+function ownName(pin: PinName): string {
   return ownNames(pin)[0] ?? pin.tool;
 }
 
 /** Approvals belong into the audit log as much as calls do. */
-export function recordEvents(
+function recordEvents(
   invocation: Invocation,
   config: LoadedConfig,
   event: "pin.approved" | "pin.recorded" | "pin.reset",

@@ -107,7 +107,7 @@ async function saveDatabase(url: string, home: string, aside: string): Promise<v
 /** Unpacks a backup into a folder and checks it there, before anything is replaced. */
 
 /** `dir` is empty. Resolves with the manifest once every file is as it says. */
-export async function unpackAndVerify(file: string, dir: string): Promise<BackupManifest> {
+async function unpackAndVerify(file: string, dir: string): Promise<BackupManifest> {
   await unpack(file, dir);
   const manifest = await readBackupManifest(dir, file);
   const wanted = new Map(manifest.files.map((each) => [each.path, each]));
@@ -163,7 +163,7 @@ function unusableBackup(file: string, why: string): ToolcribError {
 /** Puts what was unpacked in the place of a home's state. What was there is moved aside, never deleted. */
 
 /** Names in the home that a restore of these would move aside. */
-export async function pathsToMoveAside(home: string, restored: readonly string[]): Promise<string[]> {
+async function pathsToMoveAside(home: string, restored: readonly string[]): Promise<string[]> {
   const names = [
     ...DATABASE_FILES,
     ...STATE_PATHS,
@@ -176,12 +176,7 @@ export async function pathsToMoveAside(home: string, restored: readonly string[]
 /**
  * All by renames within the home, undone if one fails. `staged` is a folder of the home; `aside` is made if it is needed.
  */
-export async function replaceHome(
-  home: string,
-  staged: string,
-  aside: string,
-  moved: readonly string[],
-): Promise<void> {
+async function replaceHome(home: string, staged: string, aside: string, moved: readonly string[]): Promise<void> {
   const done: { from: string; to: string }[] = [];
   const move = async (from: string, to: string): Promise<void> => {
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
@@ -210,7 +205,7 @@ async function hasContent(path: string): Promise<boolean> {
 
 /** The address of the PostgreSQL store that the config names, with its references resolved; undefined for SQLite. */
 
-export async function storeAddress(invocation: Invocation): Promise<string | undefined> {
+async function storeAddress(invocation: Invocation): Promise<string | undefined> {
   const config = await loadConfigForStore(invocation);
   const { store, secrets } = config.config;
   if (store === undefined || store === "sqlite") return undefined;

@@ -135,7 +135,7 @@ interface ReferenceLocation {
 /** Keys of the file whose strings are looked up, besides the servers. */
 const OTHER_KEYS = ["roles", "http", "agent", "store", "audit"] as const;
 
-export async function checkReferences(
+async function checkReferences(
   config: LoadedConfig,
   secrets: Secrets,
   signal?: AbortSignal,
@@ -214,11 +214,11 @@ function referencesOf(text: string): (Reference | ToolcribError)[] {
 
 /** Stores a secret in the place that the environment of a command says. */
 
-export function storeInHome(name: string, value: string, env: NodeJS.ProcessEnv): Promise<store.StoredSecret> {
+function storeInHome(name: string, value: string, env: NodeJS.ProcessEnv): Promise<store.StoredSecret> {
   return store.storeSecret(name, value, placeOf(env));
 }
 
-export function storeInHomeForUser(
+function storeInHomeForUser(
   user: string,
   name: string,
   value: string,

@@ -121,9 +121,9 @@ function enginesOf({ cluster, store }: JsonObject): string {
 
 /** The pods of a deployment: neither root, nor able to become it, nor able to change what they are made of. */
 
-export const SECRET = "toolcrib-secrets";
-export const CONFIG_MAP = "toolcrib-config";
-export const CLAIM = "toolcrib-state";
+const SECRET = "toolcrib-secrets";
+const CONFIG_MAP = "toolcrib-config";
+const CLAIM = "toolcrib-state";
 const MIB = 1024 ** 2;
 
 const CONTAINER_SECURITY = {
@@ -132,7 +132,7 @@ const CONTAINER_SECURITY = {
   capabilities: { drop: ["ALL"] },
 };
 
-export function gatewayPod({ image, port, variables, keepsHome, stopSeconds }: Deployment): JsonObject {
+function gatewayPod({ image, port, variables, keepsHome, stopSeconds }: Deployment): JsonObject {
   const home = keepsHome ? { persistentVolumeClaim: { claimName: CLAIM } } : { emptyDir: {} };
   const probe = (path: string, more: JsonObject): JsonObject => ({ httpGet: { path, port: "http" }, ...more });
   return {
@@ -170,7 +170,7 @@ export function gatewayPod({ image, port, variables, keepsHome, stopSeconds }: D
   };
 }
 
-export function serverPod(server: DeployedServer): JsonObject {
+function serverPod(server: DeployedServer): JsonObject {
   const { name, image, entrypoint, args, cwd, port, memory, cpus } = server;
   const limits = {
     ...(memory === undefined ? {} : { memory: quantity(memory) }),

@@ -15,7 +15,6 @@ import type { Log } from "../../telemetry/log.ts";
 import { killProcessGroups } from "../../upstream/stdio/child-processes.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
-import { noteRequest, tidyUp } from "../lean-start.ts";
 import { chosenModel, modeOf } from "../run/run-options.ts";
 import { logFor, logHubEvents, logWarnings } from "./hub-log.ts";
 
@@ -93,8 +92,6 @@ async function prepare(invocation: Invocation): Promise<PreparedAgent> {
   const hub = await createHub(config, { wait: false, rootsOnRequest: true, door: "acp", env, redactor: out.redactor });
   logWarnings(hub, log);
   logHubEvents(hub, log);
-  hub.on("call", noteRequest);
-  void hub.settled().then(tidyUp);
   return { hub, log, model, ...chosen };
 }
 
@@ -112,7 +109,7 @@ function fileWriter(path: string): (line: string) => void {
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-export interface StopSignal {
+interface StopSignal {
   readonly signal: AbortSignal;
   /** What a shell expects of a process that ended for the signal; undefined if there was none. */
   readonly exitCode: number | undefined;
@@ -120,7 +117,7 @@ export interface StopSignal {
 }
 
 /** A second signal ends the process at once. */
-export function stopSignal(): StopSignal {
+function stopSignal(): StopSignal {
   const controller = new AbortController();
   let exitCode: number | undefined;
   const onSignal = (name: NodeJS.Signals): void => {
@@ -148,7 +145,7 @@ interface StopSteps {
 }
 
 /** Runs the steps in time unless the returned function is called before. */
-export function runStepsAfterStop({ signal, input, steps }: StopSteps): () => void {
+function runStepsAfterStop({ signal, input, steps }: StopSteps): () => void {
   let timers: NodeJS.Timeout[] | undefined;
   const begin = (): void => {
     timers ??= Object.entries(steps).map(([ms, step]) => setTimeout(step, Number(ms)));
@@ -165,7 +162,7 @@ export function runStepsAfterStop({ signal, input, steps }: StopSteps): () => vo
 /** Tells a client why there is no agent: the answer to its first request. On stderr alone it would be lost in most editors. */
 
 /** Resolves when a request was answered, the input has ended, or the signal aborted. */
-export async function refuseFirstRequest(
+async function refuseFirstRequest(
   input: Readable,
   output: Writable,
   error: ErrorObject,
@@ -211,14 +208,14 @@ function requestId(line: string): string | number | undefined {
 const STDOUT = 1;
 const STDERR = 2;
 
-export interface ClaimedStdout {
+interface ClaimedStdout {
   /** The only way left to the real stdout. */
   readonly output: Writable;
   /** Gives stdout back once everything is written. */
   release(): Promise<void>;
 }
 
-export function claimStdout(): ClaimedStdout {
+function claimStdout(): ClaimedStdout {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = stderr.write.bind(stderr);

@@ -36,8 +36,6 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
   /** What programs are told at `/`. */
   readonly words: () => string;
   readonly warn: (message: string) => void;
-  /** A client asks something of MCP. */
-  readonly onMcpRequest?: () => void;
 }
 
 export interface HttpDoors {
@@ -91,7 +89,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcpRoutes(mcp, options.onMcpRequest), ...operator.routes],
+      routes: [...mcpRoutes(mcp), ...operator.routes],
       resolve: (text) => hub.resolve(text),
       redactor,
       warn,
@@ -141,16 +139,9 @@ function mcpLimits(http: HttpConfig): McpHttpLimits {
   };
 }
 
-function mcpRoutes(mcp: McpHttp, onRequest: () => void = () => {}): HttpRoute[] {
+function mcpRoutes(mcp: McpHttp): HttpRoute[] {
   return [
-    {
-      path: "/mcp",
-      access: "read",
-      handle(exchange) {
-        onRequest();
-        return mcp.handleMcp(exchange);
-      },
-    },
+    { path: "/mcp", access: "read", handle: (exchange) => mcp.handleMcp(exchange) },
     { path: "/sse", access: "read", handle: (exchange) => mcp.handleSse(exchange) },
     { path: "/messages", access: "read", handle: (exchange) => mcp.handleMessages(exchange) },
   ];

@@ -6,7 +6,6 @@ import { SCOPES } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
-import { noteRequest, tidyUp } from "../lean-start.ts";
 import { logFor, logHubEvents, logWarnings } from "./hub-log.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -32,8 +31,6 @@ export async function run(invocation: Invocation): Promise<number> {
   logHubEvents(hub, log);
   const door = new McpDoor({ hub });
   const stopWatching = hub.watch();
-  hub.on("call", noteRequest);
-  void hub.settled().then(tidyUp);
   const scope = { role, ...(server === undefined ? {} : { servers: [server] }) };
   // Whoever starts it is its user.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };

@@ -8,7 +8,6 @@ import { type HttpConfig, HttpSchema } from "../../model/config.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
-import { noteRequest, tidyUp } from "../lean-start.ts";
 import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
 import {
   addresses,
@@ -51,7 +50,6 @@ export async function run(invocation: Invocation): Promise<number> {
       words: () => INDEX,
       warn: (message) => log.warn(message),
       commandLine: givenHere(invocation),
-      onMcpRequest: noteRequest,
     });
     const { listener } = doors;
     const { cluster } = hub;
@@ -64,7 +62,6 @@ export async function run(invocation: Invocation): Promise<number> {
     const stopWatching = goLive(hub, doors, log);
     await showServers(hub, invocation, log, stopped.promise);
     logHubEvents(hub, log, listener.url);
-    tidyUp();
     const signal = await stopped.promise;
     log.info("stopping", { signal });
     stopWatching();

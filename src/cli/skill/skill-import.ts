@@ -173,7 +173,7 @@ function lacking(count: number): string {
 /** Which of the skills that were found are meant. */
 
 /** What a skill can be called by. */
-export interface Choice {
+interface Choice {
   readonly name: string;
   /** The folder. */
   readonly path: string;
@@ -182,7 +182,7 @@ export interface Choice {
 const MAX_NAMED_SKILLS = 20;
 
 /** Those that `--select a,b` names: by name, by folder name, or by path below the root where names are not enough. */
-export function selectNamed<T extends Choice>(choices: readonly T[], text: string, root: string): T[] {
+function selectNamed<T extends Choice>(choices: readonly T[], text: string, root: string): T[] {
   const wanted = splitNames(text);
   if (wanted.length === 0) throw new ToolcribError("invalid_arguments", "--select names no skill.");
   const chosen = new Set<T>();
@@ -202,7 +202,7 @@ export function selectNamed<T extends Choice>(choices: readonly T[], text: strin
 }
 
 /** Asks until the answer makes sense; empty chooses none. */
-export async function askWhich<T extends Choice>(
+async function askWhich<T extends Choice>(
   { stdin, out }: Invocation,
   choices: readonly T[],
   root: string,
@@ -240,7 +240,7 @@ export function parseAnswer<T extends Choice>(choices: readonly T[], typed: stri
   return choices.filter((choice) => chosen.has(choice));
 }
 
-export function namesText(names: readonly string[]): string {
+function namesText(names: readonly string[]): string {
   const more = names.length > MAX_NAMED_SKILLS ? ` and ${names.length - MAX_NAMED_SKILLS} more` : "";
   return names.slice(0, MAX_NAMED_SKILLS).join(", ") + more;
 }

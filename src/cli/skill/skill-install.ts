@@ -26,6 +26,7 @@ import {
   type WantedSource,
 } from "../../hub/install/plan-install.ts";
 import { type FileChange, type InstallPreview, previewInstall } from "../../hub/install/preview-install.ts";
+import { planRemoval, type RemovalPlan, type RemovalReport, removeSkill } from "../../hub/install/remove-skill.ts";
 import {
   type AskForValue,
   collectValues,
@@ -47,7 +48,7 @@ import { readSecret } from "../terminal-input.ts";
 import { plain } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
 
-export function run(invocation: Invocation): Promise<number> {
+export function runInstall(invocation: Invocation): Promise<number> {
   return abortOnSignals(invocation.out, (signal) =>
     withRegistry(invocation, (registry) => install(invocation, registry, signal)),
   );
@@ -145,7 +146,7 @@ function commandLine({ args, flags }: Invocation): string[] {
  * What a skill brings goes into the user's own config or the one that was named, never into a project's. One that is not there
  * yet is one without servers.
  */
-export async function installPlaceFor(invocation: Invocation, registry: SkillRegistry): Promise<InstallContext> {
+async function installPlaceFor(invocation: Invocation, registry: SkillRegistry): Promise<InstallContext> {
   const { env, cwd, out } = invocation;
   const configFile = userConfigFile(invocation);
   const config = await loadConfig({ env, cwd, ...(existsSync(configFile) ? { file: configFile } : { config: {} }) });
@@ -153,11 +154,11 @@ export async function installPlaceFor(invocation: Invocation, registry: SkillReg
   return createInstallContext({ env, cwd, configFile, config, registry });
 }
 
-export function chosenClients({ flags }: Invocation): AgentClient[] {
+function chosenClients({ flags }: Invocation): AgentClient[] {
   return [...new Set(splitNames(flags.text("client")).map(findClient))];
 }
 
-export function splitNames(text: string | undefined): string[] {
+function splitNames(text: string | undefined): string[] {
   return (text ?? "")
     .split(",")
     .map((name) => name.trim())
@@ -167,11 +168,11 @@ export function splitNames(text: string | undefined): string[] {
 /** The questions of an install, for a person at a terminal. */
 
 /** Nobody is asked without a terminal, with `--yes`, or where a program reads the answer. */
-export function canAsk({ stdin, flags, out }: Invocation): boolean {
+function canAsk({ stdin, flags, out }: Invocation): boolean {
   return stdin.isTTY && !flags.has("yes") && !out.json;
 }
 
-export function parameterQuestions(invocation: Invocation, signal: AbortSignal): AskForValue {
+function parameterQuestions(invocation: Invocation, signal: AbortSignal): AskForValue {
   let introduced: string | undefined;
   return async (question) => {
     const { server, parameter } = question;
@@ -234,7 +235,7 @@ function promptFor({ parameter, offered, fromEnvironment }: ParameterQuestion): 
   return `  ${name}${about}${offered === undefined ? "" : ` [${offered}]`}: `;
 }
 
-export async function confirm(invocation: Invocation, question: string, signal: AbortSignal): Promise<boolean> {
+async function confirm(invocation: Invocation, question: string, signal: AbortSignal): Promise<boolean> {
   return /^y(?:es)?$/i.test(await askLine(invocation, `${question} [y/N] `, signal));
 }
 
@@ -262,7 +263,7 @@ async function askLine({ stdin, out }: Invocation, prompt: string, signal: Abort
 /** What an install is about to start, as a person reads it: everything that runs, and no secret. */
 
 /** Shows them, and asks whoever sits at the terminal. Throws `cancelled` for a no. */
-export async function confirmServers(
+async function confirmServers(
   invocation: Invocation,
   checked: readonly CheckedEntry[],
   taken: readonly TakenVariable[],
@@ -309,7 +310,7 @@ function masked(text: string): string {
 
 const SHOWN_TOOLS = 8;
 
-export function showReport({ out }: Invocation, report: InstallReport, taken: readonly TakenVariable[]): void {
+function showReport({ out }: Invocation, report: InstallReport, taken: readonly TakenVariable[]): void {
   const { installed, servers, secrets, restart, warnings, replaced } = report;
   for (const warning of warnings) out.warn(warning);
   if (out.json) {
@@ -347,7 +348,7 @@ function clientName(id: string): string {
   return clientById(id)?.name ?? id;
 }
 
-export function showPreview(invocation: Invocation, preview: InstallPreview, taken: readonly TakenVariable[]): void {
+function showPreview(invocation: Invocation, preview: InstallPreview, taken: readonly TakenVariable[]): void {
   const { out } = invocation;
   const { skills, servers, secrets, files, folders, replaced } = preview;
   if (out.json) {
@@ -372,7 +373,7 @@ export function showPreview(invocation: Invocation, preview: InstallPreview, tak
   for (const change of files) showChange(invocation, change);
 }
 
-export function showChange(invocation: Invocation, change: FileChange): void {
+function showChange(invocation: Invocation, change: FileChange): void {
   const { file, before, after, client } = change;
   if (client === undefined) showDiff(invocation, file, before ?? "", after ?? "", {});
   else showClientDiff(invocation, client, { file, before, after }, {});
@@ -386,7 +387,7 @@ function diffOf({ before, after, client }: FileChange): { diff?: string[] } {
 /** Lets a command that changes many things put them back when it is told to end. */
 
 /** Ctrl-C where a question has the terminal to itself, so that it makes no signal. */
-export class InstallInterrupted extends ToolcribError {
+class InstallInterrupted extends ToolcribError {
   constructor() {
     super("cancelled", "The install was interrupted; everything is as it was before.");
   }
@@ -398,7 +399,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * Ctrl-C and the like abort the task's signal instead of ending the process; what the task throws then is shown, with the
  * exit code that shells expect. A second signal changes nothing: putting back is short, and half of it is worse than none.
  */
-export async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promise<number>): Promise<number> {
+async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const interrupt = new AbortController();
   let exitCode: number | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -416,4 +417,69 @@ export async function abortOnSignals(out: Output, task: (signal: AbortSignal) =>
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal);
   }
+}
+
+/** `toolcrib skill remove <name>`: takes out what was installed, or only the imported skill. */
+
+export function runRemove(invocation: Invocation): Promise<number> {
+  return abortOnSignals(invocation.out, (signal) =>
+    withRegistry(invocation, (registry) => remove(invocation, registry, signal)),
+  );
+}
+
+async function remove(invocation: Invocation, registry: SkillRegistry, signal: AbortSignal): Promise<number> {
+  const { args, flags, out } = invocation;
+  const [name] = args;
+  if (name === undefined || args.length > 1) {
+    throw new ToolcribError("invalid_arguments", "Name one skill to remove.", {
+      hint: "toolcrib skill list shows the names.",
+    });
+  }
+  const clients = chosenClients(invocation).map(({ id }) => id);
+  const place = await installPlaceFor(invocation, registry);
+  const force = flags.has("force");
+  const plan = await planRemoval(name, place, { clients, withServers: flags.has("withServers"), force });
+  for (const { id, by } of plan.stillNeeded)
+    out.note(`The server ${id} stays: ${by.map((each) => plain(each)).join(", ")} needs it.`);
+  for (const id of plan.thereBefore) {
+    out.note(`The server ${id} was there before this install, and stays; toolcrib remove ${id} takes it out.`);
+  }
+  if (flags.has("dryRun")) {
+    showPlan(invocation, plan);
+    return 0;
+  }
+  const report = await removeSkill(plan, place, { force, signal });
+  for (const kept of report.kept) out.warn(`${kept} was left; --force removes it.`);
+  for (const { path, copy } of plan.keptCopies) out.warn(`What was in ${path} before the install is kept in ${copy}.`);
+  if (out.json) out.value({ ...report, restart: report.restart.map((client) => client.name) });
+  else showRemoved(invocation, report);
+  return 0;
+}
+
+function showRemoved({ out }: Invocation, report: RemovalReport): void {
+  const { name, id, folders, files, restored, servers, secrets, clients, removed, restart } = report;
+  const from = removed ? "" : ` from ${clients.length === 0 ? "no client: it was not there" : clients.join(", ")}`;
+  out.line(`Removed ${plain(name)} (${id})${from}.`);
+  for (const folder of folders) out.line(`  folder ${folder}`);
+  for (const { file, ids } of files) out.line(`  ${ids.join(", ")} in ${file}`);
+  for (const server of servers) out.line(`  server ${server}`);
+  for (const secret of secrets) out.line(`  secret ${secret}`);
+  for (const path of restored) out.line(`What was in ${path} before the install is there again.`);
+  for (const { how } of restart) out.line(how);
+}
+
+function showPlan({ out }: Invocation, plan: RemovalPlan): void {
+  const { id, name, folders, entries, servers, secrets, everywhere, clients } = plan;
+  const restored = plan.restored.map(({ path }) => path);
+  const names = { servers: servers.map((server) => server.id), secrets: secrets.map((secret) => secret.name) };
+  if (out.json) {
+    out.value({ dryRun: true, id, name, clients, removed: everywhere, folders, restored, entries, ...names });
+    return;
+  }
+  if (everywhere) out.line(`Would remove ${plain(name)} (${id}).`);
+  for (const folder of folders) out.line(`Would remove the folder ${folder}`);
+  for (const path of restored) out.line(`Would put back what was in ${path} before the install`);
+  for (const { file, ids } of entries) out.line(`Would take ${ids.join(", ")} out of ${file}`);
+  for (const { id: server, file } of servers) out.line(`Would take the server ${server} out of ${file}`);
+  for (const secret of names.secrets) out.line(`Would forget the secret ${secret}`);
 }

@@ -1,17 +1,17 @@
 import { dirname, resolve } from "node:path";
 import { ConfigDocument, renderDiagnostic } from "../../config/config-document.ts";
 import { serverWarnings } from "../../config/config-rules.ts";
-import { addServer } from "../../config/edit-config.ts";
+import { addServer, type EditResult, removeServer, setEnabled } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
 import { recoverInterruptedInstall } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
-import { findEditTarget, showEdit } from "../config-target.ts";
-import { LOCAL_SOURCE } from "../local-source.ts";
+import { editServerEntry, findEditTarget, showEdit } from "../config-target.ts";
+import { LOCAL_SOURCE } from "../../model/capability.ts";
 import type { Output } from "../output.ts";
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function runAdd(invocation: Invocation): Promise<number> {
   const { args, flags } = invocation;
   const [id = ""] = args;
   if (id === LOCAL_SOURCE) {
@@ -104,10 +104,39 @@ function badPair(option: string, form: string): ToolcribError {
 }
 
 /** Warns of what is unwise in an entry that was just written, such as a credential in plain text. */
-export function warnAboutEntry(out: Output, file: string, text: string, id: string): void {
+function warnAboutEntry(out: Output, file: string, text: string, id: string): void {
   const document = ConfigDocument.parse(file, text);
   const servers = isJsonObject(document.value) ? document.value["mcpServers"] : undefined;
   const entry = ServerEntrySchema.safeParse(isJsonObject(servers) ? servers[id] : undefined).data;
   if (entry === undefined) return;
   for (const warning of serverWarnings(document, ["mcpServers", id], entry)) out.warn(renderDiagnostic(warning));
+}
+
+export async function runRemove(invocation: Invocation): Promise<number> {
+  const [id = ""] = invocation.args;
+  const dryRun = invocation.flags.has("dryRun");
+  const edit = (target: string): Promise<EditResult> => removeServer(target, id, { dryRun });
+  const { file, result } = await editServerEntry(invocation, id, edit, null);
+  showEdit(invocation, id, file, "Removed", result);
+  return 0;
+}
+
+export function runEnable(invocation: Invocation): Promise<number> {
+  return switchServer(invocation, "enabled");
+}
+
+export function runDisable(invocation: Invocation): Promise<number> {
+  return switchServer(invocation, "disabled");
+}
+
+/** `enable` and `disable`. */
+async function switchServer(invocation: Invocation, to: "enabled" | "disabled"): Promise<number> {
+  const [id = ""] = invocation.args;
+  const dryRun = invocation.flags.has("dryRun");
+  const edit = (target: string): Promise<EditResult> => setEnabled(target, id, to === "enabled", { dryRun });
+  // Without the key it is enabled.
+  const updates = { enabled: to === "enabled" ? null : false };
+  const { file, result } = await editServerEntry(invocation, id, edit, updates);
+  showEdit(invocation, id, file, to === "enabled" ? "Enabled" : "Disabled", result);
+  return 0;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { extensionForMimeType, partsOfBlocks, partsOfContents, SaveTarget } from "../../src/cli/call-result.ts";
+import { extensionForMimeType, partsOfBlocks, partsOfContents, SaveTarget } from "../../src/cli/commands/call.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-save-"));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
