@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { toolcribHome } from "../../config/find-config.ts";
 import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
 import { formatBytes } from "../../model/content.ts";
@@ -18,6 +19,7 @@ import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
 import type { Flags, Invocation } from "../command.ts";
 import type { Output } from "../output.ts";
+import { listenForStopSignals } from "../signals.ts";
 import { type Column, renderTable } from "../table.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -206,7 +208,7 @@ function whyOf(record: StoredRecord): string {
 
 const POLL_MS = 250;
 
-/** Polled, because a watch on a folder says nothing of growing files on some platforms. Resolves after a signal. */
+/** Polls, because a watch on a folder does not report growing files on some platforms. Resolves after a signal. */
 async function follow(
   dir: string,
   from: readonly AuditFile[],
@@ -214,32 +216,13 @@ async function follow(
   show: (entry: AuditEntry) => void,
 ): Promise<void> {
   const tail = new AuditTail(dir, from);
-  const signal = signalled();
-  for (let isOver = false; !isOver; isOver = await signal.within(POLL_MS)) {
+  const stopped = listenForStopSignals({ onSecond: "exit" });
+  // The reader of the pipe is gone.
+  const unread = new AbortController();
+  process.stdout.once("error", () => unread.abort());
+  const signal = AbortSignal.any([stopped.signal, unread.signal]);
+  while (!signal.aborted) {
     for (const entry of tail.poll()) if (matchesFilter(entry.record, filter)) show(entry);
+    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
-}
-
-function signalled(): { within(ms: number): Promise<boolean> } {
-  let isOver = false;
-  let wake = (): void => {};
-  const stop = (): void => {
-    isOver = true;
-    wake();
-  };
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
-  // The reader of the pipe has gone: nobody is left to show anything to.
-  process.stdout.once("error", stop);
-  return {
-    within: (ms) =>
-      new Promise((resolve) => {
-        if (isOver) return resolve(true);
-        const timer = setTimeout(() => resolve(false), ms);
-        wake = () => {
-          clearTimeout(timer);
-          resolve(true);
-        };
-      }),
-  };
 }

@@ -1,12 +1,12 @@
 /** One turn: shown as it happens, and turned into an exit code. */
-import { constants } from "node:os";
 import type { Agent, AgentEvent, EndReason, PlanEntry, ToolCallEvent } from "../../agent/agent-options.ts";
 import { describeBlock } from "../../model/content.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import { exitCodeOf } from "../command.ts";
 import type { Output } from "../output.ts";
+import { CommandTimeout, signalExitCode } from "../signals.ts";
 import { clip, firstLine } from "../table.ts";
 
 type End = Extract<AgentEvent, { type: "end" }>;
@@ -253,8 +253,6 @@ function withDenialHint(event: AgentEvent): AgentEvent {
   return { ...event, error: { ...error, hint: `Run it on a terminal to be asked, or ${otherwise}.` } };
 }
 
-/** Ctrl-C and other reasons to stop, for one turn or for the whole program. */
-
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 interface InterruptOptions {
@@ -263,58 +261,54 @@ interface InterruptOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** Ctrl-C, SIGTERM and --timeout, which end a turn or the whole program. */
 export class Interrupts {
   readonly #keepsOn: boolean;
-  readonly #ending = new AbortController();
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #timeout: CommandTimeout;
+  readonly #stopped = new AbortController();
+  readonly #ending: AbortSignal;
   #turn: AbortController | undefined;
   #signal: NodeJS.Signals | undefined;
-  #timedOut: ToolcribError | undefined;
 
   constructor({ keepsOn, timeoutMs }: InterruptOptions) {
     this.#keepsOn = keepsOn;
+    this.#timeout = new CommandTimeout(timeoutMs);
+    this.#ending = AbortSignal.any([this.#stopped.signal, this.#timeout.signal]);
     for (const name of SIGNALS) process.on(name, this.#onSignal);
-    if (timeoutMs === undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timedOut = new ToolcribError("timeout", `Not done within ${timeoutMs} ms.`, {
-        hint: "--timeout sets the time allowed.",
-      });
-      this.#ending.abort(this.#timedOut);
-    }, timeoutMs);
   }
 
   /** Aborts when the program is to end. */
   get ending(): AbortSignal {
-    return this.#ending.signal;
+    return this.#ending;
   }
 
   get timedOut(): ToolcribError | undefined {
-    return this.#timedOut;
+    return this.#timeout.error;
   }
 
-  /** Of a program that was told to end. */
+  /** Undefined unless a signal or the timeout ends the program. */
   get exitCode(): number | undefined {
-    if (this.#signal !== undefined) return 128 + constants.signals[this.#signal];
-    return this.#timedOut && exitCodeOf(this.#timedOut.code);
+    if (this.#signal !== undefined) return signalExitCode(this.#signal);
+    return this.timedOut && exitCodeOf(this.timedOut.code);
   }
 
   /** Aborts when the turn is to end. */
   beginTurn(): AbortSignal {
     this.#turn = new AbortController();
-    return AbortSignal.any([this.#turn.signal, this.#ending.signal]);
+    return AbortSignal.any([this.#turn.signal, this.#ending]);
   }
 
   endTurn(): void {
     this.#turn = undefined;
   }
 
-  /** As Ctrl-C does; a terminal that is being read hands it over as a key and not as a signal. */
+  /** Like Ctrl-C, for a terminal in raw mode, which delivers it as a key and not as a signal. */
   interrupt(): void {
     this.#onSignal("SIGINT");
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timeout.stop();
     for (const name of SIGNALS) process.off(name, this.#onSignal);
   }
 
@@ -323,9 +317,9 @@ export class Interrupts {
       this.#turn.abort();
       return;
     }
-    // Who says it again does not want to wait. Children are killed on the way out.
-    if (this.#signal !== undefined) process.exit(128 + constants.signals[signal]);
+    // A second signal ends the process at once; child processes are killed on exit.
+    if (this.#signal !== undefined) process.exit(signalExitCode(signal));
     this.#signal = signal;
-    this.#ending.abort();
+    this.#stopped.abort();
   };
 }

@@ -1,6 +1,5 @@
 /** `toolcrib skill install [source]`: reads, asks, puts in place, and says what was done. */
 import { existsSync } from "node:fs";
-import { constants } from "node:os";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { terminalLine } from "../../base/visible-text.ts";
@@ -44,6 +43,7 @@ import type { Invocation } from "../command.ts";
 import { maskCredential, showDiff, userConfigFile } from "../config-target.ts";
 import { diffLines } from "../masked-diff.ts";
 import type { Output } from "../output.ts";
+import { listenForStopSignals, signalExitCode } from "../signals.ts";
 import { readSecret } from "../terminal-input.ts";
 import { plain } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
@@ -393,29 +393,21 @@ class InstallInterrupted extends ToolcribError {
   }
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
 /**
  * Ctrl-C and the like abort the task's signal instead of ending the process; what the task throws then is shown, with the
  * exit code that shells expect. A second signal changes nothing: putting back is short, and half of it is worse than none.
  */
 async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promise<number>): Promise<number> {
-  const interrupt = new AbortController();
-  let exitCode: number | undefined;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    exitCode ??= 128 + constants.signals[signal];
-    interrupt.abort();
-  };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
+  const stopped = listenForStopSignals({ names: ["SIGINT", "SIGTERM", "SIGHUP"], onSecond: "ignore" });
   try {
-    return await task(interrupt.signal);
+    return await task(stopped.signal);
   } catch (error) {
-    if (error instanceof InstallInterrupted) exitCode ??= 128 + constants.signals.SIGINT;
+    const exitCode = stopped.exitCode ?? (error instanceof InstallInterrupted ? signalExitCode("SIGINT") : undefined);
     if (exitCode === undefined) throw error;
     out.error(asToolcribError(error).toObject());
     return exitCode;
   } finally {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
+    stopped.dispose();
   }
 }
 
