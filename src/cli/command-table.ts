@@ -1,39 +1,60 @@
-/** The table of commands. Nothing here may import a handler: `load` does, when the command runs. */
+/** The table of commands. Only `load` may import a handler, so that --help stays fast. */
 import type { ArgumentEntry, CommandEntry, OptionEntry } from "./command.ts";
 
-const dryRun: OptionEntry = { flags: "--dry-run", summary: "print what would change as a diff, and change nothing" };
+const dryRun: OptionEntry = { flags: "--dry-run", summary: "show the changes as a diff without making them" };
 const force = (summary: string): OptionEntry => ({ flags: "--force", summary });
 const out: OptionEntry = {
   flags: "--out <path>",
-  summary: "save images, audio and binary content to this file or folder",
+  summary: "save images, audio and other binary content to this file or folder",
 };
-const overwrite = force("let --out overwrite a file");
-const scope: OptionEntry = { flags: "--scope <scope>", summary: "user or project; user if absent" };
+const overwrite = force("let --out overwrite an existing file");
+const scope: OptionEntry = { flags: "--scope <scope>", summary: "user or project (default: user)" };
 const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
 
 const model: OptionEntry = {
   flags: "--model <id>",
-  summary: "<provider>/<model>, or one that the config names; agent.model if absent",
+  summary: "<provider>/<model>, or a model of the config (default: agent.model)",
 };
 const timeout: OptionEntry = {
   flags: "--timeout <ms>",
-  summary: "milliseconds that the command may take",
+  summary: "time limit of the command in milliseconds",
   kind: "milliseconds",
 };
-const role: OptionEntry = { flags: "--role <name>", summary: "see and use only what this role may" };
-const yes: OptionEntry = { flags: "--yes", summary: "answer yes, once, where a rule asks; on a terminal only" };
+const role: OptionEntry = { flags: "--role <name>", summary: "act as this role" };
+const yes: OptionEntry = { flags: "--yes", summary: "approve calls that need approval, once each; only on a terminal" };
 const logOptions: readonly OptionEntry[] = [
   { flags: "--log-format <format>", summary: "pretty or json" },
   { flags: "--log-level <level>", summary: "debug, info, warn, error or silent" },
 ];
-const AGENT_COMMANDS: readonly CommandEntry[] = [
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "serve",
+    summary: "run the hub and serve MCP over HTTP until stopped",
+    arguments: [],
+    options: [
+      { flags: "--host <host>", summary: "address to listen on; overrides http.host" },
+      { flags: "--port <port>", summary: "port to listen on; overrides http.port; 0 picks a free port" },
+      ...logOptions,
+    ],
+    examples: ["toolcrib serve", "toolcrib serve --port 0 --log-format json --log-level debug"],
+    load: async () => (await import("./serve/serve-command.ts")).run,
+  },
+  {
+    name: "mcp",
+    summary: "serve the catalog, or a single server, as an MCP server over stdio",
+    arguments: [],
+    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, ...logOptions],
+    examples: ["toolcrib mcp", "toolcrib mcp --server files"],
+    load: async () => (await import("./serve/mcp-command.ts")).run,
+  },
   {
     name: "acp",
-    summary: "an agent for editors: the Agent Client Protocol over stdio",
+    summary: "run an agent for editors: the Agent Client Protocol over stdio",
     arguments: [],
     options: [
       model,
-      { flags: "--mode <mode>", summary: "what sessions begin with: ask, auto or read-only; ask if absent" },
+      { flags: "--mode <mode>", summary: "mode of new sessions: ask, auto or read-only (default: ask)" },
       role,
       { flags: "--log-file <file>", summary: "write the log to this file instead of stderr" },
       ...logOptions,
@@ -43,21 +64,24 @@ const AGENT_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "run",
-    summary: "let the built-in agent answer a prompt with all tools, or chat with it",
+    summary: "answer a prompt with the built-in agent and all tools, or start a chat",
     arguments: [{ syntax: "[prompt...]", summary: "what to do; - reads it from stdin" }],
     options: [
-      { flags: "-i, --interactive", summary: "chat: one prompt after the other; /help lists its commands" },
+      { flags: "-i, --interactive", summary: "start a chat; /help lists its commands" },
       model,
       {
         flags: "--mode <mode>",
-        summary: "ask, auto or read-only; ask on a terminal, auto without one",
+        summary: "ask, auto or read-only (default: ask on a terminal, otherwise auto)",
       },
-      { flags: "--file <path>", summary: "text or image that goes with the prompt; may be repeated", kind: "list" },
-      { flags: "--continue", summary: "go on with the last conversation of this folder" },
-      { flags: "--resume <id>", summary: "go on with this conversation; the beginning of its id is enough" },
-      { flags: "--max-steps <n>", summary: "answers of the model at most, instead of agent.maxSteps" },
-      { flags: "--max-tokens <n>", summary: "tokens at most, input and output together, instead of agent.maxTokens" },
-      { flags: "--verbose", summary: "show thoughts, tokens and the id of the conversation" },
+      { flags: "--file <path>", summary: "text or image file to attach to the prompt; repeatable", kind: "list" },
+      { flags: "--continue", summary: "continue the last conversation in this folder" },
+      { flags: "--resume <id>", summary: "continue this conversation; a prefix of its id is enough" },
+      { flags: "--max-steps <n>", summary: "maximum number of model responses; overrides agent.maxSteps" },
+      {
+        flags: "--max-tokens <n>",
+        summary: "maximum number of tokens, input and output together; overrides agent.maxTokens",
+      },
+      { flags: "--verbose", summary: "show reasoning, token counts and the conversation id" },
       role,
       yes,
       timeout,
@@ -70,33 +94,10 @@ const AGENT_COMMANDS: readonly CommandEntry[] = [
     ],
     load: async () => (await import("./run/run-command.ts")).run,
   },
-];
-export const COMMANDS: readonly CommandEntry[] = [
-  {
-    name: "serve",
-    summary: "run the hub: MCP over HTTP for any client, until it is stopped",
-    arguments: [],
-    options: [
-      { flags: "--host <host>", summary: "address to listen at, instead of http.host" },
-      { flags: "--port <port>", summary: "port to listen at, instead of http.port; 0 for any" },
-      ...logOptions,
-    ],
-    examples: ["toolcrib serve", "toolcrib serve --port 0 --log-format json --log-level debug"],
-    load: async () => (await import("./serve/serve-command.ts")).run,
-  },
-  {
-    name: "mcp",
-    summary: "the catalog, or one server of it, as an MCP server over stdio",
-    arguments: [],
-    options: [{ flags: "--server <id>", summary: "only this server" }, role, ...logOptions],
-    examples: ["toolcrib mcp", "toolcrib mcp --server files"],
-    load: async () => (await import("./serve/mcp-command.ts")).run,
-  },
-  ...AGENT_COMMANDS,
   {
     name: "list",
     summary: "list tools, resources and prompts",
-    arguments: [{ syntax: "[server]", summary: "only this server's; connects no other" }],
+    arguments: [{ syntax: "[server]", summary: "list only this server; no other server is connected" }],
     options: [
       { flags: "--resources", summary: "list resources and resource templates" },
       { flags: "--prompts", summary: "list prompts" },
@@ -111,12 +112,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "call",
     summary: "call a tool",
     arguments: [
-      { syntax: "<tool>", summary: "public name, as `toolcrib list` shows it" },
+      { syntax: "<tool>", summary: "tool name, as shown by `toolcrib list`" },
       { syntax: "[arguments...]", summary: "key=value, key:=JSON, key=@file, nested.key=value" },
     ],
     options: [
       { flags: "--args <json>", summary: "all arguments as a JSON object; - reads it from stdin" },
-      { flags: "--schema", summary: "show the tool's arguments and do not call it" },
+      { flags: "--schema", summary: "show the tool's arguments instead of calling it" },
       out,
       overwrite,
       role,
@@ -133,7 +134,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "read",
     summary: "read a resource",
-    arguments: [{ syntax: "<uri>", summary: "as `toolcrib list --resources` shows it" }],
+    arguments: [{ syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`" }],
     options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout],
     load: async () => (await import("./commands/call.ts")).runRead,
   },
@@ -141,7 +142,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "prompt",
     summary: "get a prompt",
     arguments: [
-      { syntax: "<name>", summary: "as `toolcrib list --prompts` shows it" },
+      { syntax: "<name>", summary: "prompt name, as shown by `toolcrib list --prompts`" },
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
     options: [out, overwrite, role, yes, timeout],
@@ -151,20 +152,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "add",
     summary: "add a server to the config",
     arguments: [
-      { syntax: "<id>", summary: "what the server shall be called" },
-      { syntax: "[target...]", summary: "a URL, or -- and a command" },
+      { syntax: "<id>", summary: "id for the new server" },
+      { syntax: "[target...]", summary: "a URL, or -- followed by a command" },
     ],
     options: [
       {
         flags: "--env <K=V>",
-        summary: "environment variable for the command, K alone for ${K}; may be repeated",
+        summary: "environment variable for the command; K alone means K=${K}; repeatable",
         kind: "list",
       },
-      { flags: "--header <K=V>", summary: 'HTTP header, also as "K: V"; may be repeated', kind: "list" },
-      { flags: "--transport <kind>", summary: "stdio, http or sse; inferred if absent" },
+      { flags: "--header <K=V>", summary: 'HTTP header, as K=V or "K: V"; repeatable', kind: "list" },
+      { flags: "--transport <kind>", summary: "stdio, http or sse (default: inferred)" },
       { flags: "--cwd <dir>", summary: "working directory of the command" },
-      { flags: "--disabled", summary: "add it without connecting it" },
-      force("replace an entry of that id"),
+      { flags: "--disabled", summary: "add the server without connecting to it" },
+      force("replace an existing server with the same id"),
       dryRun,
     ],
     examples: [
@@ -182,59 +183,59 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "enable",
-    summary: "switch a server on",
+    summary: "enable a server",
     arguments: [serverId],
     options: [dryRun],
     load: async () => (await import("./commands/servers.ts")).runEnable,
   },
   {
     name: "disable",
-    summary: "switch a server off and keep its entry",
+    summary: "disable a server and keep its entry",
     arguments: [serverId],
     options: [dryRun],
     load: async () => (await import("./commands/servers.ts")).runDisable,
   },
   {
     name: "status",
-    summary: "connect every server and show its state",
+    summary: "connect to every server and show its state",
     arguments: [],
     options: [timeout],
     load: async () => (await import("./commands/status.ts")).run,
   },
   {
     name: "doctor",
-    summary: "check Node, config and every server, and say what to do",
+    summary: "check Node, the config and every server, and suggest fixes",
     arguments: [],
     options: [timeout],
     load: async () => (await import("./commands/doctor.ts")).run,
   },
   {
     name: "auth",
-    summary: "log in to remote servers and out of them, and show how the logins stand",
+    summary: "log in to and out of remote servers, and show the state of each login",
     arguments: [
       { syntax: "<action>", summary: "login, logout or status" },
-      { syntax: "[server]", summary: "server id; status shows all without it" },
+      { syntax: "[server]", summary: "server id; status shows all servers if omitted" },
     ],
     options: [
-      { flags: "--user <user>", summary: "whose login, where each user has their own" },
-      { flags: "--no-browser", summary: "only print the address to log in at" },
+      { flags: "--user <user>", summary: "user to log in, for servers with one login per user" },
+      { flags: "--no-browser", summary: "print the login URL without opening a browser" },
     ],
     examples: ["toolcrib auth login linear", "toolcrib auth status --json"],
     load: async () => (await import("./commands/auth.ts")).run,
   },
   {
     name: "secrets",
-    summary: "check that every secret is found, or store one",
+    summary: "check that every secret reference resolves, or store a secret",
     arguments: [
-      { syntax: "<action>", summary: "check, or set" },
+      { syntax: "<action>", summary: "check or set" },
       {
         syntax: "[name...]",
-        summary: "for set: the name, store/NAME for the hub's store; the value is asked for and not shown",
+        summary: "set: name of the secret, or store/NAME for the hub's store; prompts for the value",
       },
     ],
     options: [
       { flags: "--stdin", summary: "set: read the value from stdin" },
-      { flags: "--user <user>", summary: "set: the value of one user, for secret://user/NAME" },
+      { flags: "--user <user>", summary: "set: store it for one user, for secret://user/NAME" },
     ],
     examples: [
       "toolcrib secrets check",
@@ -246,25 +247,25 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "trust",
-    summary: "say which project configs may be used: those that are found from the working directory upward",
+    summary: "manage which project configs may be used; they are found in the working directory and its parents",
     arguments: [
-      { syntax: "[action]", summary: "list, add or remove; a file alone is added" },
-      { syntax: "[file]", summary: "the config or its folder; the one that is found here if absent" },
+      { syntax: "[action]", summary: "list, add or remove; add if only a file is given" },
+      { syntax: "[file]", summary: "the config file or its folder (default: the project config found here)" },
     ],
-    options: [{ flags: "--shared", summary: "add: also a file or folder that other users can change" }],
+    options: [{ flags: "--shared", summary: "add: accept a file or folder that other users can change" }],
     examples: ["toolcrib trust", "toolcrib trust ~/work/app/toolcrib.json", "toolcrib trust list"],
     load: async () => (await import("./commands/trust.ts")).run,
   },
   {
     name: "import",
-    summary: "add the servers that another program has",
-    arguments: [{ syntax: "<source>", summary: "a client's id, as `toolcrib clients` shows it, or a config file" }],
+    summary: "import the servers of another program",
+    arguments: [{ syntax: "<source>", summary: "client id, as shown by `toolcrib clients`, or a config file" }],
     options: [
-      force("replace entries of the same id"),
-      { flags: "--rename", summary: "give a new id to an entry whose id is taken" },
+      force("replace existing servers with the same id"),
+      { flags: "--rename", summary: "give imported servers a new id if theirs is taken" },
       {
         flags: "--scope <scope>",
-        summary: "project: also the client's files in this folder; user, without them, if absent",
+        summary: "user, or project to include the client's files in this folder (default: user)",
       },
       dryRun,
     ],
@@ -272,24 +273,24 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "clients",
-    summary: "show which agent clients are on this machine and which servers they have",
+    summary: "list the agent clients on this machine and their servers",
     arguments: [],
     options: [],
     load: async () => (await import("./commands/connect.ts")).runClients,
   },
   {
     name: "connect",
-    summary: "write Toolcrib, or single servers of it, into a client's config",
-    arguments: [{ syntax: "<client>", summary: "a client's id, as `toolcrib clients` shows it" }],
+    summary: "add Toolcrib, or single servers of it, to a client's config",
+    arguments: [{ syntax: "<client>", summary: "client id, as shown by `toolcrib clients`" }],
     options: [
       {
         flags: "--server <id>",
-        summary: "this server alone instead of the whole catalog; may be repeated",
+        summary: "add only this server instead of the whole catalog; repeatable",
         kind: "list",
       },
-      { flags: "--url <url>", summary: "address of a running hub, for clients that can; a command otherwise" },
+      { flags: "--url <url>", summary: "URL of a running hub; without it, the client starts Toolcrib with a command" },
       scope,
-      force("replace an entry of the same name that is not Toolcrib's"),
+      force("replace an entry with the same name that Toolcrib did not write"),
       dryRun,
     ],
     examples: ["toolcrib connect cursor", "toolcrib connect vscode --scope project --url http://127.0.0.1:4700/mcp"],
@@ -297,12 +298,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "disconnect",
-    summary: "take out of a client's config what connect wrote",
-    arguments: [{ syntax: "<client>", summary: "a client's id" }],
+    summary: "remove from a client's config what `toolcrib connect` added",
+    arguments: [{ syntax: "<client>", summary: "client id" }],
     options: [
-      { flags: "--server <id>", summary: "only this server; may be repeated", kind: "list" },
+      { flags: "--server <id>", summary: "remove only this server; repeatable", kind: "list" },
       scope,
-      force("take out an entry too that was edited since"),
+      force("also remove entries that were edited since"),
       dryRun,
     ],
     load: async () => (await import("./commands/connect.ts")).runDisconnect,
@@ -312,25 +313,24 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: "list, show, validate, import, install, update and remove skills",
     arguments: [
       { syntax: "<action>", summary: "list, show, validate, import, install, update or remove" },
-      { syntax: "[names...]", summary: "folders, sources, or names of skills" },
+      { syntax: "[names...]", summary: "folders, sources or skill names" },
     ],
     options: [
-      { flags: "--strict", summary: "validate: the Agent Skills standard to the letter" },
-      { flags: "--select <names>", summary: "import, install: only these skills, with commas" },
-      { flags: "--all", summary: "import, install, update: every skill that is found" },
-      { flags: "--with-mcp", summary: "install: set up the MCP servers that the skill needs" },
-      { flags: "--client <ids>", summary: "install, remove: these clients too, with commas" },
+      { flags: "--strict", summary: "validate: check strictly against the Agent Skills standard" },
+      { flags: "--select <names>", summary: "import, install: only these skills, separated by commas" },
+      { flags: "--all", summary: "import, install, update: all skills that are found" },
+      { flags: "--with-mcp", summary: "install: also set up the MCP servers that the skill needs" },
+      { flags: "--client <ids>", summary: "install, remove: also for these clients, separated by commas" },
       scope,
       {
         flags: "--set <K=V>",
-        summary:
-          "install: value of a parameter, or its name alone for the variable of your environment; may be repeated",
+        summary: "install: value of a parameter; K alone takes it from your environment; repeatable",
         kind: "list",
       },
-      { flags: "--with-servers", summary: "remove: servers too that no other skill needs" },
-      { flags: "--yes", summary: "ask nothing, and take the defaults" },
+      { flags: "--with-servers", summary: "remove: also remove servers that no other skill needs" },
+      { flags: "--yes", summary: "ask no questions and use the defaults" },
       force(
-        "import, install, update: also what the scan refuses, and in the place of another; remove: also what was changed",
+        "import, install, update: accept skills that the scan refuses, and replace others; remove: also remove changed files",
       ),
       dryRun,
     ],
@@ -343,10 +343,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "policy",
-    summary: "explain what policy decides for a tool, prompt or resource, and which rule said so",
+    summary: "explain what policy decides for a tool, prompt or resource, and by which rule",
     arguments: [
       { syntax: "<action>", summary: "explain" },
-      { syntax: "<name>", summary: "public name, or URI of a resource" },
+      { syntax: "<name>", summary: "name of a tool or prompt, or URI of a resource" },
     ],
     options: [role, timeout],
     examples: ["toolcrib policy explain files__write_file --role reviewer"],
@@ -354,37 +354,38 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "pins",
-    summary: "show, compare and approve pinned definitions",
+    summary: "list, compare and approve pinned definitions",
     arguments: [
       { syntax: "<action>", summary: "list, diff, approve or reset" },
-      { syntax: "[names...]", summary: "public names or URIs, or server ids; for reset one server id" },
+      { syntax: "[names...]", summary: "names, URIs or server ids; for reset, one server id" },
     ],
-    options: [{ flags: "--all", summary: "approve everything that changed or is new" }, timeout],
+    options: [{ flags: "--all", summary: "approve everything that is new or has changed" }, timeout],
     examples: ["toolcrib pins diff", "toolcrib pins approve files__read_file"],
     load: async () => (await import("./commands/pins.ts")).run,
   },
   {
     name: "login",
-    summary: "print a link that opens the web page of a running hub, once",
+    summary: "print a one-time link that opens the web page of a running hub",
     arguments: [],
     options: [
-      { flags: "--hub <url>", summary: "address of the hub; the one that runs for this user if absent" },
-      { flags: "--token <token>", summary: "token with the scope admin; better in $TOOLCRIB_TOKEN" },
+      { flags: "--hub <url>", summary: "URL of the hub (default: the hub that this user runs)" },
+      { flags: "--token <token>", summary: "token with the scope admin; prefer $TOOLCRIB_TOKEN" },
     ],
     load: async () => (await import("./commands/login.ts")).run,
   },
   {
     name: "approve",
-    summary: "show the calls of a running hub that wait for approval, or answer one",
-    arguments: [
-      { syntax: "[id]", summary: "of the call; its beginning is enough. Without it the waiting calls are listed" },
-    ],
+    summary: "list the calls that wait for approval at a running hub, or answer one",
+    arguments: [{ syntax: "[id]", summary: "id of the call, or a prefix of it; lists the waiting calls if omitted" }],
     options: [
-      { flags: "--answer <answer>", summary: "once, session, always or no; asked for on a terminal, otherwise once" },
-      { flags: "--hub <url>", summary: "address of the hub; the one that runs for this user if absent" },
+      {
+        flags: "--answer <answer>",
+        summary: "once, session, always or no (default: prompts on a terminal, otherwise once)",
+      },
+      { flags: "--hub <url>", summary: "URL of the hub (default: the hub that this user runs)" },
       {
         flags: "--token <token>",
-        summary: "token with the scope approve, which a script needs; better in $TOOLCRIB_TOKEN",
+        summary: "token with the scope approve, required in scripts; prefer $TOOLCRIB_TOKEN",
       },
       yes,
     ],
@@ -393,49 +394,52 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "audit",
-    summary: "show the audit records, or verify that nobody changed them",
+    summary: "show audit records, or verify that they were not changed",
     arguments: [{ syntax: "[action]", summary: "verify" }],
     options: [
-      { flags: "--since <time>", summary: "from then on: a span such as 2h, or an ISO time" },
-      { flags: "--until <time>", summary: "up to then" },
-      { flags: "--tool <glob>", summary: "only these public names" },
+      {
+        flags: "--since <time>",
+        summary: "only records after this time: an ISO time, or a span before now such as 2h",
+      },
+      { flags: "--until <time>", summary: "only records before this time" },
+      { flags: "--tool <glob>", summary: "only tools with matching names" },
       { flags: "--server <id>", summary: "only tools of this server" },
-      { flags: "--session <id>", summary: "only this session; the beginning of its id is enough" },
-      { flags: "--denied", summary: "only what policy or the guard refused" },
-      { flags: "--limit <n>", summary: "at most this many, the newest; 0 for all" },
-      { flags: "-f, --follow", summary: "go on showing records as they are written" },
+      { flags: "--session <id>", summary: "only this session; a prefix of its id is enough" },
+      { flags: "--denied", summary: "only calls that policy or the guard refused" },
+      { flags: "--limit <n>", summary: "show the newest n records; 0 shows all" },
+      { flags: "-f, --follow", summary: "keep showing records as they are written" },
     ],
     examples: ["toolcrib audit --since 2h --denied", "toolcrib audit -f --tool 'files__*'", "toolcrib audit verify"],
     load: async () => (await import("./commands/audit.ts")).run,
   },
   {
     name: "backup",
-    summary: "save the state of the home and the store to one file, also while hubs run",
-    arguments: [{ syntax: "<file>", summary: "what to write, such as toolcrib-backup.tar.gz" }],
+    summary: "save the state of the home and the store to one file; hubs may keep running",
+    arguments: [{ syntax: "<file>", summary: "file to write, such as toolcrib-backup.tar.gz" }],
     options: [
-      { flags: "--with-key", summary: "also store.key, which opens the encrypted secrets in it" },
-      force("replace a file of that name"),
+      { flags: "--with-key", summary: "include store.key, which decrypts the secrets in the backup" },
+      force("overwrite an existing file"),
     ],
     examples: ["toolcrib backup ~/toolcrib-backup.tar.gz"],
     load: async () => (await import("./commands/backup.ts")).run,
   },
   {
     name: "restore",
-    summary: "bring back what backup saved",
-    arguments: [{ syntax: "<file>", summary: "as backup wrote it" }],
-    options: [force("also over state that is there, which is moved aside")],
+    summary: "restore a backup",
+    arguments: [{ syntax: "<file>", summary: "file written by `toolcrib backup`" }],
+    options: [force("restore over existing state, which is moved aside")],
     examples: ["toolcrib restore ~/toolcrib-backup.tar.gz"],
     load: async () => (await import("./commands/restore.ts")).run,
   },
   {
     name: "export",
-    summary: "print the config as a compose file or as manifests for Kubernetes, with secrets as references",
+    summary: "export the config as a compose file or as Kubernetes manifests, with secrets as references",
     arguments: [{ syntax: "<target>", summary: "compose or kubernetes" }],
     options: [
       { flags: "--out <folder>", summary: "write the files into this folder" },
-      { flags: "--image <image>", summary: "image of the gateway; toolcrib if absent" },
-      { flags: "--replicas <n>", summary: "nodes of a cluster; 3 if absent" },
-      force("let --out overwrite files"),
+      { flags: "--image <image>", summary: "image of the gateway (default: toolcrib)" },
+      { flags: "--replicas <n>", summary: "number of nodes in a cluster (default: 3)" },
+      force("let --out overwrite existing files"),
     ],
     examples: [
       "toolcrib export compose --out deploy",
@@ -447,7 +451,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "schema",
     summary: "print the JSON Schema of the config, or of a skill's frontmatter",
     arguments: [],
-    options: [{ flags: "--skill", summary: "of the frontmatter of SKILL.md" }],
+    options: [{ flags: "--skill", summary: "print the schema of SKILL.md frontmatter" }],
     load: async () => (await import("./commands/schema.ts")).runSchema,
   },
   {
@@ -458,7 +462,3 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/schema.ts")).runOpenapi,
   },
 ];
-
-/** The agent's part of the table of commands. */
-
-/** Options that several commands have. */

@@ -1,6 +1,6 @@
 /**
- * A line diff of a config for `--dry-run`. Whatever may be secret in it is masked here, so that nobody who shows a diff can
- * forget to: texts are compared as they are, and shown masked.
+ * The diff of a config for `--dry-run`. Secrets are masked here, so that no caller can forget to: texts are compared as they
+ * are and shown masked.
  */
 import { type ChangeObject, diffArrays } from "diff";
 import { jsonScalars, type PlacedScalar } from "../files/edit/json-edit.ts";
@@ -68,11 +68,10 @@ function withContext(lines: readonly DiffLine[]): string[] {
   return shown;
 }
 
-/** The text of a config with all in it masked that may be secret. It keeps its lines, so that it can be shown by line. */
-
-/** Gives the values of a text, or throws where it cannot. */
+/** Returns the values in a text, or throws if it cannot be parsed. */
 export type ReadScalars = (text: string) => readonly PlacedScalar[];
 
+/** The text of a config with everything masked that may be secret. The lines stay, so that they can be compared. */
 export function maskConfig(original: string, read: ReadScalars = jsonScalars): string {
   const text = original.replace(/^\uFEFF/, "");
   let masked = "";
@@ -90,7 +89,7 @@ export function maskConfig(original: string, read: ReadScalars = jsonScalars): s
   return masked + maskComments(text.slice(position));
 }
 
-/** A text that cannot be read is masked like a comment, which leaves less of it. */
+/** A text that cannot be parsed is masked like a comment, which is stricter. */
 function scalarsOf(text: string, read: ReadScalars): readonly PlacedScalar[] {
   try {
     return read(text);
@@ -106,7 +105,7 @@ function isNext(one: PlacedScalar, other: PlacedScalar): boolean {
   return one.path.slice(0, -1).every((step, index) => step === other.path[index]);
 }
 
-/** The masked value in the place of the one that was written. */
+/** The masked value, quoted as the original was. */
 function written(raw: string, value: string, masked: string): string {
   if (masked === value) return raw;
   if (raw.includes("\n")) return raw.replaceAll(/[^\s][^\r\n]*/g, MASK);
@@ -117,12 +116,12 @@ function written(raw: string, value: string, masked: string): string {
 }
 
 const KEY_BLOCK = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|$)/g;
-/** In comments there may be entries that somebody has switched off. */
+/** Comments may contain disabled entries. */
 const QUOTED = /([:=][ \t]*)(["'])((?:(?!\2)[^\\\r\n]|\\.)*)\2/g;
 const OPTION = /((["'])--?([A-Za-z][\w-]{0,63})\2[ \t]*,[ \t]*)(["'])((?:(?!\4)[^\\\r\n]|\\.)*)\4/g;
 const NAMED = /([A-Za-z][\w.-]{0,63})(["']?[ \t]*[:=][ \t]*)([^\s"',{}[\]]+)/g;
 
-/** What stands between values: keys, brackets and comments. */
+/** The text between values: keys, brackets and comments. */
 function maskComments(text: string): string {
   if (!/\S/.test(text)) return text;
   return text
@@ -141,27 +140,26 @@ function maskComments(text: string): string {
     .join("\n");
 }
 
-/**
- * Takes what may be secret out of one value of a config, by where it stands and by what it looks like. References such as
- * `${TOKEN}` say where a secret is and not what it is, so they stay readable.
- */
-
-/** Under these everything is private, whatever it is called. */
+/** Everything below these keys is private. */
 const PRIVATE_KEYS = new Set(["env", "envs", "environment", "headers", "http_headers", "httpheaders", "requestinit"]);
-/** What Toolcrib itself writes there. */
+/** Written by Toolcrib itself. */
 const OWN_VARIABLES = new Set(["TOOLCRIB_HOME", "TOOLCRIB_CONFIG"]);
 /** The value is the name of a variable. */
 const NAMES_VARIABLE = /env_?var$/i;
-/** Programs take variables and headers with these: `-e NAME=value`, `-H "Name: value"`. */
+/** Options that take a variable or a header: `-e NAME=value`, `-H "Name: value"`. */
 const PAIR_OPTIONS = new Set(["-e", "--env", "-H", "--header"]);
 
 interface ValuePlace {
-  /** Keys and places in lists. */
+  /** Keys and list indexes. */
   readonly path: readonly (string | number)[];
-  /** What stands before it in its list. */
+  /** The previous element of its list. */
   readonly before?: string | undefined;
 }
 
+/**
+ * Masks what may be secret in one value, by its place and by its shape. References such as `${TOKEN}` stay readable: they say
+ * where a secret is, not what it is.
+ */
 export function maskValue(value: string, { path, before }: ValuePlace): string {
   const key = path.findLast((step) => typeof step === "string") ?? "";
   const isPrivate = path.slice(0, -1).some((step) => typeof step === "string" && PRIVATE_KEYS.has(step.toLowerCase()));
@@ -175,7 +173,7 @@ export function maskValue(value: string, { path, before }: ValuePlace): string {
   return maskSecretShapes(value);
 }
 
-/** Masks what looks like a secret in a text that stands nowhere in particular. */
+/** Masks what looks like a secret, whatever its place. */
 function maskSecretShapes(text: string): string {
   return withReferences(text, true, (bare) => {
     let masked = hideAddresses(bare);
@@ -185,7 +183,7 @@ function maskSecretShapes(text: string): string {
     masked = masked.replace(PAIR, (whole, start: string, name: string, value: string) =>
       isCredential(name) && isSecret(value) ? start + hideLiterals(value) : whole,
     );
-    // Piece by piece: it does not know what stands in for a reference.
+    // Piece by piece, because maskTokens does not know the placeholders.
     masked = mapLiterals(masked, maskTokens);
     return isPath(text) ? masked : hideRandom(masked);
   });
@@ -212,7 +210,7 @@ function hideWhole(text: string): string {
 const REFERENCE =
   /(?<!\$)\$\{(?:[A-Za-z_][\w.-]*(?::-[^{}]*)?|(?:env|input|secret):[^{}]*)\}|\$\{\{[^{}]*\}\}|\{(?:env|file):[^{}]*\}|secret:\/\/[^\s"'`,;<>()[\]{}|\\^$&?]*|^\$[A-Za-z_]\w*$/g;
 
-/** References stand in for one character each while the rest is looked at. */
+/** While the rest is examined, each reference is replaced by one placeholder character. */
 const FIRST_PLACEHOLDER = 0xe000;
 const MAX_PLACEHOLDERS = 1000;
 const PLACEHOLDER = /([\uE000-\uE3E7])/;
@@ -239,12 +237,12 @@ function mapLiterals(text: string, mask: (part: string) => string): string {
     .join("");
 }
 
-/** What says nothing stays: the scheme of a header, and what stands between two references. */
+/** Keeps what reveals nothing: the scheme of a header, and separators between two references. */
 function hide(text: string): string {
   return /^[\s:@/]*(?:(?:bearer|basic|token)\s*)?$/i.test(text) ? text : MASK;
 }
 
-/** Up to the last @ that can belong to it. A password with a slash in it is found where there is no path with an @. */
+/** Up to the last @ that can belong to the user part. A password with a slash is found if the path has no @. */
 const WEB_USER = /\b((?:https?|wss?):\/\/)([^\s/?#"'<>]*)(?=@)/gi;
 const OTHER_USER = /\b((?!https?:|wss?:)[a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'<>]*)(?=@)/gi;
 const QUERY = /([?&;#])([^=&;#?\s]{1,64})=([^&;#\s"'<>]+)/g;
@@ -266,7 +264,7 @@ const OPTION_IN_TEXT = /(?<![\w-])(--?([A-Za-z][\w-]{0,63})(?:=|\s{1,4}))([^\s"'
 /** `NAME=x` and `Name: x` as the whole text. */
 const PAIR = /^(([A-Za-z][\w.-]{0,63})(?:=|:(?!\/\/)\s{0,4}))(.+)$/s;
 
-/** A path may look like anything. */
+/** Path segments may look like random tokens. */
 function isPath(text: string): boolean {
   return /^(?:[~.]{0,2}[/\\]|[A-Za-z]:[\\/]|file:)/.test(text);
 }
@@ -275,7 +273,7 @@ const WORDS = /(?<!sha\d{3}[:-])(?<![A-Za-z0-9])[A-Za-z0-9]{16,}(?![A-Za-z0-9])/
 const UUIDS = /(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])/gi;
 const MIXED = /(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{24,}/g;
 
-/** What nobody would call anything: tokens without a maker's mark. */
+/** Random-looking words: tokens without a known prefix. */
 function hideRandom(text: string): string {
   return text
     .replace(UUIDS, MASK)

@@ -1,4 +1,4 @@
-/** A hub for the length of one command: config loaded, warnings shown, servers connected as needed, all closed after. */
+/** A hub for one command: loads the config, shows warnings, connects servers as needed and closes everything. */
 import { endsWithin } from "../base/async.ts";
 import { NamePattern } from "../catalog/naming.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -22,7 +22,7 @@ export class RunningHub {
   readonly signal: AbortSignal;
   /** Milliseconds that connecting took, by server. */
   readonly took = new Map<string, number>();
-  /** What was wrong with the user's own skills when the hub was made, before anybody could listen. */
+  /** Problems with the user's own skills, found while the hub was created. */
   readonly skillWarnings: readonly string[];
   readonly #timeout: CommandTimeout;
   readonly #attempts = new Map<string, Promise<ServerInfo>>();
@@ -50,19 +50,19 @@ export class RunningHub {
     }
   }
 
-  /** The servers that connect without being asked for. */
+  /** Connects the servers that connect automatically. */
   connectAuto(): void {
     this.connect(this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id));
   }
 
-  /** Resolves when every attempt has ended, or when the time is up. */
+  /** Resolves when every attempt has ended or the time is up. */
   async settled(): Promise<void> {
     await endsWithin(Promise.allSettled(this.#attempts.values()), { signal: this.#timeout.signal });
   }
 
   /**
-   * Resolves with what `find` gives as soon as it gives something, and with undefined once every attempt has ended or
-   * `withinMs` is over.
+   * Resolves with the result of `find` as soon as there is one, and with undefined once every attempt has ended or `withinMs`
+   * is over.
    */
   async until<Found>(find: () => Found | undefined, withinMs?: number): Promise<Found | undefined> {
     const found = find();
@@ -92,7 +92,7 @@ export class RunningHub {
     return this.#timeout.error;
   }
 
-  /** The servers that were to connect and did not, with the reason. */
+  /** The servers that failed to connect, with the reason. */
   unreachable(): { info: ServerInfo; reason: string }[] {
     return this.hub
       .servers()
@@ -106,9 +106,9 @@ export class RunningHub {
 }
 
 interface HubNeeds {
-  /** Loaded already; by default it is loaded here and its warnings are shown. */
+  /** By default it is loaded here, and its warnings are shown. */
   readonly config?: LoadedConfig;
-  /** Instead of showing them. */
+  /** Replaces showing warnings. */
   readonly onWarning?: (text: string) => void;
 }
 
@@ -130,7 +130,7 @@ export async function withHub(
     hub = await createHub(config, {
       connect: "none",
       skillServers: false,
-      // A single command sees what is kept, and makes no database by itself.
+      // A single command uses an existing database and creates none.
       store: "existing",
       door: "cli",
       env: invocation.env,
@@ -140,13 +140,13 @@ export async function withHub(
     });
     const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
       onWarning(server === undefined ? message : `${server}: ${message}`);
-    // Commands about skills tell of those themselves; to the others they are none of their business.
+    // Commands about skills show these themselves; for others they are irrelevant.
     for (const early of hub.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);
     hub.on("warning", tell);
     const exitCode = await use(new RunningHub(hub, AbortSignal.any([signals.signal, timeout.signal]), timeout));
     return signals.exitCode ?? exitCode;
   } catch (error) {
-    // What fails after a signal fails because of it.
+    // An error after a signal is a consequence of it.
     if (signals.exitCode === undefined) throw error;
     return signals.exitCode;
   } finally {
@@ -158,12 +158,12 @@ export async function withHub(
   }
 }
 
-/** A server that cannot have the name by its prefix is worth this wait, but no more: names can be cut and hashed. */
+/** How long to wait for servers whose prefix does not match the name: names can be truncated and hashed. */
 const UNLIKELY_SERVER_WAIT_MS = 3000;
 
 /**
- * Servers whose names can look like this are connected first, so that an unrelated one delays nothing.
- * undefined where no reachable server has it; then the hub, asked for it, says why.
+ * Connects servers whose names can match first, so that unrelated servers cause no delay. Undefined if no reachable server has
+ * it; the hub then gives the reason.
  */
 export async function findCapability<C extends Capability>(
   running: RunningHub,
@@ -183,7 +183,7 @@ export async function findCapability<C extends Capability>(
   return running.until(find, UNLIKELY_SERVER_WAIT_MS);
 }
 
-/** A URI does not tell whose it is, so servers that are down are told of and the hub decides. */
+/** A URI does not reveal its server, so servers that are down are reported and the hub decides. */
 export async function findResource(running: RunningHub, uri: string, tell: (text: string) => void): Promise<void> {
   const { hub } = running;
   running.connectAuto();
@@ -192,12 +192,15 @@ export async function findResource(running: RunningHub, uri: string, tell: (text
   for (const { info, reason } of running.unreachable()) tell(`not connected: ${info.id}: ${reason}`);
 }
 
-/** What to say of a login before it ends and cannot be renewed; a login that is over already is the server's failure. */
+/** For a login that expires soon and cannot be renewed. An expired login is reported as the server's failure. */
 export function loginExpiryNote({
   id,
   auth,
 }: ServerInfo): { readonly message: string; readonly hint: string } | undefined {
   if (auth?.state !== "expires_soon" || auth.expiresAt === undefined) return undefined;
   const command = loginCommand(id);
-  return { message: `the login ends at ${auth.expiresAt}; renew it: ${command}`, hint: `Run ${command} before that.` };
+  return {
+    message: `the login expires at ${auth.expiresAt}; renew it with ${command}`,
+    hint: `Run ${command} before then.`,
+  };
 }

@@ -4,18 +4,18 @@ import type stringWidth from "string-width";
 import { terminalText } from "../base/visible-text.ts";
 
 const GAP = 2;
-/** No column is squeezed below this, so that its content can still be told apart. */
+/** Columns do not get narrower, so that their content stays distinguishable. */
 const MIN_COLUMN_WIDTH = 8;
 
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
-  /** Given up first when the table is too wide. Other columns shrink only when these are at their narrowest. */
+  /** Shrinks first if the table is too wide. */
   readonly shrink?: boolean;
 }
 
 interface TableOptions {
-  /** Cells available; without it nothing is cut, so that piped output stays whole. */
+  /** In cells; without it nothing is cut, so that piped output stays complete. */
   readonly width?: number | undefined;
   readonly paintTitle?: (text: string) => string;
 }
@@ -102,7 +102,7 @@ function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }
 
-/** The first line that says something, for a table cell. */
+/** The first line that is not blank. */
 export function firstLine(text: string): string {
   const line = terminalText(text)
     .split("\n")

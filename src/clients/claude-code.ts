@@ -48,7 +48,7 @@ function configDir(place: ClientEnvironment): string {
   return fromEnv(place, "CLAUDE_CONFIG_DIR") ?? inHome(place, ".claude");
 }
 
-/** Beside ~/.claude, but inside of the folder that CLAUDE_CONFIG_DIR names. */
+/** Beside ~/.claude, but inside the folder that CLAUDE_CONFIG_DIR names. */
 function ownFile(place: ClientEnvironment): string {
   const moved = fromEnv(place, "CLAUDE_CONFIG_DIR");
   return moved === undefined ? inHome(place, ".claude.json") : pathsOf(place).join(moved, ".claude.json");
@@ -71,14 +71,14 @@ function readClaudeCode(document: unknown, file: ClientFile): ClientRead {
     adapt(entry, raw, tell, id) {
       if (off.includes(id)) disable(entry);
       if (raw["headersHelper"] !== undefined) {
-        tell("headersHelper is a program that gives headers; it is not taken over", "headersHelper");
+        tell("headersHelper, a program that returns headers, is not imported", "headersHelper");
       }
     },
   };
   return new ServerCollector(rules).addMap(valueAt(document, path), path).finish();
 }
 
-/** Switched-off servers stand in a list of the project, not in their entries. */
+/** Disabled servers are in a list of the project, not marked in their entries. */
 function offSwitches(document: unknown, file: ClientFile): readonly unknown[] {
   if (file.projectKey === undefined) return [];
   const project: JsonObject = objectAt(document, "projects", file.projectKey);

@@ -2,7 +2,7 @@
 import { posix, win32 } from "node:path";
 import type { ClientFile, ClientEnvironment, ClientScope } from "./agent-client.ts";
 
-/** Paths of the place's system, which need not be the one that this runs on. */
+/** The path functions of the client's platform, which may differ from this one. */
 export function pathsOf(place: ClientEnvironment): typeof posix {
   return place.platform === "win32" ? win32 : posix;
 }
@@ -15,7 +15,7 @@ export function inProject(place: ClientEnvironment, ...parts: string[]): string 
   return pathsOf(place).join(place.projectDir, ...parts);
 }
 
-/** A folder or file that an environment variable names; undefined where it is not set or blank. */
+/** The path in an environment variable; undefined if it is not set or blank. */
 export function fromEnv(place: ClientEnvironment, name: string): string | undefined {
   const value = place.env[name]?.trim();
   if (value === undefined || value === "") return undefined;
@@ -27,7 +27,7 @@ export function fromEnv(place: ClientEnvironment, name: string): string | undefi
 export function inConfigHome(place: ClientEnvironment, ...parts: string[]): string {
   const { isAbsolute, join } = pathsOf(place);
   const wanted = place.env["XDG_CONFIG_HOME"]?.trim() ?? "";
-  // The XDG rules say that a relative path is to be ignored.
+  // The XDG specification says to ignore a relative path.
   return isAbsolute(wanted) ? join(wanted, ...parts) : inHome(place, ".config", ...parts);
 }
 
@@ -39,7 +39,7 @@ export function inLocalAppData(place: ClientEnvironment, ...parts: string[]): st
   return pathsOf(place).join(fromEnv(place, "LOCALAPPDATA") ?? inHome(place, "AppData", "Local"), ...parts);
 }
 
-/** Where desktop programs keep their data, each in the manner of the system. */
+/** The folder for the data of desktop programs on each platform. */
 export function inAppSupport(place: ClientEnvironment, ...parts: string[]): string {
   if (place.platform === "win32") return inAppData(place, ...parts);
   if (place.platform === "darwin") return inHome(place, "Library", "Application Support", ...parts);
@@ -54,7 +54,7 @@ export function projectFiles(...paths: string[]): ClientFile[] {
   return paths.map((path) => ({ scope: "project", path }));
 }
 
-/** Skill folders by scope, each written with forward slashes below the home or the project. */
+/** Skill folders below the home or the project, written with forward slashes. */
 export function skillFolders(
   place: ClientEnvironment,
   scope: ClientScope,

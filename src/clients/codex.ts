@@ -1,4 +1,4 @@
-/** Codex: TOML with words of its own. Its command line program, extension and app share the file. */
+/** Codex: TOML with its own keys. Its CLI, extension and app share the file. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
 import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
@@ -19,7 +19,7 @@ export const codex: AgentClient = {
   format: "toml",
   files: (place) => [
     ...userFiles(pathsOf(place).join(home(place), "config.toml")),
-    // Read in folders that the user trusts only.
+    // Codex reads it only in folders that the user trusts.
     ...projectFiles(inProject(place, ".codex", "config.toml")),
   ],
   traces: (place) => [home(place)],
@@ -42,7 +42,7 @@ function home(place: ClientEnvironment): string {
 }
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): void {
-  // Its own word is http_headers; `headers` it ignores.
+  // Codex uses http_headers and ignores `headers`.
   delete entry["headers"];
   if (isJsonObject(raw["http_headers"])) entry["headers"] = raw["http_headers"];
   for (const [header, variable] of Object.entries(recordIn(raw, "env_http_headers"))) {
@@ -66,7 +66,7 @@ function forwardVariables(entry: JsonObject, list: unknown, tell: ReportProblem)
     const name: unknown = isJsonObject(item) ? item["name"] : item;
     if (typeof name !== "string") continue;
     if (isJsonObject(item) && item["source"] === "remote") {
-      tell("a variable of another machine cannot be forwarded from here", "env_vars", index);
+      tell("a variable of another machine cannot be forwarded", "env_vars", index);
     } else addIfMissing(entry, "env", name, `\${${name}}`);
   }
 }

@@ -12,7 +12,7 @@ import {
   valueAt,
 } from "./server-entries.ts";
 
-/** With the `-dev` name, `continue` being a word of the language. */
+/** `continue` is a reserved word. */
 export const continueDev: AgentClient = {
   id: "continue",
   name: "Continue",
@@ -45,7 +45,7 @@ function ownFolder(place: ClientEnvironment): string {
 function readContinue(document: unknown): ClientRead {
   const collector = new ServerCollector({ text: secretsOf, adapt });
   const list = valueAt(document, ["mcpServers"]);
-  // Some carry the object of another client over.
+  // Some users copy the object of another client.
   if (!Array.isArray(list)) return collector.addMap(list, ["mcpServers"]).finish();
   for (const [index, item] of list.entries()) {
     const path = ["mcpServers", index];
@@ -53,7 +53,7 @@ function readContinue(document: unknown): ClientRead {
     if (typeof name === "string" && name !== "") collector.add(name, item, path);
     else if (isJsonObject(item) && item["uses"] !== undefined) {
       collector.problem("this is a block of Continue's hub, whose content is not in the file", path);
-    } else collector.problem("this is no object with a name that describes a server", path);
+    } else collector.problem("this is not an object with a name that describes a server", path);
   }
   return collector.finish();
 }

@@ -4,7 +4,7 @@ import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
 import { fromEnv, inAppData, inConfigHome, pathsOf, skillFolders, userFiles } from "./client-paths.ts";
 import { addIfMissing, allowOnly, isCommand, readMapAt, type ReportProblem } from "./server-entries.ts";
 
-/** Part of the program, so that there is nothing to start. */
+/** Part of goose itself, so there is nothing to start. */
 const BUILT_IN = new Set(["builtin", "platform", "frontend"]);
 /** The seconds that goose itself writes for a new extension. */
 const SECONDS = 300;
@@ -54,7 +54,7 @@ function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean
   const type = raw["type"];
   if (typeof type === "string" && BUILT_IN.has(type)) return false;
   if (type === "inline_python") {
-    tell("this extension is a program text of goose and no server");
+    tell("this extension is inline code of goose and not a server");
     return false;
   }
   entry["command"] ??= raw["cmd"];

@@ -51,10 +51,10 @@ function stateDir(place: ClientEnvironment): string {
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean {
   if (raw["clientCert"] !== undefined || raw["clientKey"] !== undefined) {
-    tell("this server wants a client certificate, which is not taken over; it is left out", "clientCert");
+    tell("this server needs a client certificate, which is not supported; it is skipped", "clientCert");
     return false;
   }
-  if (raw["sslVerify"] === false) tell("certificates are always checked here", "sslVerify");
+  if (raw["sslVerify"] === false) tell("certificates are always verified here", "sslVerify");
   for (const key of ["env", "headers"]) {
     if (isJsonObject(entry[key])) entry[key] = withoutRefs(entry[key], tell, key);
   }
@@ -79,7 +79,7 @@ function withoutRefs(record: JsonObject, tell: ReportProblem, key: string): Json
   for (const [name, value] of Object.entries(record)) {
     if (!isJsonObject(value)) kept[name] = value;
     else if (value["source"] === "env" && typeof value["id"] === "string") kept[name] = `\${${value["id"]}}`;
-    else tell(`the value of ${name} is a secret that OpenClaw keeps; give it again`, key, name);
+    else tell(`the value of ${name} is a secret that OpenClaw stores; set it again`, key, name);
   }
   return kept;
 }

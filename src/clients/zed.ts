@@ -32,7 +32,7 @@ export const zed: AgentClient = {
           Object.assign(entry, { command: raw["command"]["path"] }, pick(raw["command"], ["args", "env"]));
         }
         if (entry["command"] !== undefined || entry["url"] !== undefined) return true;
-        tell("this server belongs to an extension of Zed, which alone knows how to start it");
+        tell("this server belongs to a Zed extension, and only Zed can start it");
         return false;
       },
     }),
@@ -47,7 +47,7 @@ export const zed: AgentClient = {
   afterChange: "Zed notices the change by itself.",
 };
 
-/** On macOS it does not heed XDG_CONFIG_HOME; inside of Flatpak that is another folder than the user's. */
+/** On macOS it ignores XDG_CONFIG_HOME; inside Flatpak that is not the user's folder. */
 function configDir(place: ClientEnvironment): string {
   if (place.platform === "win32") return inAppData(place, "Zed");
   if (place.platform === "darwin") return inHome(place, ".config", "zed");

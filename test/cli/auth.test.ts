@@ -69,7 +69,7 @@ describe("[guard-11e] toolcrib auth", () => {
       expect.objectContaining({ server: "srv", type: "oauth", state: "ok", issuer: authorization.url, renews: true }),
     ]);
     expect(Date.parse(String(status[0]?.["expiresAt"]))).toBeGreaterThan(Date.now());
-    expect((await run("auth", "status")).stdout).toMatch(/srv +- +ok +\S+ \(renewed by itself\)/);
+    expect((await run("auth", "status")).stdout).toMatch(/srv +- +ok +\S+ \(renews automatically\)/);
     expect((await run("call", "srv__whoami")).stdout).toContain("alice");
     const info = (await run("status", "--json")).json<{ auth?: unknown }[]>();
     expect(info[0]?.auth).toMatchObject({ type: "oauth", state: "ok", expiresAt: expect.any(String) });
@@ -141,10 +141,10 @@ describe("[guard-11e] toolcrib auth", () => {
     authorization.givesRefresh = false;
     await login();
     expect((await run("status")).stdout).toMatch(
-      /srv +ready .*the login ends at \S+; renew it: toolcrib auth login srv/,
+      /srv +ready .*the login expires at \S+; renew it with toolcrib auth login srv/,
     );
     const { stdout, code } = await run("doctor");
-    expect(stdout).toMatch(/warn +srv +the login ends at/);
+    expect(stdout).toMatch(/warn +srv +the login expires at/);
     expect(code).toBe(0);
   });
 

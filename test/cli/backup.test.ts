@@ -289,7 +289,7 @@ describe("a backup that is not whole changes nothing", () => {
     [
       "a changed file",
       (dir) => writeFileSync(join(dir, "locks/abc.lock"), "{ }\n"),
-      /locks\/abc.lock is not as it was/,
+      /locks\/abc.lock has changed/,
     ],
     ["a missing file", (dir) => rmSync(join(dir, "installed.json")), /installed.json is missing/],
     ["a file too many", (dir) => writeFileSync(join(dir, "toolcrib.json"), "{}"), /toolcrib.json does not belong/],

@@ -47,7 +47,7 @@ describe("[spine-19b] --out", () => {
 
   it("never overwrites without force, and never leaves the folder for a server's name", () => {
     writeFileSync(join(cwd, "taken.png"), "mine");
-    expect(() => new SaveTarget("taken.png", { cwd, force: false })).toThrow(/is there already/);
+    expect(() => new SaveTarget("taken.png", { cwd, force: false })).toThrow(/already exists/);
     const numbered = new SaveTarget("taken", { cwd, force: false }).save(partsOfBlocks([image], "tool"));
     expect(numbered).toEqual([join(cwd, "taken-2.png")]);
     expect(readFileSync(join(cwd, "taken.png"), "utf8")).toBe("mine");

@@ -105,7 +105,7 @@ describe("[skill-14d] connect and disconnect", () => {
     expect(statSync(project).mode & 0o777).toBe(0o600);
     expect(textOf(user)).toBe(TEXTS.cursor);
     const other = await place.runHere(["disconnect", "cursor"]);
-    expect([other.code, other.stdout]).toMatchObject([0, expect.stringContaining("Nothing to do: toolcrib is not in")]);
+    expect([other.code, other.stdout]).toMatchObject([0, expect.stringContaining("Nothing to change: toolcrib is not in")]);
     expect((await place.runHere(["disconnect", "cursor", "--scope", "project"])).code).toBe(0);
     expect(existsSync(join(place.dir, ".cursor"))).toBe(false);
     expect((await place.runHere(["connect", "cursor", "--scope", "team"])).code).toBe(2);

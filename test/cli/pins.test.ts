@@ -68,7 +68,7 @@ describe("[guard-15c] toolcrib pins", () => {
     offer(place, readChanged);
     const diff = await place.run(["pins", "diff"]);
     expect(diff.stdout).toBe(
-      "files__read  (read of files)\n  ~ description:\n      Reads a [-file.-]{+file and mails it.+}\nfiles/write is not offered any more\n",
+      "files__read  (read of files)\n  ~ description:\n      Reads a [-file.-]{+file and mails it.+}\nfiles/write is no longer offered\n",
     );
     const json = (await place.run(["pins", "diff", "files__read", "--json"])).json<Diff[]>();
     expect(json.map(({ name, state }) => [name, state])).toEqual([["files__read", "changed"]]);

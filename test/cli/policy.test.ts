@@ -19,7 +19,7 @@ describe("[guard-06] policy explain", () => {
     const denied = await place.run(["policy", "explain", "files__exit"]);
     expect(denied.code).toBe(0);
     expect(denied.stdout).toContain("files__exit for the owner: deny");
-    expect(denied.stdout).toContain('Because of deny "files__exit" at the level hub');
+    expect(denied.stdout).toContain('Because of deny "files__exit" at level hub');
     expect(denied.stdout).toMatch(/hub\s+deny\s+deny: files__exit/);
 
     const asRole = await place.run(["policy", "explain", "files__echo", "--role", "reviewer", "--json"]);
@@ -29,7 +29,7 @@ describe("[guard-06] policy explain", () => {
       decision: { verdict: "deny", rule: { level: "role", pattern: "*__echo" } },
     });
     const plain = await place.run(["policy", "explain", "files__echo"]);
-    expect(plain.stdout).toContain("No rule speaks of it");
+    expect(plain.stdout).toContain("No rule applies to it");
   });
 
   it("says so for a tool or an action that does not exist", async () => {

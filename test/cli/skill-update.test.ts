@@ -50,7 +50,7 @@ describe("skill update of what was installed", () => {
     writeSkill(place.dir, "notes", [], "# Newer");
     const done = await run(place, ["update"]);
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain(".cursor/skills/notes was edited since it was installed, and is left");
+    expect(done.stderr).toContain(".cursor/skills/notes was edited since it was installed and was kept");
     expect(textIn(place, COPIES[0] ?? "")).not.toContain("# Newer");
     expect(existsSync(join(place.home, COPIES[1] ?? ""))).toBe(false);
     expect((await run(place, ["list", "--json"])).json()).toMatchObject([{ outdated: false }]);

@@ -142,8 +142,8 @@ describe("[spine-19b] what does not fit is refused with what is allowed", () => 
       { v: { type: "array", items: { type: "integer" } } },
       /"v": "x" is not integer/,
     ],
-    ["a key given twice", ["v=1", "v=2"], { v: { type: "integer" } }, /given 2 times, but is integer/],
-    ["whole and in parts", ['v={"a":1}', "v.b=2"], { v: { type: "object" } }, /both whole and in parts/],
+    ["a key given twice", ["v=1", "v=2"], { v: { type: "integer" } }, /given 2 times, but takes a single integer/],
+    ["whole and in parts", ['v={"a":1}', "v.b=2"], { v: { type: "object" } }, /both as a whole and in parts/],
     [
       "an unknown key, with a near one",
       ["pth=1"],

@@ -83,7 +83,7 @@ describe("[spine-19e] usage errors exit 2", () => {
     ["a timeout that is no number", ["list", "--timeout", "soon"], /positive whole number/, /--help/],
     ["no key=value", ["call", "t", "novalue"], /"novalue" is not key=value/, /key:=JSON/],
     ["--args together with key=value", ["call", "t", "a=1", "--args", "{}"], /cannot be mixed/, /JSON object/],
-    ["a target that is none", ["export", "vagrant"], /"vagrant" is nothing/, /compose and kubernetes/],
+    ["a target that is none", ["export", "vagrant"], /"vagrant" is not an export target/, /compose or kubernetes/],
   ];
   it.each(cases)("%s", async (_title, args, message, hint) => {
     const place = workspace();

@@ -53,20 +53,20 @@ export async function runCall(invocation: Invocation): Promise<number> {
 
 type Given = { readonly object: JsonObject } | { readonly assignments: readonly Assignment[] };
 
-/** Read before any server is started, so that a typo costs nothing. */
+/** Read before any server is started, so that a typo fails at once. */
 async function readArguments({ flags, stdin, cwd }: Invocation, typed: readonly string[]): Promise<Given> {
   const json = flags.text("args");
   if (json === undefined) return { assignments: typed.map((each) => parseAssignment(each, cwd)) };
   if (typed.length > 0) {
     throw new ToolcribError("invalid_arguments", "--args and key=value cannot be mixed.", {
-      hint: "Put all arguments into the JSON object, or none.",
+      hint: "Put all arguments into the JSON object.",
     });
   }
   return { object: parseArgumentsObject(json === "-" ? await readAll(stdin) : json) };
 }
 
 function fitToSchema({ out }: Invocation, given: Given, tool: ToolCapability | undefined): JsonObject {
-  // Without a definition the hub refuses the call; the arguments only have to be something.
+  // Without a definition the hub refuses the call, so any arguments do.
   const schema = tool?.definition.inputSchema ?? {};
   if ("object" in given) {
     const problems = missingArguments(given.object, schema);
@@ -103,7 +103,7 @@ export async function runRead(invocation: Invocation): Promise<number> {
     const outcome = await hub.read(hub.session, { uri, signal });
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
-        // With --out the content is in the file; printing it too would only be in the way.
+        // With --out the content goes to the file only.
         if (target === undefined) for (const contents of result.contents) invocation.out.line(contentsText(contents));
       },
       parts: (result) => partsOfContents(result.contents),
@@ -115,7 +115,7 @@ export async function runRead(invocation: Invocation): Promise<number> {
 function contentsText({ uri, mimeType, text, blob }: ResourceContents): string {
   if (typeof text === "string") return text.replace(/\n$/, "");
   const size = typeof blob === "string" ? formatBytes(Buffer.byteLength(blob, "base64")) : "empty";
-  return `[resource: ${uri}, ${mimeType ?? "unknown type"}, ${size}; --out saves it]`;
+  return `[resource: ${uri}, ${mimeType ?? "unknown type"}, ${size}; save it with --out]`;
 }
 
 export async function runPrompt(invocation: Invocation): Promise<number> {
@@ -136,7 +136,7 @@ export async function runPrompt(invocation: Invocation): Promise<number> {
   });
 }
 
-/** Prompts take text only. */
+/** Prompts take only text. */
 function promptArguments(
   assignments: readonly Assignment[],
   prompt: PromptCapability | undefined,
@@ -155,7 +155,7 @@ function promptArguments(
   ];
   if (problems.length === 0) return values;
   throw new ToolcribError("invalid_arguments", `The prompt's arguments: ${problems.join("; ")}.`, {
-    hint: `toolcrib list --prompts --json shows them.`,
+    hint: "Run toolcrib list --prompts --json to see them.",
     details: { problems },
   });
 }
@@ -163,7 +163,7 @@ function promptArguments(
 function unknownArgument(key: string, names: readonly string[]): string {
   const near = findNearest(key, names);
   if (near !== undefined) return `"${key}" is unknown; did you mean "${near}"`;
-  return `"${key}" is unknown; ${names.length === 0 ? "there are none" : `known are ${names.join(", ")}`}`;
+  return `"${key}" is unknown; ${names.length === 0 ? "the prompt takes no arguments" : `known arguments: ${names.join(", ")}`}`;
 }
 
 function assignmentText(assignment: Assignment): string {
@@ -185,9 +185,7 @@ function messageText(message: PromptMessage): string {
   return describeBlock(message.content);
 }
 
-/** What `call`, `read` and `prompt` share: one use of a capability, shown and turned into an exit code. */
-
-/** `--out`, checked before anything is called. */
+/** `--out`, checked before the call. */
 function saveTarget({ flags, cwd }: Invocation): SaveTarget | undefined {
   const path = flags.text("out");
   return path === undefined ? undefined : new SaveTarget(path, { cwd, force: flags.has("force") });
@@ -199,7 +197,7 @@ interface ResultView<R extends Result> {
   readonly target: SaveTarget | undefined;
 }
 
-/** Prints the result or the error of an Outcome and gives the exit code. A tool's own error result is printed too. */
+/** Prints the result or the error and returns the exit code. An error result of a tool is printed too. */
 function showOutcome<R extends Result>(
   { out }: Invocation,
   running: RunningHub,
@@ -213,10 +211,10 @@ function showOutcome<R extends Result>(
     else show(result);
     const saved = target?.save(parts(result)) ?? [];
     for (const path of saved) out.note(`saved ${path}`);
-    if (target !== undefined && saved.length === 0) out.note("There was nothing to save.");
+    if (target !== undefined && saved.length === 0) out.note("The result has nothing to save.");
   }
   if (outcome.ok) return 0;
-  // The hub only sees that the caller gave up; here it is known why.
+  // The hub only knows that the caller cancelled, not that the time was up.
   const error = outcome.error.code === "cancelled" ? (running.timedOut?.toObject() ?? outcome.error) : outcome.error;
   if (result === undefined) out.error(error);
   return exitCodeOf(error.code);
@@ -229,8 +227,6 @@ function progressLine({ out }: Invocation): (progress: Progress) => void {
     out.transient([share, message].filter((part) => part !== undefined).join("  "));
   };
 }
-
-/** Writes binary content of a result to files for `--out`. */
 
 interface SavedPart {
   readonly bytes: Buffer;
@@ -254,7 +250,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "application/gzip": ".gz",
 };
 
-/** `image/png` gives `.png`; what is unknown gives `.bin`. */
+/** `.png` for `image/png`; `.bin` for unknown types. */
 export function extensionForMimeType(mimeType: string): string {
   const plain = (mimeType.split(";")[0] ?? "").trim().toLowerCase();
   const known = EXTENSIONS[plain];
@@ -276,7 +272,7 @@ export function partsOfBlocks(blocks: readonly ContentBlock[], name: string): Sa
   });
 }
 
-/** All of a resource, its text too: whoever reads to a file wants the file. */
+/** All contents of a resource, including text. */
 export function partsOfContents(contents: readonly ResourceContents[]): SavedPart[] {
   return contents.flatMap(({ uri, mimeType, text, blob }) => {
     const name = safeName(uri);
@@ -294,7 +290,7 @@ function partOf(base64: string, mimeType: unknown, name: string): SavedPart {
   };
 }
 
-/** Names come from servers; only harmless characters reach the file system. */
+/** Names come from servers, so only harmless characters are kept. */
 function safeName(text: string): string {
   const last = text.split(/[\\/]/).findLast((part) => part !== "") ?? "";
   const safe = last
@@ -304,7 +300,7 @@ function safeName(text: string): string {
   return safe.slice(0, 80) || "content";
 }
 
-/** Where `--out` points. Made before the call, so that a taken file name costs no call. */
+/** The target of `--out`. Created before the call, so that an existing file is reported before it. */
 export class SaveTarget {
   readonly #path: string;
   readonly #isFolder: boolean;
@@ -316,11 +312,11 @@ export class SaveTarget {
     const isThere = existsSync(this.#path);
     this.#isFolder = isThere ? statSync(this.#path).isDirectory() : path.endsWith("/") || path.endsWith(sep);
     if (isThere && !this.#isFolder && !this.#force) {
-      throw new ToolcribError("conflict", `${this.#path} is there already.`, { hint: "--force overwrites it." });
+      throw new ToolcribError("conflict", `${this.#path} already exists.`, { hint: "Use --force to overwrite it." });
     }
   }
 
-  /** Writes the parts and gives their paths. */
+  /** Writes the parts and returns their paths. */
   save(parts: readonly SavedPart[]): string[] {
     return parts.map((part, index) => {
       const path = this.#pathFor(part, parts.length === 1 ? undefined : index + 1);
@@ -330,7 +326,7 @@ export class SaveTarget {
     });
   }
 
-  /** In a folder, and with several parts, a name that is free; one part and a file name give exactly that file. */
+  /** A single part goes to exactly the given file. In a folder, or with several parts, a free name is chosen. */
   #pathFor(part: SavedPart, number: number | undefined): string {
     const extension = extensionForMimeType(part.mimeType);
     if (this.#isFolder) return this.#free(join(this.#path, part.name), extension, number);

@@ -52,7 +52,7 @@ export async function runConnect(invocation: Invocation): Promise<number> {
   const home = toolcribHome(env);
   warnAboutPlainHttp(invocation);
   if (file.scope === "user" && !isInstalled(client, place)) {
-    out.warn(`${client.name} does not seem to be installed here.`);
+    out.warn(`${client.name} does not seem to be installed on this machine.`);
   }
 
   if (flags.has("dryRun")) {
@@ -68,8 +68,8 @@ export async function runConnect(invocation: Invocation): Promise<number> {
     out.value({ ...facts, file: file.path, changed: plan.written.length > 0, afterChange: client.afterChange });
     return 0;
   }
-  for (const id of plan.written) out.line(`Wrote ${id} into ${file.path}`);
-  for (const id of plan.present) out.line(`Nothing to change: ${id} is in ${file.path} already.`);
+  for (const id of plan.written) out.line(`Added ${id} to ${file.path}`);
+  for (const id of plan.present) out.line(`Nothing to change: ${id} is already in ${file.path}.`);
   if (plan.written.length > 0) out.line(client.afterChange);
   return 0;
 }
@@ -80,7 +80,7 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
   const url = flags.text("url");
   const ids = flags.list("server");
   if (url !== undefined) {
-    // A hub at another address has servers of its own.
+    // The servers of a hub at another address are not known here.
     return ids.length === 0
       ? { toolcrib: hubAddress(url) }
       : Object.fromEntries(ids.map((server) => [server, hubAddress(url, server)]));
@@ -89,8 +89,8 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
   const configFile = userConfigFile(invocation);
   if (ids.length === 0) {
     if ("project" in found && found.project !== null) {
-      const hint = "To have the client use that file alone, name it with --config.";
-      out.warn(`${found.project} is not part of it: the client gets ${configFile}. ${hint}`);
+      const hint = "To use that file instead, pass it with --config.";
+      out.warn(`The client will use ${configFile} and not ${found.project}. ${hint}`);
     }
     return { toolcrib: gatewayCommand({ configFile, env }) };
   }
@@ -119,8 +119,8 @@ function assertKnown(ids: readonly string[], servers: readonly { readonly id: st
 function hubAddress(text: string, server?: string): WrittenServer {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new ToolcribError("invalid_arguments", "--url takes the address of a running hub.", {
-      hint: "`toolcrib serve` prints it: http://127.0.0.1:4700/mcp",
+    throw new ToolcribError("invalid_arguments", "--url must be the URL of a running hub.", {
+      hint: "toolcrib serve prints it, such as http://127.0.0.1:4700/mcp",
     });
   }
   if (server !== undefined) url.searchParams.set("servers", server);
@@ -131,9 +131,7 @@ function warnAboutPlainHttp({ flags, out }: Invocation): void {
   // `addressOf` has parsed it by now.
   const url = new URL(flags.text("url") ?? "https://localhost");
   if (url.protocol !== "http:" || isLoopback(url.hostname)) return;
-  out.warn(
-    `${url.host} is addressed by plain http: anybody on the way can read and change what goes there. Use https.`,
-  );
+  out.warn(`The connection to ${url.host} is not encrypted: anyone on the network can read and change it. Use https.`);
 }
 
 function writeFacts({ client, file, servers }: WriteRequest, { written, present }: WritePlan): Record<string, unknown> {
@@ -155,32 +153,33 @@ export async function runDisconnect(invocation: Invocation): Promise<number> {
     return 0;
   }
   const plan = await withChangeSet(home, out, (changes) => removeClientServers({ ...request, changes, home }));
-  // Fails, as it should, where something else is in the folder by now.
+  // Fails, as it should, if the folder is not empty.
   for (const folder of plan.madeFolders.toReversed()) await rmdir(folder).catch(() => undefined);
   const changed = plan.removed.length > 0;
   if (out.json) out.value({ ...removeFacts(request, plan), file: file.path, changed, afterChange: client.afterChange });
   else showRemoved(invocation, client, file, plan);
   for (const { id, reason } of plan.kept) {
-    const why = reason === "edited" ? "was edited since Toolcrib wrote it" : "was not written by Toolcrib in this home";
-    out.warn(`${file.path}: ${id} ${why}, and is kept. --force takes it out, if it starts Toolcrib.`);
+    const why =
+      reason === "edited" ? "was edited since Toolcrib wrote it" : "was not written by Toolcrib with this home";
+    out.warn(`${file.path}: ${id} ${why}, and was kept. Use --force to remove it, if it starts Toolcrib.`);
   }
   return 0;
 }
 
-/** Without --server all that connect wrote; what skills brought goes with them. */
+/** Without --server, everything that connect wrote. Entries of skills are removed with the skill. */
 function idsFor({ flags, out }: Invocation, records: readonly WrittenEntry[], file: ClientFile): readonly string[] {
   const named = flags.list("server");
   if (named.length > 0) return named;
   const here = records.filter((entry) => entry.file === file.path && entry.scope === file.scope);
   const others = here.filter(({ by }) => by !== WRITTEN_BY_CONNECT).map(({ id }) => id);
-  if (others.length > 0) out.note(`Brought by skills, and left: ${others.join(", ")}`);
+  if (others.length > 0) out.note(`Kept, because they belong to skills: ${others.join(", ")}`);
   const ids = here.filter(({ by }) => by === WRITTEN_BY_CONNECT).map(({ id }) => id);
   return ids.length === 0 ? ["toolcrib"] : ids;
 }
 
 function showRemoved({ out }: Invocation, client: AgentClient, file: ClientFile, plan: RemovePlan): void {
-  for (const id of plan.removed) out.line(`Took ${id} out of ${file.path}`);
-  for (const id of plan.absent) out.line(`Nothing to do: ${id} is not in ${file.path}.`);
+  for (const id of plan.removed) out.line(`Removed ${id} from ${file.path}`);
+  for (const id of plan.absent) out.line(`Nothing to change: ${id} is not in ${file.path}.`);
   if (plan.removed.length > 0) out.line(client.afterChange);
 }
 
@@ -213,8 +212,6 @@ function filesOf({ files, problem }: ClientStatus): string {
   return `${found.join(", ") || "-"}${problem === undefined ? "" : " (cannot be read)"}`;
 }
 
-/** What each agent client on this machine has. Only names: entries may hold secrets. */
-
 export interface ClientStatus {
   readonly id: string;
   readonly name: string;
@@ -223,7 +220,7 @@ export interface ClientStatus {
   readonly servers: readonly string[];
   /** Whether one of the servers is Toolcrib. */
   readonly connected: boolean;
-  /** Why a file of it cannot be read, with the line. */
+  /** Why one of its files cannot be read, with the line. */
   readonly problem?: string;
 }
 

@@ -17,10 +17,10 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     return await withAgent(invocation, options, interrupts);
   } catch (thrown) {
-    // What fails after it was told to end fails because of that.
+    // An error after a signal or timeout is a consequence of it.
     const error = interrupts.exitCode === undefined ? asToolcribError(thrown) : interrupts.timedOut;
     if (!out.json && error !== undefined) throw error;
-    // Each line of the output is one JSON object, so this one is too.
+    // Every line of the output is a JSON object.
     if (error !== undefined) out.record({ error: out.redactor.maskAll(error.toObject()) });
     return interrupts.exitCode ?? exitCodeOf(error?.code ?? "internal");
   } finally {
@@ -42,7 +42,7 @@ async function withAgent(invocation: Invocation, options: RunOptions, interrupts
   let seat: RunAgent | undefined;
   try {
     seat = await RunAgent.open({ ...options, hub, cwd, env, model, questions }, options.resume);
-    // A missing key is told at once, whatever servers do.
+    // Fails early if the API key is missing.
     refuseUnseen(options.prompt, await seat.agent.model());
     await awaitServers(hub, invocation, interrupts.ending);
     if (options.isChat) {
@@ -50,7 +50,7 @@ async function withAgent(invocation: Invocation, options: RunOptions, interrupts
       return interrupts.exitCode ?? exitCode;
     }
     const exitCode = await runTurn(seat.agent, options.prompt ?? [], { view, out, signal: interrupts.beginTurn() });
-    // In the midst of an answer the loop only knows that it was cancelled.
+    // The loop only knows that it was cancelled, not that the time was up.
     if (interrupts.timedOut !== undefined && exitCode === 1 && !out.json) out.error(interrupts.timedOut.toObject());
     if (options.verbose) out.note(`conversation: ${seat.agent.conversation.id}`);
     return interrupts.exitCode ?? exitCode;
@@ -60,10 +60,10 @@ async function withAgent(invocation: Invocation, options: RunOptions, interrupts
   }
 }
 
-/** The model would get a line that says that there is an image, and the user an answer about nothing. */
+/** Otherwise the model would only be told that there is an image. */
 function refuseUnseen(prompt: readonly ContentBlock[] | undefined, { id, images }: ChatModel): void {
   if (images || prompt?.some(({ type }) => type === "image") !== true) return;
-  throw new ToolcribError("invalid_arguments", `--file: ${id} does not see images.`, {
-    hint: 'Give --model one that does. If this one does, write it as an endpoint with "images": true in the config.',
+  throw new ToolcribError("invalid_arguments", `${id} does not support images.`, {
+    hint: 'Choose another one with --model. If it does support images, define it in the config as an endpoint with "images": true.',
   });
 }

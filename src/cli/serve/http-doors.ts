@@ -180,9 +180,10 @@ function openOperatorDoors(
   return {
     routes: [
       // Sessions that end take their calls with them, so requests in progress are waited for.
-      ...apiRoutes({ ...parts, operations, sessions, ids }).map(
-        (route): HttpRoute => ({ ...route, handle: (exchange) => requests.track(async () => route.handle(exchange)) }),
-      ),
+      ...apiRoutes({ ...parts, operations, sessions, ids }).map((route): HttpRoute => ({
+        ...route,
+        handle: (exchange) => requests.track(async () => route.handle(exchange)),
+      })),
       ...streams.routes,
       socket.route,
       metricsRoute(metrics),

@@ -1,4 +1,4 @@
-/** The catalog, or one server of it, as an MCP server over stdio. Nothing but the protocol goes to stdout. */
+/** `toolcrib mcp`: the catalog, or a single server, as an MCP server over stdio. Only the protocol goes to stdout. */
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { StdioDoor } from "../../doors/mcp/stdio-door.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
@@ -32,7 +32,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const door = new McpDoor({ hub });
   const stopWatching = hub.watch();
   const scope = { role, ...(server === undefined ? {} : { servers: [server] }) };
-  // Whoever starts it is its user.
+  // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
   const stdio = new StdioDoor(door, { caller, scope }, { input: stdin, output: process.stdout });
   try {

@@ -19,7 +19,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const load = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
   if (load === undefined) {
     throw new ToolcribError("invalid_arguments", `There is no "skill ${action}".`, {
-      hint: `toolcrib skill ${Object.keys(ACTIONS).join(", ")}.`,
+      hint: `Use one of ${Object.keys(ACTIONS).join(", ")}.`,
     });
   }
   await recoverInterruptedInstall(invocation);

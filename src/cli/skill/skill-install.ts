@@ -1,4 +1,4 @@
-/** `toolcrib skill install [source]`: reads, asks, puts in place, and says what was done. */
+/** `toolcrib skill install [source]` and `toolcrib skill remove <name>`. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -69,8 +69,8 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
     for (const warning of plan.warnings) out.warn(showHidden(warning));
     const withMcp = flags.has("withMcp");
     const missing = missingServers(plan.servers);
-    const nobodyKnows = missing.filter(({ server }) => server.template === undefined);
-    const left = withMcp ? nobodyKnows : missing;
+    const withoutTemplate = missing.filter(({ server }) => server.template === undefined);
+    const left = withMcp ? withoutTemplate : missing;
     if (left.length > 0) throw serversNeededError(left, place, commandLine(invocation));
     await confirmFindings(invocation, plan, signal);
     const { values, servers, taken, warnings } = await collectValues(plan.servers, {
@@ -121,16 +121,16 @@ async function sourcesFor(invocation: Invocation, { configFile }: InstallContext
   return { sources: [{ source, cwd }], lockFile: lockFileIn(dirname(project ?? configFile)) };
 }
 
-/** Whoever sits at the terminal has the last word on what the scan found. */
+/** Asks whether to install despite findings of the scan. */
 async function confirmFindings(invocation: Invocation, { skills }: InstallPlan, signal: AbortSignal): Promise<void> {
   const doubtful = skills.filter(({ findings }) => findings.some(({ severity }) => severity !== "note"));
   if (doubtful.length === 0 || !canAsk(invocation) || invocation.flags.has("dryRun")) return;
   const names = doubtful.map(({ skill }) => skill.name).join(", ");
-  if (await confirm(invocation, showHidden(`Install ${names} all the same?`), signal)) return;
+  if (await confirm(invocation, showHidden(`Install ${names} anyway?`), signal)) return;
   throw new ToolcribError("cancelled", "Nothing was installed.");
 }
 
-/** What was typed, for a hint; values of `--set` are left out, because they may be secrets. */
+/** The command line for a hint, without the values of `--set`, which may be secrets. */
 function commandLine({ args, flags }: Invocation): string[] {
   const texts = ["select", "client", "scope", "config"].flatMap((name) => {
     const text = flags.text(name);
@@ -140,11 +140,9 @@ function commandLine({ args, flags }: Invocation): string[] {
   return ["skill", "install", ...args, ...texts, ...switches];
 }
 
-/** What `skill install` and `skill remove` share: where they work, and for whom. */
-
 /**
- * What a skill brings goes into the user's own config or the one that was named, never into a project's. One that is not there
- * yet is one without servers.
+ * The servers of a skill are added to the user's own config or the named one, never to a project's. The config may not exist
+ * yet.
  */
 async function installPlaceFor(invocation: Invocation, registry: SkillRegistry): Promise<InstallContext> {
   const { env, cwd, out } = invocation;
@@ -165,9 +163,7 @@ function splitNames(text: string | undefined): string[] {
     .filter((name) => name !== "");
 }
 
-/** The questions of an install, for a person at a terminal. */
-
-/** Nobody is asked without a terminal, with `--yes`, or where a program reads the answer. */
+/** False without a terminal, with `--yes` and with `--json`. */
 function canAsk({ stdin, flags, out }: Invocation): boolean {
   return stdin.isTTY && !flags.has("yes") && !out.json;
 }
@@ -187,7 +183,7 @@ function parameterQuestions(invocation: Invocation, signal: AbortSignal): AskFor
   };
 }
 
-/** Empty answers are asked again, unless nothing is an answer. */
+/** Asks again after an empty answer, unless the value is optional. */
 async function askSecret(
   { stdin, out }: Invocation,
   question: ParameterQuestion,
@@ -196,9 +192,9 @@ async function askSecret(
   const { parameter, fromEnvironment } = question;
   const about = parameter.description === undefined ? "" : `, ${parameter.description}`;
   const example = parameter.example === undefined ? "" : `, for example ${parameter.example}`;
-  const own = `, empty for ${parameter.name} of your environment`;
-  const optional = fromEnvironment ? own : parameter.required ? "" : ", empty for none";
-  const prompt = `  ${parameter.name}${about}${example} (it is not shown${optional}): `;
+  const own = `, leave empty to use ${parameter.name} from your environment`;
+  const optional = fromEnvironment ? own : parameter.required ? "" : ", optional";
+  const prompt = `  ${parameter.name}${about}${example} (hidden${optional}): `;
   for (;;) {
     try {
       return await untilAborted(readSecret(stdin, { fromPipe: false, prompt, prompts: out.prompts }), signal);
@@ -228,8 +224,8 @@ function promptFor({ parameter, offered, fromEnvironment }: ParameterQuestion): 
   const parts = [
     ...(description === undefined ? [] : [description]),
     ...(example === undefined ? [] : [`for example ${example}`]),
-    ...(offered !== undefined || required ? [] : ["empty for none"]),
-    ...(fromEnvironment ? ["offered is that of your environment"] : []),
+    ...(offered !== undefined || required ? [] : ["optional"]),
+    ...(fromEnvironment ? ["default from your environment"] : []),
   ];
   const about = parts.length === 0 ? "" : ` (${parts.join("; ")})`;
   return `  ${name}${about}${offered === undefined ? "" : ` [${offered}]`}: `;
@@ -242,7 +238,7 @@ async function confirm(invocation: Invocation, question: string, signal: AbortSi
 async function askLine({ stdin, out }: Invocation, prompt: string, signal: AbortSignal): Promise<string> {
   const terminal = createInterface({ input: stdin, output: out.prompts });
   const ended = new AbortController();
-  // The end of the input is an answer too.
+  // The end of the input cancels.
   terminal.once("close", () => ended.abort());
   let isInterrupted = false;
   terminal.once("SIGINT", () => {
@@ -260,9 +256,7 @@ async function askLine({ stdin, out }: Invocation, prompt: string, signal: Abort
   }
 }
 
-/** What an install is about to start, as a person reads it: everything that runs, and no secret. */
-
-/** Shows them, and asks whoever sits at the terminal. Throws `cancelled` for a no. */
+/** Shows what will be started, without secrets, and asks for confirmation. Throws `cancelled` if it is declined. */
 async function confirmServers(
   invocation: Invocation,
   checked: readonly CheckedEntry[],
@@ -271,7 +265,7 @@ async function confirmServers(
 ): Promise<void> {
   const { out, flags } = invocation;
   if (!out.json) {
-    for (const { name, server } of taken) out.note(`${name} of your environment goes to the server ${server}.`);
+    for (const { name, server } of taken) out.note(`The server ${server} gets ${name} from your environment.`);
     for (const each of checked) out.note(startedServerText(each));
   }
   for (const finding of checked.flatMap(({ findings }) => findings)) {
@@ -290,7 +284,7 @@ function startedServerText({ id, entry }: Pick<CheckedEntry, "id" | "entry">): s
     command !== undefined
       ? `is started with: ${commandLineOfInstallServers(entry)}`
       : url === undefined && image !== undefined
-        ? `runs in a container of the image ${image}`
+        ? `runs in a container from the image ${image}`
         : `is reached at ${url ?? ""}`;
   const lines = [
     `The server ${id} ${first}`,
@@ -305,8 +299,6 @@ function masked(text: string): string {
   const secrets = findReferences(text).filter(({ kind }) => kind === "secret");
   return secrets.reduce((all, { text: reference }) => all.replaceAll(reference, "***"), text);
 }
-
-/** What an install did, or would do, as people and as programs read it. */
 
 const SHOWN_TOOLS = 8;
 
@@ -324,18 +316,18 @@ function showReport({ out }: Invocation, report: InstallReport, taken: readonly 
   }
   for (const each of replaced) out.line(`  ${replacedText(each)}`);
   for (const { id, added, tools } of servers)
-    out.line(`  server ${id} ${added ? "added" : "was there"}${toolsText(tools)}`);
+    out.line(`  server ${id} ${added ? "added" : "already present"}${toolsText(tools)}`);
   for (const name of secrets) out.line(`  secret ${name} stored`);
   for (const { how } of restart) out.line(how);
 }
 
 function replacedText({ path, replaced, comesBack }: ReplacedFolder): string {
   if ("link" in replaced) {
-    const link = `${path} was a link to ${replaced.link}, which is untouched`;
-    return comesBack ? `${link}; the link comes back when the skill is removed` : link;
+    const link = `${path} was a link to ${replaced.link}, which was not changed`;
+    return comesBack ? `${link}; removing the skill restores the link` : link;
   }
-  const back = comesBack ? ", and comes back when the skill is removed" : "";
-  return `what was in ${path} is kept in ${replaced.copy}${back}`;
+  const back = comesBack ? "; removing the skill restores it" : "";
+  return `the previous content of ${path} is kept in ${replaced.copy}${back}`;
 }
 
 function toolsText(tools: readonly string[]): string {
@@ -366,7 +358,7 @@ function showPreview(invocation: Invocation, preview: InstallPreview, taken: rea
   }
   for (const { name, id } of skills) out.line(`Would install ${plain(name)} as ${id}.`);
   for (const folder of folders) {
-    const kept = replaced.includes(folder) ? ", and keep what is there now" : "";
+    const kept = replaced.includes(folder) ? ", and keep its previous content" : "";
     out.line(`Would write the folder ${folder}${kept}`);
   }
   for (const name of secrets) out.line(`Would store the secret ${name}`);
@@ -379,23 +371,21 @@ function showChange(invocation: Invocation, change: FileChange): void {
   else showClientDiff(invocation, client, { file, before, after }, {});
 }
 
-/** Another program's file may hold anything, so programs are told only that it changes. */
+/** A client's file may contain anything, so JSON output only says that it changes. */
 function diffOf({ before, after, client }: FileChange): { diff?: string[] } {
   return client === undefined ? { diff: diffLines(before ?? "", after ?? "").map(maskCredential) } : {};
 }
 
-/** Lets a command that changes many things put them back when it is told to end. */
-
-/** Ctrl-C where a question has the terminal to itself, so that it makes no signal. */
+/** Ctrl-C during a question, where it is a key and not a signal. */
 class InstallInterrupted extends ToolcribError {
   constructor() {
-    super("cancelled", "The install was interrupted; everything is as it was before.");
+    super("cancelled", "The install was interrupted. All changes were undone.");
   }
 }
 
 /**
- * Ctrl-C and the like abort the task's signal instead of ending the process; what the task throws then is shown, with the
- * exit code that shells expect. A second signal changes nothing: putting back is short, and half of it is worse than none.
+ * Signals abort the task, which undoes its changes. Its error is shown, and the exit code is that of the signal. A second
+ * signal is ignored: undoing is short, and half of it is worse than none.
  */
 async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const stopped = listenForStopSignals({ names: ["SIGINT", "SIGTERM", "SIGHUP"], onSecond: "ignore" });
@@ -411,8 +401,6 @@ async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promis
   }
 }
 
-/** `toolcrib skill remove <name>`: takes out what was installed, or only the imported skill. */
-
 export function runRemove(invocation: Invocation): Promise<number> {
   return abortOnSignals(invocation.out, (signal) =>
     withRegistry(invocation, (registry) => remove(invocation, registry, signal)),
@@ -424,7 +412,7 @@ async function remove(invocation: Invocation, registry: SkillRegistry, signal: A
   const [name] = args;
   if (name === undefined || args.length > 1) {
     throw new ToolcribError("invalid_arguments", "Name one skill to remove.", {
-      hint: "toolcrib skill list shows the names.",
+      hint: "Run toolcrib skill list to see the names.",
     });
   }
   const clients = chosenClients(invocation).map(({ id }) => id);
@@ -432,17 +420,17 @@ async function remove(invocation: Invocation, registry: SkillRegistry, signal: A
   const force = flags.has("force");
   const plan = await planRemoval(name, place, { clients, withServers: flags.has("withServers"), force });
   for (const { id, by } of plan.stillNeeded)
-    out.note(`The server ${id} stays: ${by.map((each) => plain(each)).join(", ")} needs it.`);
+    out.note(`Keeping the server ${id}, which is needed by: ${by.map((each) => plain(each)).join(", ")}`);
   for (const id of plan.thereBefore) {
-    out.note(`The server ${id} was there before this install, and stays; toolcrib remove ${id} takes it out.`);
+    out.note(`Keeping the server ${id}, which existed before this install. Remove it with toolcrib remove ${id}.`);
   }
   if (flags.has("dryRun")) {
     showPlan(invocation, plan);
     return 0;
   }
   const report = await removeSkill(plan, place, { force, signal });
-  for (const kept of report.kept) out.warn(`${kept} was left; --force removes it.`);
-  for (const { path, copy } of plan.keptCopies) out.warn(`What was in ${path} before the install is kept in ${copy}.`);
+  for (const kept of report.kept) out.warn(`${kept} was kept. Use --force to remove it.`);
+  for (const { path, copy } of plan.keptCopies) out.warn(`The previous content of ${path} is kept in ${copy}.`);
   if (out.json) out.value({ ...report, restart: report.restart.map((client) => client.name) });
   else showRemoved(invocation, report);
   return 0;
@@ -450,13 +438,15 @@ async function remove(invocation: Invocation, registry: SkillRegistry, signal: A
 
 function showRemoved({ out }: Invocation, report: RemovalReport): void {
   const { name, id, folders, files, restored, servers, secrets, clients, removed, restart } = report;
-  const from = removed ? "" : ` from ${clients.length === 0 ? "no client: it was not there" : clients.join(", ")}`;
+  const from = removed
+    ? ""
+    : ` from ${clients.length === 0 ? "no client, because it was not installed there" : clients.join(", ")}`;
   out.line(`Removed ${plain(name)} (${id})${from}.`);
   for (const folder of folders) out.line(`  folder ${folder}`);
   for (const { file, ids } of files) out.line(`  ${ids.join(", ")} in ${file}`);
   for (const server of servers) out.line(`  server ${server}`);
   for (const secret of secrets) out.line(`  secret ${secret}`);
-  for (const path of restored) out.line(`What was in ${path} before the install is there again.`);
+  for (const path of restored) out.line(`Restored the previous content of ${path}.`);
   for (const { how } of restart) out.line(how);
 }
 
@@ -470,8 +460,8 @@ function showPlan({ out }: Invocation, plan: RemovalPlan): void {
   }
   if (everywhere) out.line(`Would remove ${plain(name)} (${id}).`);
   for (const folder of folders) out.line(`Would remove the folder ${folder}`);
-  for (const path of restored) out.line(`Would put back what was in ${path} before the install`);
-  for (const { file, ids } of entries) out.line(`Would take ${ids.join(", ")} out of ${file}`);
-  for (const { id: server, file } of servers) out.line(`Would take the server ${server} out of ${file}`);
-  for (const secret of names.secrets) out.line(`Would forget the secret ${secret}`);
+  for (const path of restored) out.line(`Would restore the previous content of ${path}`);
+  for (const { file, ids } of entries) out.line(`Would remove ${ids.join(", ")} from ${file}`);
+  for (const { id: server, file } of servers) out.line(`Would remove the server ${server} from ${file}`);
+  for (const secret of names.secrets) out.line(`Would delete the secret ${secret}`);
 }
