@@ -1,5 +1,6 @@
 /** Loads the config of a command, without the hub, so that commands that only edit the config start quickly. */
 import { setTimeout as delay } from "node:timers/promises";
+import { nearMatches } from "../base/near-matches.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { changesDir } from "../hub/install/changes-dir.ts";
@@ -62,5 +63,14 @@ async function recover(invocation: Invocation, home: string): Promise<string[]> 
       restored.push(...(await recoverInstall(place)));
     }
     return restored;
+  });
+}
+
+/** `not_found`, with a suggestion for a mistyped id. */
+export function unknownServer(id: string, servers: readonly { readonly id: string }[]): ToolcribError {
+  const known = servers.map((server) => server.id);
+  const near = nearMatches(id, known);
+  return new ToolcribError("not_found", `There is no server "${id}".`, {
+    hint: near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known servers: ${known.join(", ") || "none"}.`,
   });
 }

@@ -51,7 +51,9 @@ describe("[gate-10c] toolcrib approve", () => {
     await serve(place.home, [askRequest("3f2a-1"), askRequest("77bc-2", { held: true, arguments: { a: "\u202Eb" } })]);
     const listed = await approve(place);
     expect(listed).toMatchObject({ code: 0 });
-    expect(listed.stdout).toMatch(/^ID +NAME +ASKED BY +CALL +UNTIL +ARGUMENTS\n3f2a-1 +files__delete +ops +waits /);
+    expect(listed.stdout).toMatch(
+      /^ID +NAME +REQUESTED BY +CALL +UNTIL +ARGUMENTS\n3f2a-1 +files__delete +ops +waiting /,
+    );
     expect(listed.stdout).toMatch(/77bc-2 .* refused for now /);
     expect(listed.stdout).not.toContain("\u202E");
     const json = await approve(place, "--json");

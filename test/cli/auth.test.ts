@@ -61,7 +61,7 @@ describe("[guard-11e] toolcrib auth", () => {
     expect(failed.stdout).toMatch(/srv +failed .*login needed: toolcrib auth login srv/);
 
     const loggedIn = await login();
-    expect(loggedIn).toMatchObject({ code: 0, stdout: expect.stringContaining("It works: 1 tool.") });
+    expect(loggedIn).toMatchObject({ code: 0, stdout: expect.stringContaining("The connection works: 1 tool.") });
     expect(loggedIn.stdout).toContain(`Logged in to srv (${authorization.url}).`);
 
     const status = (await run("auth", "status", "srv", "--json")).json<Record<string, unknown>[]>();
@@ -108,7 +108,7 @@ describe("[guard-11e] toolcrib auth", () => {
       env: { PATH: `${bin}:${process.env["PATH"] ?? ""}` },
     });
     expect(stdout).toContain("/authorize?");
-    expect(stdout).toContain("It works: 1 tool.");
+    expect(stdout).toContain("The connection works: 1 tool.");
     expect(code).toBe(0);
   });
 
@@ -169,9 +169,9 @@ describe("[guard-11e] toolcrib auth", () => {
       [["login"], 2, /Name the server/],
       [["renew", "srv"], 2, /no "toolcrib auth renew"/],
       [["login", "nosuch"], 1, /no server "nosuch"/],
-      [["login", "files"], 2, /nobody logs in/],
+      [["login", "files"], 2, /needs no login/],
       [["login", "key"], 2, /bearer of its config/],
-      [["login", "robot"], 2, /by the program itself/],
+      [["login", "robot"], 2, /Toolcrib logs in by itself/],
       [["login", "srv", "--user", "alice"], 2, /All users share one connection/],
       [["status", "nosuch"], 1, /no server "nosuch"/],
     ];

@@ -126,7 +126,9 @@ describe("[skill-14c] import of a client", () => {
     writeFileSync(ofFolder, JSON.stringify({ mcpServers: { planted: { command: "run" } } }));
     const { stdout, stderr } = await place.run(["import", "cursor"]);
     expect(stdout).not.toContain("planted");
-    expect(stderr).toContain(`Skipped ${ofFolder}, because it belongs to this folder. Use --scope project to import it.`);
+    expect(stderr).toContain(
+      `Skipped ${ofFolder}, because it belongs to this folder. Use --scope project to import it.`,
+    );
     expect(textOf(join(place.home, "toolcrib.json"))).not.toContain("planted");
   });
 
@@ -163,7 +165,10 @@ describe("[skill-14c] import of a client", () => {
   it("says what is missing, broken or mistyped", async () => {
     const place = workspace();
     const none = await place.runHere(["import", "cursor"]);
-    expect([none.code, none.stderr]).toMatchObject([1, expect.stringContaining("Cursor has no config file on this machine")]);
+    expect([none.code, none.stderr]).toMatchObject([
+      1,
+      expect.stringContaining("Cursor has no config file on this machine"),
+    ]);
     expect(none.stderr).toContain(join(place.home, ".cursor/mcp.json"));
     giveFile(place, "zed");
     expect((await place.runHere(["import", "zed"])).stderr).toContain("Zed has no MCP servers");

@@ -84,7 +84,7 @@ async function onTerminal(
   let typed = false;
   child.stdout.on("data", (chunk) => {
     shown += String(chunk);
-    if (typed || !shown.includes("Allow it?")) return;
+    if (typed || !shown.includes("Allow this call?")) return;
     typed = true;
     child.stdin.write(`${answer}\n`);
   });
@@ -101,7 +101,7 @@ describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
     const no = await onTerminal(place, ["call", "files__change"], "n");
     expect(no.code).toBe(3);
     const skipped = await onTerminal(place, ["call", "files__change", "--yes"], "");
-    expect(skipped.shown).not.toContain("Allow it?");
+    expect(skipped.shown).not.toContain("Allow this call?");
     expect(skipped.code).toBe(0);
   });
 

@@ -170,7 +170,7 @@ describe("[skill-05a] toolcrib skill import", () => {
     for (const name of ["a", "b", "c", "d"]) skill(place, name);
     const done = await atTerminal(place, ["skill", "import", "skills"], "9\n1, c\n");
     expect(done.stdout).toMatch(/^1\. a {2}ready\n/);
-    expect(done.stderr).toContain("Import which?");
+    expect(done.stderr).toContain("Which skills?");
     expect(done.stderr).toContain("The answer does not match a skill in the list.");
     expect(done.stdout).toContain("Imported 2 of 4 skills (2 new).");
     expect(done.code).toBe(0);

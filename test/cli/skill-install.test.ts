@@ -666,7 +666,7 @@ describe("skill remove", () => {
     expect((await run(place, ["install", "notes", ...withMcp, "--client", "cursor"])).code).toBe(0);
     expect((await run(place, ["install", "diary", "--client", "cursor"])).code).toBe(0);
     const first = await run(place, ["remove", "notes", "--with-servers"]);
-    expect(first.stderr).toContain("The server files stays: diary needs it.");
+    expect(first.stderr).toContain("Keeping the server files, which is needed by: diary");
     expect(readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8")).toContain('"files"');
     expect(readFileSync(join(place.home, ".cursor/mcp.json"), "utf8")).toContain('"files"');
     const second = await run(place, ["remove", "diary", "--with-servers", "--json"]);

@@ -79,7 +79,7 @@ describe("a folder of the user's own that --force replaces", () => {
     put(join(place.folder, "mine.md"), "mine");
     const forced = await run(place, FORCED);
     expect(forced.stdout).toContain("is kept in");
-    expect(forced.stdout).not.toContain("comes back");
+    expect(forced.stdout).not.toContain("restores");
     const [copy = ""] = copies(place);
     expect((await run(place, ["remove", "notes"])).code).toBe(0);
     expect(existsSync(place.folder)).toBe(false);
@@ -91,7 +91,7 @@ describe("a folder of the user's own that --force replaces", () => {
     rmSync(place.folder, { recursive: true });
     put(join(place.dir, "elsewhere/NOTES.md"), "mine\n");
     symlinkSync(join(place.dir, "elsewhere"), place.folder);
-    expect((await run(place, FORCED)).stdout).toContain("the link comes back");
+    expect((await run(place, FORCED)).stdout).toContain("restores the link");
     expect(existsSync(join(place.folder, "SKILL.md"))).toBe(true);
     expect(treeOf(join(place.dir, "elsewhere"))).toHaveProperty("NOTES.md");
     expect((await run(place, ["remove", "notes"])).code).toBe(0);

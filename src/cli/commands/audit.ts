@@ -91,13 +91,12 @@ async function newest(all: AsyncIterable<AuditEntry>, limit: number): Promise<{ 
 function filterOf(flags: Flags): AuditFilter {
   const now = Date.now();
   const [since, until, tool] = [flags.text("since"), flags.text("until"), flags.text("tool")];
-  const [session, server] = [flags.text("session"), flags.text("server")];
   return {
-    ...(since === undefined ? {} : { since: parseTime("--since", since, now) }),
-    ...(until === undefined ? {} : { until: parseTime("--until", until, now) }),
-    ...(tool === undefined ? {} : { tool: compileGlob(tool) }),
-    ...(session === undefined ? {} : { session }),
-    ...(server === undefined ? {} : { server }),
+    since: since === undefined ? undefined : parseTime("--since", since, now),
+    until: until === undefined ? undefined : parseTime("--until", until, now),
+    tool: tool === undefined ? undefined : compileGlob(tool),
+    session: flags.text("session"),
+    server: flags.text("server"),
     denied: flags.has("denied"),
   };
 }

@@ -14,7 +14,7 @@ import { Redactor } from "../../secrets/redactor.ts";
 import { resolveSpec } from "../../secrets/resolve-spec.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
-import { loadCommandConfig } from "../command-config.ts";
+import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
@@ -54,7 +54,7 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
   return withHub(
     invocation,
     async ({ hub }) => {
-      const info = await hub.connect(id, user === undefined ? {} : { user });
+      const info = await hub.connect(id, { user });
       reportLogin(invocation, grant, info);
       return info.status === "connected" ? 0 : exitCodeOf("server_unavailable");
     },
@@ -174,14 +174,11 @@ class Logins {
 
   async target(id: string, user: string | undefined): Promise<LoginTarget> {
     const spec = this.#config.servers.find((each) => each.id === id);
-    if (spec === undefined) {
-      const known = this.#config.servers.map((each) => each.id).join(", ") || "none";
-      throw new ToolcribError("not_found", `There is no server "${id}".`, { hint: `Known servers: ${known}.` });
-    }
+    if (spec === undefined) throw unknownServer(id, this.#config.servers);
     assertUser(spec, user);
     assertLogin(spec);
-    const { url, auth } = await resolveSpec(spec, this.#secrets, user === undefined ? {} : { user });
-    if (url === undefined) throw new ToolcribError("internal", "a remote server without an address");
+    const { url, auth } = await resolveSpec(spec, this.#secrets, { user });
+    if (url === undefined) throw new ToolcribError("internal", "a remote server without a URL");
     checkRemoteAddress(url);
     const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : DEFAULT_OAUTH_SETTINGS;
     return { key: { server: id, url, user }, settings };

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import { isLoopback } from "../../base/loopback.ts";
-import { nearMatches } from "../../base/near-matches.ts";
 import type {
   AgentClient,
   ClientEnvironment,
@@ -37,7 +36,7 @@ import {
   showClientDiff,
   withChangeSet,
 } from "../client-config.ts";
-import { loadCommandConfig } from "../command-config.ts";
+import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
 import { userConfigFile } from "../config-target.ts";
 import type { Column } from "../table.ts";
@@ -95,7 +94,7 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
     return { toolcrib: gatewayCommand({ configFile, env }) };
   }
   const { project, servers } = await loadCommandConfig(invocation);
-  assertKnown(ids, servers);
+  for (const id of ids) if (!servers.some((spec) => spec.id === id)) throw unknownServer(id, servers);
   const isProjects = (id: string): boolean => servers.some((spec) => spec.id === id && spec.fromProject === true);
   return Object.fromEntries(
     ids.map((server) => {
@@ -103,17 +102,6 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
       return [server, gatewayCommand({ server, configFile: holder, env })];
     }),
   );
-}
-
-function assertKnown(ids: readonly string[], servers: readonly { readonly id: string }[]): void {
-  const known = servers.map(({ id }) => id);
-  for (const id of ids) {
-    if (known.includes(id)) continue;
-    const near = nearMatches(id, known);
-    throw new ToolcribError("not_found", `There is no server "${id}".`, {
-      hint: near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known servers: ${known.join(", ") || "none"}.`,
-    });
-  }
 }
 
 function hubAddress(text: string, server?: string): WrittenServer {

@@ -2,9 +2,9 @@ import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { findNearest } from "../../base/nearest.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
+import { unknownServer } from "../command-config.ts";
 import type { Flags, Invocation } from "../command.ts";
 import { LOCAL_SOURCE } from "../../model/capability.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
@@ -52,13 +52,7 @@ async function connect(running: RunningHub, server: string | undefined): Promise
 
 function requireServer({ hub }: RunningHub, id: string): string {
   const spec = hub.config.servers.find((candidate) => candidate.id === id);
-  if (spec === undefined) {
-    const ids = hub.config.servers.map((each) => each.id);
-    const near = findNearest(id, ids);
-    throw new ToolcribError("not_found", `There is no server "${id}".`, {
-      hint: near === undefined ? `Known servers: ${ids.join(", ") || "none"}.` : `Did you mean ${near}?`,
-    });
-  }
+  if (spec === undefined) throw unknownServer(id, hub.config.servers);
   if (!spec.enabled) {
     throw new ToolcribError("server_unavailable", `The server "${id}" is disabled.`, {
       hint: `Enable it with toolcrib enable ${id}.`,

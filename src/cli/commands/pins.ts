@@ -256,7 +256,7 @@ function reportPinEvent(invocation: Invocation, config: LoadedConfig, event: Pin
     case "recorded": {
       const { server, pins, later } = event;
       if (!later) return out.note(`${server}: ${describeCounts(pins)} pinned for the first time`);
-      out.warn(`${server}: new since it was first seen, and pinned as offered now: ${describeNames(pins)}`);
+      out.warn(`${server}: new since the server was first seen, now pinned: ${describeNames(pins)}`);
       return recordEvents(invocation, config, "pin.recorded", pins);
     }
     case "too-many":
@@ -265,7 +265,7 @@ function reportPinEvent(invocation: Invocation, config: LoadedConfig, event: Pin
       );
     case "masked":
       return out.warn(
-        `${event.server}: a secret is in what the server says of itself (${describeNames(event.pins)}). It is masked in ${event.file}, which only you may read from now on.`,
+        `${event.server}: the server's own definitions contain a secret (${describeNames(event.pins)}). It is masked in ${event.file}, which is now readable only by you.`,
       );
     default:
       return;

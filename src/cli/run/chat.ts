@@ -22,13 +22,15 @@ export class Chat {
 
   /** Resolves with the exit code: that of the last turn if prompts come from a pipe, otherwise 0. */
   async run(first: readonly ContentBlock[] | undefined): Promise<number> {
-    const { invocation, interrupts, seat } = this.#parts;
+    const { invocation, interrupts, runAgent } = this.#parts;
     const { stdin, out } = invocation;
     const lines = chatLines(stdin, out.prompts);
     let exitCode = 0;
     try {
       if (stdin.isTTY)
-        out.note(`${(await seat.agent.model()).id}, mode ${seat.agent.mode}. Type /help for commands, Ctrl-D to quit.`);
+        out.note(
+          `${(await runAgent.agent.model()).id}, mode ${runAgent.agent.mode}. Type /help for commands, Ctrl-D to quit.`,
+        );
       if (first !== undefined) exitCode = await this.#turn(first);
       while (!interrupts.ending.aborted) {
         const line = (await lines.next(interrupts.ending))?.trim();
@@ -48,9 +50,9 @@ export class Chat {
   }
 
   async #turn(prompt: string | readonly ContentBlock[]): Promise<number> {
-    const { invocation, interrupts, seat, view } = this.#parts;
+    const { invocation, interrupts, runAgent, view } = this.#parts;
     try {
-      return await runTurn(seat.agent, prompt, { view, out: invocation.out, signal: interrupts.beginTurn() });
+      return await runTurn(runAgent.agent, prompt, { view, out: invocation.out, signal: interrupts.beginTurn() });
     } finally {
       interrupts.endTurn();
     }
@@ -74,7 +76,7 @@ export class Chat {
 interface ChatParts {
   readonly invocation: Invocation;
   readonly hub: Hub;
-  readonly seat: RunAgent;
+  readonly runAgent: RunAgent;
   readonly interrupts: Interrupts;
   readonly view: TurnView;
 }
@@ -119,7 +121,7 @@ const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.
     usage: "/tools",
     summary: "list the tools of the agent",
     async run(parts) {
-      const { tools } = parts.hub.view(parts.seat.agent.session);
+      const { tools } = parts.hub.view(parts.runAgent.agent.session);
       const entries = tools.map(({ name, definition }) => ({ name, text: definition.description ?? "" }));
       listEntries(parts, entries, "No tools are available.");
     },
@@ -134,8 +136,8 @@ const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.
     summary: "list the models, or switch to another one",
     async run(parts, rest) {
       const { agent } = parts.hub.config.config;
-      if (rest !== "") await parts.seat.setModel(chosenModel(agent, rest));
-      const now = (await parts.seat.agent.model()).id;
+      if (rest !== "") await parts.runAgent.setModel(chosenModel(agent, rest));
+      const now = (await parts.runAgent.agent.model()).id;
       const ids = new Set([now, ...namedModels(agent).map(modelId)]);
       for (const id of ids) say(parts, id === now ? `${id} (current)` : id);
     },
@@ -144,15 +146,15 @@ const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.
     usage: "/mode [mode]",
     summary: `show or change the mode: ${MODES.join(", ")}`,
     async run(parts, rest) {
-      if (rest !== "") parts.seat.setMode(modeOf(rest));
-      say(parts, parts.seat.agent.mode);
+      if (rest !== "") parts.runAgent.setMode(modeOf(rest));
+      say(parts, parts.runAgent.agent.mode);
     },
   },
   clear: {
     usage: "/clear",
     summary: "start a new conversation",
     async run(parts) {
-      await parts.seat.clear();
+      await parts.runAgent.clear();
       say(parts, "Started a new conversation.");
     },
   },
@@ -160,23 +162,23 @@ const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.
     usage: "/sessions",
     summary: "list the conversations of this folder",
     async run(parts) {
-      const kept = await parts.seat.kept(SHOWN_CONVERSATIONS);
-      showRows(parts, CONVERSATION_COLUMNS, kept, "There are no saved conversations.");
+      const recent = await parts.runAgent.recent(SHOWN_CONVERSATIONS);
+      showRows(parts, CONVERSATION_COLUMNS, recent, "There are no saved conversations.");
     },
   },
   resume: {
     usage: "/resume [id]",
     summary: "continue a conversation by a prefix of its id, or the last one",
     async run(parts, rest) {
-      const { title, messages } = await parts.seat.resume(rest === "" ? "last" : { id: rest });
+      const { title, messages } = await parts.runAgent.resume(rest === "" ? "last" : { id: rest });
       say(parts, `${title ?? "Untitled"}, ${messages.length} messages.`);
     },
   },
   exit: { usage: "/exit", summary: "quit, as Ctrl-D does", run: async () => "exit" as const },
 } satisfies Record<string, ChatCommand>);
 
-function callableEntries({ seat }: ChatParts): Entry[] {
-  return seat.agent.commands().map(({ name, hint, description }) => ({
+function callableEntries({ runAgent }: ChatParts): Entry[] {
+  return runAgent.agent.commands().map(({ name, hint, description }) => ({
     name: `/${name}${hint === undefined ? "" : ` ${hint}`}`,
     text: description,
   }));
@@ -200,10 +202,10 @@ function showRows<Row>(parts: ChatParts, columns: readonly Column<Row>[], rows: 
 }
 
 /** The error for a mistyped command; undefined for text that is meant for the model. */
-function unknownCommand({ seat }: ChatParts, name: string, rest: string): ToolcribError | undefined {
+function unknownCommand({ runAgent }: ChatParts, name: string, rest: string): ToolcribError | undefined {
   // With another slash it is a path.
   if (name === "" || name.includes("/")) return undefined;
-  const called = seat.agent.commands().map((command) => command.name);
+  const called = runAgent.agent.commands().map((command) => command.name);
   if (called.includes(name) || name === "skill-off") return undefined;
   const near = nearMatches(name, [...Object.keys(CHAT_COMMANDS), ...called]);
   // `/tmp is full` is a sentence.

@@ -1,8 +1,8 @@
 /** The agent of `toolcrib run`, its hub, and switching to another conversation. */
-import { setTimeout as delay } from "node:timers/promises";
 import type { Agent, AgentMode } from "../../agent/agent-options.ts";
 import { createAgent } from "../../agent/agent.ts";
 import { type Conversation, Conversations } from "../../agent/conversation.ts";
+import { endsWithin } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
@@ -33,28 +33,26 @@ const MAX_SEARCHED_CONVERSATIONS = 200;
 const DOOR = "cli";
 
 export class RunAgent {
-  readonly #seating: RunAgentOptions;
+  readonly #options: RunAgentOptions;
   readonly #conversations: Conversations;
   #model: ModelSetting;
   #mode: AgentMode;
   #agent: Agent;
 
-  private constructor(seating: RunAgentOptions, conversations: Conversations, conversation: Conversation) {
-    this.#seating = seating;
+  private constructor(options: RunAgentOptions, conversations: Conversations, conversation: Conversation) {
+    this.#options = options;
     this.#conversations = conversations;
-    this.#model = seating.model;
-    this.#mode = seating.mode;
+    this.#model = options.model;
+    this.#mode = options.mode;
     this.#agent = this.#make(conversation);
   }
 
-  static async open(seating: RunAgentOptions, resume: { readonly id: string } | "last" | undefined): Promise<RunAgent> {
-    const { hub, cwd } = seating;
+  static async open(options: RunAgentOptions, resume: { readonly id: string } | "last" | undefined): Promise<RunAgent> {
+    const { hub, cwd } = options;
     const conversations = new Conversations(hub.store, systemClock);
-    const fresh = conversations.create({ door: DOOR, cwd });
-    if (resume === undefined) return new RunAgent(seating, conversations, fresh);
-    const seat = new RunAgent(seating, conversations, fresh);
-    await seat.resume(resume);
-    return seat;
+    const agent = new RunAgent(options, conversations, conversations.create({ door: DOOR, cwd }));
+    if (resume !== undefined) await agent.resume(resume);
+    return agent;
   }
 
   get agent(): Agent {
@@ -80,20 +78,20 @@ export class RunAgent {
 
   /** Starts a new conversation. */
   async clear(): Promise<void> {
-    await this.#sit(this.#conversations.create({ door: DOOR, cwd: this.#seating.cwd }));
+    await this.#switchTo(this.#conversations.create({ door: DOOR, cwd: this.#options.cwd }));
   }
 
   async resume(which: { readonly id: string } | "last"): Promise<Conversation> {
     const id = await this.#find(which);
     const conversation = await this.#conversations.open(id);
     if (conversation === undefined) throw notFound(id);
-    await this.#sit(conversation);
+    await this.#switchTo(conversation);
     return conversation;
   }
 
   /** The conversations that were started in this folder, most recently used first, without empty ones. */
-  async kept(limit: number): Promise<readonly StoredConversation[]> {
-    const here = { cwd: this.#seating.cwd, door: DOOR, limit: MAX_SEARCHED_CONVERSATIONS };
+  async recent(limit: number): Promise<readonly StoredConversation[]> {
+    const here = { cwd: this.#options.cwd, door: DOOR, limit: MAX_SEARCHED_CONVERSATIONS };
     const { entries } = await this.#conversations.list(here);
     // The first prompt sets the title.
     return entries.filter(({ title }) => title !== null).slice(0, limit);
@@ -105,11 +103,11 @@ export class RunAgent {
 
   async #find(which: { readonly id: string } | "last"): Promise<string> {
     if (which === "last") {
-      const [last] = await this.kept(1);
+      const [last] = await this.recent(1);
       if (last !== undefined) return last.id;
       throw new ToolcribError("not_found", "There is no conversation to continue in this folder.", {
         hint:
-          this.#seating.hub.store === undefined
+          this.#options.hub.store === undefined
             ? "Conversations are not saved without a store."
             : "List the conversations with /sessions in toolcrib run -i.",
       });
@@ -124,14 +122,14 @@ export class RunAgent {
     return found[0]?.id ?? which.id;
   }
 
-  async #sit(conversation: Conversation): Promise<void> {
+  async #switchTo(conversation: Conversation): Promise<void> {
     const before = this.#agent;
     this.#agent = this.#make(conversation);
     await before.close();
   }
 
   #make(conversation: Conversation): Agent {
-    const { hub, env, cwd, role, maxSteps, maxTokens, questions } = this.#seating;
+    const { hub, env, cwd, role, maxSteps, maxTokens, questions } = this.#options;
     return createAgent({
       hub,
       conversation,
@@ -147,9 +145,10 @@ export class RunAgent {
         // The working directory was not chosen as a root for the servers of the config.
         rootsOnRequest: true,
         role,
-        ...(questions === undefined ? {} : { onElicit: questions.onElicit }),
+        onElicit: questions?.onElicit,
       },
-      ...(questions === undefined ? {} : { onAsk: questions.onAsk, onSampling: questions.onSampling }),
+      onAsk: questions?.onAsk,
+      onSampling: questions?.onSampling,
     });
   }
 }
@@ -187,9 +186,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
 export async function awaitServers(hub: Hub, { out }: Invocation, signal: AbortSignal): Promise<void> {
   const late = (): string[] => hub.servers().flatMap(({ id, state }) => (state === "connecting" ? [id] : []));
   if (late().length > 0) out.transient(`connecting ${late().join(", ")} …`);
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(MAX_CONNECT_WAIT_MS)]);
-  const over = delay(MAX_CONNECT_WAIT_MS * 2, undefined, { signal: patience }).catch(() => {});
-  await Promise.race([hub.settled(), over]);
+  await endsWithin(hub.settled(), { ms: MAX_CONNECT_WAIT_MS, signal });
   out.transient("");
   if (signal.aborted) return;
   for (const { id, state, status, lastError } of hub.servers()) {

@@ -13,7 +13,7 @@ import { terminalQuestions } from "./terminal-questions.ts";
 export async function run(invocation: Invocation): Promise<number> {
   const { out, flags } = invocation;
   const options = await runOptions(invocation);
-  const interrupts = new Interrupts({ keepsOn: options.isChat, timeoutMs: flags.number("timeout") });
+  const interrupts = new Interrupts({ keepsRunning: options.isChat, timeoutMs: flags.number("timeout") });
   try {
     return await withAgent(invocation, options, interrupts);
   } catch (thrown) {
@@ -34,28 +34,28 @@ async function withAgent(invocation: Invocation, options: RunOptions, interrupts
   const model = chosenModel(config.config.agent, options.model);
   const view = turnView(out, options);
   const questions = terminalQuestions(invocation, {
-    before: () => view.hold(),
-    after: () => view.goOn(),
+    before: () => view.pause(),
+    after: () => view.resume(),
     interrupt: () => interrupts.interrupt(),
   });
   const hub = await openAgentHub(invocation, config);
-  let seat: RunAgent | undefined;
+  let runAgent: RunAgent | undefined;
   try {
-    seat = await RunAgent.open({ ...options, hub, cwd, env, model, questions }, options.resume);
+    runAgent = await RunAgent.open({ ...options, hub, cwd, env, model, questions }, options.resume);
     // Fails early if the API key is missing.
-    refuseUnseen(options.prompt, await seat.agent.model());
+    refuseUnseen(options.prompt, await runAgent.agent.model());
     await awaitServers(hub, invocation, interrupts.ending);
     if (options.isChat) {
-      const exitCode = await new Chat({ invocation, hub, seat, interrupts, view }).run(options.prompt);
+      const exitCode = await new Chat({ invocation, hub, runAgent, interrupts, view }).run(options.prompt);
       return interrupts.exitCode ?? exitCode;
     }
-    const exitCode = await runTurn(seat.agent, options.prompt ?? [], { view, out, signal: interrupts.beginTurn() });
+    const exitCode = await runTurn(runAgent.agent, options.prompt ?? [], { view, out, signal: interrupts.beginTurn() });
     // The loop only knows that it was cancelled, not that the time was up.
     if (interrupts.timedOut !== undefined && exitCode === 1 && !out.json) out.error(interrupts.timedOut.toObject());
-    if (options.verbose) out.note(`conversation: ${seat.agent.conversation.id}`);
+    if (options.verbose) out.note(`conversation: ${runAgent.agent.conversation.id}`);
     return interrupts.exitCode ?? exitCode;
   } finally {
-    await seat?.close();
+    await runAgent?.close();
     await hub.close();
   }
 }

@@ -58,8 +58,8 @@ function reportEnd({ reason, error }: End, out: Output): void {
 export interface TurnView {
   show(event: AgentEvent): void;
   /** Holds all output until `resume`, while a question is open. */
-  hold(): void;
-  goOn(): void;
+  pause(): void;
+  resume(): void;
 }
 
 export function turnView(out: Output, { verbose }: { readonly verbose: boolean }): TurnView {
@@ -79,9 +79,9 @@ class EventLines implements TurnView {
     this.#out.record(masked);
   }
 
-  hold(): void {}
+  pause(): void {}
 
-  goOn(): void {}
+  resume(): void {}
 }
 
 const LABELS = {
@@ -117,12 +117,12 @@ class TurnText implements TurnView {
     else this.#held.push({ event, at: performance.now() });
   }
 
-  hold(): void {
+  pause(): void {
     this.#makeRoom();
     this.#held = [];
   }
 
-  goOn(): void {
+  resume(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const { event, at } of held) this.#show(event, at);
@@ -254,21 +254,21 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 interface InterruptOptions {
   /** Ctrl-C during a turn ends the turn and not the program. */
-  readonly keepsOn: boolean;
+  readonly keepsRunning: boolean;
   readonly timeoutMs?: number | undefined;
 }
 
 /** Ctrl-C, SIGTERM and --timeout, which end a turn or the whole program. */
 export class Interrupts {
-  readonly #keepsOn: boolean;
+  readonly #keepsRunning: boolean;
   readonly #timeout: CommandTimeout;
   readonly #stopped = new AbortController();
   readonly #ending: AbortSignal;
   #turn: AbortController | undefined;
   #signal: NodeJS.Signals | undefined;
 
-  constructor({ keepsOn, timeoutMs }: InterruptOptions) {
-    this.#keepsOn = keepsOn;
+  constructor({ keepsRunning, timeoutMs }: InterruptOptions) {
+    this.#keepsRunning = keepsRunning;
     this.#timeout = new CommandTimeout(timeoutMs);
     this.#ending = AbortSignal.any([this.#stopped.signal, this.#timeout.signal]);
     for (const name of SIGNALS) process.on(name, this.#onSignal);
@@ -310,7 +310,7 @@ export class Interrupts {
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
-    if (signal === "SIGINT" && this.#keepsOn && this.#turn?.signal.aborted === false) {
+    if (signal === "SIGINT" && this.#keepsRunning && this.#turn?.signal.aborted === false) {
       this.#turn.abort();
       return;
     }

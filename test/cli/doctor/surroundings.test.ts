@@ -28,7 +28,12 @@ describe("[cage-04c] what doctor says of cages", () => {
     });
     expect(cageChecks(cages, servers)).toMatchObject([
       { area: "cages", status: "ok", message: "bubblewrap: bubblewrap 0.8.0; used by a" },
-      { area: "cages", status: "ok", message: "container: not available on this machine (no podman)", hint: "Install one." },
+      {
+        area: "cages",
+        status: "ok",
+        message: "container: not available on this machine (no podman)",
+        hint: "Install one.",
+      },
     ]);
     const needy = await loaded({ mcpServers: { a: { command: "x", sandbox: { image: "i" } } } });
     expect(cageChecks(cages, needy.servers)[1]).toMatchObject({

@@ -149,8 +149,10 @@ describe("[cage-04a] export compose", () => {
     });
     expect(config.http).toMatchObject({ host: "0.0.0.0", port: 4700, allowedHosts: ["toolcrib"] });
     expect(result.warnings.join("\n")).toMatch(/"here" is at localhost/);
-    expect(result.warnings.join("\n")).toMatch(/GITHUB_TOKEN of the server "files" holds a secret.*FILES_GITHUB_TOKEN/);
-    expect(result.warnings.join("\n")).toMatch(/"My Server" is exported with the plain values of PRICE\\./);
+    expect(result.warnings.join("\n")).toMatch(
+      /GITHUB_TOKEN of the server "files" contains a secret.*FILES_GITHUB_TOKEN/,
+    );
+    expect(result.warnings.join("\n")).toMatch(/"My Server" is exported with the plain values of PRICE\./);
   });
 
   it("brings a cluster's engines, and a home for each node", async () => {
@@ -230,7 +232,12 @@ describe("[cage-04a] export compose", () => {
     expect(config.import).toEqual([]);
     expect(config.roles["reviewer"]?.servers).toEqual(["a"]);
     expect(config.http.auth?.tokens?.[0]?.token).toContain("/run/secrets/TOOLCRIB_TOKEN");
-    for (const words of [/http\.auth is not set/, /"b" runs uvx/, /"b" uses the sandbox bubblewrap/, /plugins refers to/]) {
+    for (const words of [
+      /http\.auth is not set/,
+      /"b" runs uvx/,
+      /"b" uses the sandbox bubblewrap/,
+      /plugins refers to/,
+    ]) {
       expect(stderr).toMatch(words);
     }
   });

@@ -156,7 +156,7 @@ describe("[agent-08c] toolcrib run", () => {
     expect(model.requests.at(-1)?.messages.at(-1)?.text).toContain("remember the milk");
     expect(await run(["--file", "raw.bin", "x"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("neither text"),
+      stderr: expect.stringContaining("neither UTF-8 text"),
     });
     expect(await run(["--file", "gone.txt", "x"])).toMatchObject({
       code: 2,
@@ -193,7 +193,7 @@ describe("[agent-08c] toolcrib run", () => {
     ] as const) {
       const streams = fakeStreams({ isTTY: true });
       const ran = start(["use", "write"], streams);
-      await until(() => streams.written().stderr.includes("Allow it?"));
+      await until(() => streams.written().stderr.includes("Allow this call?"));
       streams.stdin.write(`${answer}\r`);
       const { code: exit, stdout } = await ran;
       expect(exit).toBe(code);
@@ -286,7 +286,7 @@ describe("[agent-08c] toolcrib run -i", () => {
     expect(stdout).toContain("Started a new conversation.\ntwo heard 1: third\n");
     expect(stderr).toContain('There is no conversation "nothing-like-it".');
     expect(stdout).toMatch(/^third, 2 messages\.$/m);
-    expect(stdout).toMatch(/^\/resume \[id\] +go on with/m);
+    expect(stdout).toMatch(/^\/resume \[id\] +continue a conversation/m);
     expect(stdout).not.toContain("never");
   });
 
