@@ -73,9 +73,9 @@ export interface AgentClient {
   readonly name: string;
   readonly format: TextEditor["format"];
   /** Every file that may hold servers; for each scope the one to write comes first. */
-  files(place: ClientEnvironment): readonly ClientFile[];
+  files(machine: ClientEnvironment): readonly ClientFile[];
   /** The client is installed if one of these paths exists. */
-  traces(place: ClientEnvironment): readonly string[];
+  traces(machine: ClientEnvironment): readonly string[];
   /** The path of a server's entry in the document. */
   pathOf(serverId: string, file: ClientFile): readonly PathStep[];
   /**
@@ -89,7 +89,7 @@ export interface AgentClient {
   /** The client's syntax for environment variables in env and headers, if it has one, such as `${env:NAME}`. */
   readonly envReference?: (name: string) => string;
   /** Folders that the client reads skills from, if any. Skills are written to the first. */
-  skillDirs(place: ClientEnvironment, scope: ClientScope): readonly string[];
+  skillDirs(machine: ClientEnvironment, scope: ClientScope): readonly string[];
   /** What the user must do to apply a change, such as "Restart Cursor." */
   readonly afterChange: string;
   /** Required content besides servers; a new file begins with it. */

@@ -17,12 +17,12 @@ export const codex: AgentClient = {
   id: "codex",
   name: "Codex CLI",
   format: "toml",
-  files: (place) => [
-    ...userFiles(pathsOf(place).join(home(place), "config.toml")),
+  files: (machine) => [
+    ...userFiles(pathsOf(machine).join(home(machine), "config.toml")),
     // Codex reads it only in folders that the user trusts.
-    ...projectFiles(inProject(place, ".codex", "config.toml")),
+    ...projectFiles(inProject(machine, ".codex", "config.toml")),
   ],
-  traces: (place) => [home(place)],
+  traces: (machine) => [home(machine)],
   pathOf: (serverId) => ["mcp_servers", serverId],
   read: (document) => readMapAt(document, ["mcp_servers"], { adapt }),
   write(_serverId, server) {
@@ -30,15 +30,15 @@ export const codex: AgentClient = {
     if (server.transport === "sse") return undefined;
     return { url: server.url, ...someOf("http_headers", server.headers) };
   },
-  skillDirs(place, scope) {
-    const shared = skillFolders(place, scope, { user: [".agents/skills"], project: [".agents/skills"] });
-    return scope === "user" ? [...shared, pathsOf(place).join(home(place), "skills")] : shared;
+  skillDirs(machine, scope) {
+    const shared = skillFolders(machine, scope, { user: [".agents/skills"], project: [".agents/skills"] });
+    return scope === "user" ? [...shared, pathsOf(machine).join(home(machine), "skills")] : shared;
   },
-  afterChange: "Start a new Codex session; the extension and the app need a restart.",
+  afterChange: "Start a new Codex session; restart the extension and the app.",
 };
 
-function home(place: ClientEnvironment): string {
-  return fromEnv(place, "CODEX_HOME") ?? inHome(place, ".codex");
+function home(machine: ClientEnvironment): string {
+  return fromEnv(machine, "CODEX_HOME") ?? inHome(machine, ".codex");
 }
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): void {

@@ -13,8 +13,8 @@ export const goose: AgentClient = {
   id: "goose",
   name: "goose",
   format: "yaml",
-  files: (place) => userFiles(pathsOf(place).join(configDir(place), "config.yaml")),
-  traces: (place) => [configDir(place)],
+  files: (machine) => userFiles(pathsOf(machine).join(configDir(machine), "config.yaml")),
+  traces: (machine) => [configDir(machine)],
   pathOf: (serverId) => ["extensions", serverId],
   read: (document) =>
     readMapAt(document, ["extensions"], {
@@ -31,23 +31,23 @@ export const goose: AgentClient = {
     if (server.cwd !== undefined) return undefined;
     return { ...shared, type: "stdio", cmd: server.command, args: [...server.args], envs: { ...server.env } };
   },
-  skillDirs(place, scope) {
+  skillDirs(machine, scope) {
     const shared = [".agents/skills", ".claude/skills"];
-    if (scope === "project") return skillFolders(place, scope, { user: [], project: [".goose/skills", ...shared] });
+    if (scope === "project") return skillFolders(machine, scope, { user: [], project: [".goose/skills", ...shared] });
     return [
-      pathsOf(place).join(configDir(place), "skills"),
-      inConfigHome(place, "agents", "skills"),
-      ...skillFolders(place, scope, { user: shared, project: [] }),
+      pathsOf(machine).join(configDir(machine), "skills"),
+      inConfigHome(machine, "agents", "skills"),
+      ...skillFolders(machine, scope, { user: shared, project: [] }),
     ];
   },
   afterChange: "Start a new goose session.",
 };
 
-function configDir(place: ClientEnvironment): string {
-  const root = fromEnv(place, "GOOSE_PATH_ROOT");
-  if (root !== undefined) return pathsOf(place).join(root, "config");
-  if (place.platform === "win32") return inAppData(place, "Block", "goose", "config");
-  return inConfigHome(place, "goose");
+function configDir(machine: ClientEnvironment): string {
+  const root = fromEnv(machine, "GOOSE_PATH_ROOT");
+  if (root !== undefined) return pathsOf(machine).join(root, "config");
+  if (machine.platform === "win32") return inAppData(machine, "Block", "goose", "config");
+  return inConfigHome(machine, "goose");
 }
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean {

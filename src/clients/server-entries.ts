@@ -15,7 +15,7 @@ export interface EntryRules {
   /** Converts the client's references to ours. */
   readonly text?: (text: string) => string;
   /**
-   * May change an entry in place; false skips it, with a reported problem if it matters. `raw` is the original entry; `entry`
+   * May change an entry in machine; false skips it, with a reported problem if it matters. `raw` is the original entry; `entry`
    * has only the copied keys.
    */
   readonly adapt?: (entry: JsonObject, raw: JsonObject, tell: ReportProblem, id: string) => boolean | void;

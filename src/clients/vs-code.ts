@@ -8,9 +8,9 @@ export const vscode: AgentClient = {
   id: "vscode",
   name: "VS Code",
   format: "jsonc",
-  files: (place) => [
-    ...userFiles(...vscodeUserFolders(place).map((folder) => pathsOf(place).join(folder, "mcp.json"))),
-    ...projectFiles(inProject(place, ".vscode", "mcp.json")),
+  files: (machine) => [
+    ...userFiles(...vscodeUserFolders(machine).map((folder) => pathsOf(machine).join(folder, "mcp.json"))),
+    ...projectFiles(inProject(machine, ".vscode", "mcp.json")),
   ],
   traces: vscodeUserFolders,
   pathOf: (serverId) => ["servers", serverId],
@@ -20,19 +20,19 @@ export const vscode: AgentClient = {
     return { type: server.transport, ...addressEntry(server) };
   },
   envReference: (name) => `\${env:${name}}`,
-  skillDirs: (place, scope) =>
-    skillFolders(place, scope, {
+  skillDirs: (machine, scope) =>
+    skillFolders(machine, scope, {
       user: [".copilot/skills", ".agents/skills", ".claude/skills"],
       project: [".github/skills", ".agents/skills", ".claude/skills"],
     }),
-  afterChange: "VS Code notices the change and asks whether to trust the server; otherwise reload its window.",
+  afterChange: "VS Code applies the change and asks whether to trust the server; otherwise reload its window.",
 };
 
 /** The user data folders of VS Code, the active one first. */
-export function vscodeUserFolders(place: ClientEnvironment): string[] {
-  const portable = fromEnv(place, "VSCODE_PORTABLE");
-  const usual = ["Code", "Code - Insiders"].map((product) => inAppSupport(place, product, "User"));
-  return portable === undefined ? usual : [pathsOf(place).join(portable, "user-data", "User"), ...usual];
+export function vscodeUserFolders(machine: ClientEnvironment): string[] {
+  const portable = fromEnv(machine, "VSCODE_PORTABLE");
+  const usual = ["Code", "Code - Insiders"].map((product) => inAppSupport(machine, product, "User"));
+  return portable === undefined ? usual : [pathsOf(machine).join(portable, "user-data", "User"), ...usual];
 }
 
 function readVscode(document: unknown): ClientRead {

@@ -5,8 +5,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { parseReferences, type Reference, writeReference } from "../../secrets/secret-references.ts";
-import type { StoredSecret } from "../../secrets/secret-storage.ts";
-import * as store from "../../secrets/secret-storage.ts";
+import { type StoredSecret, storeSecret, storeUserSecret } from "../../secrets/secret-storage.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { openCommandHome, withStoredServers } from "../command-home.ts";
@@ -85,18 +84,19 @@ async function runSet(invocation: Invocation, given: string | undefined): Promis
   }
   const prompt = `Value of ${name} (hidden): `;
   const value = await readSecret(stdin, { fromPipe: flags.has("stdin"), prompt, prompts: out.prompts });
+  const place = { env, home: toolcribHome(env), userHome: userHome(env) };
   const stored = isForStore
     ? await sealSecret(invocation, name, value)
     : user === undefined
-      ? await storeInHome(name, value, env)
-      : await storeInHomeForUser(user, name, value, env);
+      ? await storeSecret(name, value, place)
+      : await storeUserSecret(user, name, value, place);
   if (out.json) {
     out.value({ name, ...stored });
     return 0;
   }
   if (stored.note !== undefined) out.note(stored.note);
-  const place = stored.file ?? (stored.stored === "store" ? "the store, encrypted" : "the keychain");
-  out.note(`Stored in ${place}. Use this reference in the config:`);
+  const location = stored.file ?? (stored.stored === "store" ? "the store, encrypted" : "the keychain");
+  out.note(`Stored in ${location}. Use this reference in the config:`);
   out.line(stored.reference);
   return 0;
 }
@@ -212,21 +212,4 @@ function referencesOf(text: string): (Reference | ToolcribError)[] {
     if (error instanceof ToolcribError) return [error];
     throw error;
   }
-}
-
-function storeInHome(name: string, value: string, env: NodeJS.ProcessEnv): Promise<store.StoredSecret> {
-  return store.storeSecret(name, value, placeOf(env));
-}
-
-function storeInHomeForUser(
-  user: string,
-  name: string,
-  value: string,
-  env: NodeJS.ProcessEnv,
-): Promise<store.StoredSecret> {
-  return store.storeUserSecret(user, name, value, placeOf(env));
-}
-
-function placeOf(env: NodeJS.ProcessEnv): store.SecretPlace {
-  return { env, home: toolcribHome(env), userHome: userHome(env) };
 }

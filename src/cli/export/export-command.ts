@@ -7,8 +7,9 @@ import { escapeJson } from "../../base/visible-text.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { userConfigFile } from "../config-target.ts";
-import { ENGINES } from "./compose.ts";
+import { composeFiles, ENGINES } from "./compose.ts";
 import type { Deployment, DeploymentFile } from "./deployment.ts";
+import { kubernetesFiles } from "./kubernetes.ts";
 import { planDeployment } from "./plan-deployment.ts";
 
 const TARGETS = ["compose", "kubernetes"] as const;
@@ -40,7 +41,10 @@ export async function run(invocation: Invocation): Promise<number> {
     warn: (message) => warnings.push(message),
   });
   warnings.push(...targetWarnings(target, deployment));
-  const files = await filesOf(target, deployment, folder !== undefined);
+  const files =
+    target === "kubernetes"
+      ? kubernetesFiles(deployment)
+      : composeFiles(deployment, { config: folder === undefined ? "inline" : "file" });
   const written = folder === undefined ? [] : await write(files, resolve(cwd, folder), flags.has("force"));
   for (const message of warnings) out.warn(message);
   if (out.json) out.value({ target, files, written, warnings });
@@ -66,12 +70,6 @@ function replicasOf(text: string | undefined, isCluster: boolean): number {
   throw new ToolcribError("invalid_arguments", "--replicas needs a cluster, and the config does not define one.", {
     hint: "Set `cluster` and `store` in the config, as described in docs/scale.md.",
   });
-}
-
-async function filesOf(target: Target, deployment: Deployment, inFolder: boolean): Promise<DeploymentFile[]> {
-  if (target === "kubernetes") return (await import("./kubernetes.ts")).kubernetesFiles(deployment);
-  const { composeFiles } = await import("./compose.ts");
-  return composeFiles(deployment, { config: inFolder ? "file" : "inline" });
 }
 
 function targetWarnings(target: Target, { image, isCluster, servers }: Deployment): string[] {

@@ -7,70 +7,59 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { StoredConversation } from "../../store/store.ts";
 import type { Invocation } from "../command.ts";
-import type { Sink } from "../output.ts";
+import type { Output, Sink } from "../output.ts";
 import { type Column, firstLine } from "../table.ts";
 import type { RunAgent } from "./run-agent.ts";
 import { chosenModel, modeOf, MODES, namedModels } from "./run-options.ts";
 import { type Interrupts, runTurn, type TurnView } from "./show-turn.ts";
 
-export class Chat {
-  readonly #parts: ChatParts;
-
-  constructor(parts: ChatParts) {
-    this.#parts = parts;
-  }
-
-  /** Resolves with the exit code: that of the last turn if prompts come from a pipe, otherwise 0. */
-  async run(first: readonly ContentBlock[] | undefined): Promise<number> {
-    const { invocation, interrupts, runAgent } = this.#parts;
-    const { stdin, out } = invocation;
-    const lines = chatLines(stdin, out.prompts);
-    let exitCode = 0;
+/** Resolves with the exit code: that of the last turn if prompts come from a pipe, otherwise 0. */
+export async function runChat(parts: ChatParts, first: readonly ContentBlock[] | undefined): Promise<number> {
+  const { invocation, interrupts, runAgent, view } = parts;
+  const { stdin, out } = invocation;
+  const lines = chatLines(stdin, out.prompts);
+  const turn = async (prompt: string | readonly ContentBlock[]): Promise<number> => {
     try {
-      if (stdin.isTTY)
-        out.note(
-          `${(await runAgent.agent.model()).id}, mode ${runAgent.agent.mode}. Type /help for commands, Ctrl-D to quit.`,
-        );
-      if (first !== undefined) exitCode = await this.#turn(first);
-      while (!interrupts.ending.aborted) {
-        const line = (await lines.next(interrupts.ending))?.trim();
-        if (line === undefined) break;
-        if (line === "") continue;
-        const [, name = "", rest = ""] = /^\/(\S+)\s*([^]*)$/.exec(line) ?? [];
-        const command = CHAT_COMMANDS[name];
-        const unknown = command === undefined ? unknownCommand(this.#parts, name, rest) : undefined;
-        if (unknown !== undefined) this.#tell(unknown);
-        else if (command === undefined) exitCode = await this.#turn(line);
-        else if ((await this.#command(() => command.run(this.#parts, rest))) === "exit") break;
-      }
-    } finally {
-      lines.close();
-    }
-    return stdin.isTTY ? 0 : exitCode;
-  }
-
-  async #turn(prompt: string | readonly ContentBlock[]): Promise<number> {
-    const { invocation, interrupts, runAgent, view } = this.#parts;
-    try {
-      return await runTurn(runAgent.agent, prompt, { view, out: invocation.out, signal: interrupts.beginTurn() });
+      return await runTurn(runAgent.agent, prompt, { view, out, signal: interrupts.beginTurn() });
     } finally {
       interrupts.endTurn();
     }
-  }
-
-  /** Reports an error of a command; the chat continues. */
-  async #command(run: () => Promise<"exit" | void>): Promise<"exit" | void> {
-    try {
-      return await run();
-    } catch (thrown) {
-      this.#tell(asToolcribError(thrown));
+  };
+  let exitCode = 0;
+  try {
+    if (stdin.isTTY) {
+      const { id } = await runAgent.agent.model();
+      out.note(`${id}, mode ${runAgent.agent.mode}. Type /help for commands, Ctrl-D to quit.`);
     }
+    if (first !== undefined) exitCode = await turn(first);
+    while (!interrupts.ending.aborted) {
+      const line = (await lines.next(interrupts.ending))?.trim();
+      if (line === undefined) break;
+      if (line === "") continue;
+      const [, name = "", rest = ""] = /^\/(\S+)\s*([^]*)$/.exec(line) ?? [];
+      const command = CHAT_COMMANDS[name];
+      const unknown = command === undefined ? unknownCommand(parts, name, rest) : undefined;
+      if (unknown !== undefined) reportError(out, unknown);
+      else if (command === undefined) exitCode = await turn(line);
+      else if ((await runCommand(command, parts, rest)) === "exit") break;
+    }
+  } finally {
+    lines.close();
   }
+  return stdin.isTTY ? 0 : exitCode;
+}
 
-  #tell({ message, hint }: ToolcribError): void {
-    const { out } = this.#parts.invocation;
-    out.labelled("red", "error:", hint === undefined ? message : `${message}\n  ${hint}`);
+/** Reports an error of the command; the chat continues. */
+async function runCommand(command: ChatCommand, parts: ChatParts, rest: string): Promise<"exit" | void> {
+  try {
+    return await command.run(parts, rest);
+  } catch (thrown) {
+    reportError(parts.invocation.out, asToolcribError(thrown));
   }
+}
+
+function reportError(out: Output, { message, hint }: ToolcribError): void {
+  out.labelled("red", "error:", hint === undefined ? message : `${message}\n  ${hint}`);
 }
 
 interface ChatParts {

@@ -5,7 +5,7 @@ import type { ContentBlock } from "../../model/protocol.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { awaitServers, openAgentHub, RunAgent } from "./run-agent.ts";
-import { Chat } from "./chat.ts";
+import { runChat } from "./chat.ts";
 import { chosenModel, type RunOptions, runOptions } from "./run-options.ts";
 import { Interrupts, runTurn, turnView } from "./show-turn.ts";
 import { terminalQuestions } from "./terminal-questions.ts";
@@ -46,7 +46,7 @@ async function withAgent(invocation: Invocation, options: RunOptions, interrupts
     refuseUnseen(options.prompt, await runAgent.agent.model());
     await awaitServers(hub, invocation, interrupts.ending);
     if (options.isChat) {
-      const exitCode = await new Chat({ invocation, hub, runAgent, interrupts, view }).run(options.prompt);
+      const exitCode = await runChat({ invocation, hub, runAgent, interrupts, view }, options.prompt);
       return interrupts.exitCode ?? exitCode;
     }
     const exitCode = await runTurn(runAgent.agent, options.prompt ?? [], { view, out, signal: interrupts.beginTurn() });

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline/promises";
+import { withAbort } from "../../base/async.ts";
 import { terminalLine } from "../../base/visible-text.ts";
 import type { AgentClient } from "../../clients/agent-client.ts";
 import { clientById } from "../../clients/clients.ts";
@@ -33,7 +34,7 @@ import {
   type ParameterQuestion,
   type TakenVariable,
 } from "../../hub/install/required-servers.ts";
-import { commandLine as commandLineOfInstallServers } from "../../hub/install/scan-server-entry.ts";
+import { commandLine } from "../../hub/install/scan-server-entry.ts";
 import { type ReplacedFolder, skillHome } from "../../hub/install/skill-folders.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { findReferences } from "../../secrets/secret-references.ts";
@@ -71,7 +72,7 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
     const missing = missingServers(plan.servers);
     const withoutTemplate = missing.filter(({ server }) => server.template === undefined);
     const left = withMcp ? withoutTemplate : missing;
-    if (left.length > 0) throw serversNeededError(left, place, commandLine(invocation));
+    if (left.length > 0) throw serversNeededError(left, place, typedCommandLine(invocation));
     await confirmFindings(invocation, plan, signal);
     const { values, servers, taken, warnings } = await collectValues(plan.servers, {
       set: flags.list("set"),
@@ -131,7 +132,7 @@ async function confirmFindings(invocation: Invocation, { skills }: InstallPlan, 
 }
 
 /** The command line for a hint, without the values of `--set`, which may be secrets. */
-function commandLine({ args, flags }: Invocation): string[] {
+function typedCommandLine({ args, flags }: Invocation): string[] {
   const texts = ["select", "client", "scope", "config"].flatMap((name) => {
     const text = flags.text(name);
     return text === undefined ? [] : [`--${name}`, text];
@@ -197,7 +198,8 @@ async function askSecret(
   const prompt = `  ${parameter.name}${about}${example} (hidden${optional}): `;
   for (;;) {
     try {
-      return await untilAborted(readSecret(stdin, { fromPipe: false, prompt, prompts: out.prompts }), signal);
+      const answer = readSecret(stdin, { fromPipe: false, prompt, prompts: out.prompts });
+      return await withAbort(answer, signal, () => new InstallInterrupted());
     } catch (error) {
       if (signal.aborted) stdin.setRawMode(false).pause();
       if (signal.aborted || (error instanceof ToolcribError && error.code === "cancelled"))
@@ -205,17 +207,6 @@ async function askSecret(
       if (!(error instanceof ToolcribError) || error.code !== "invalid_arguments") throw error;
       if (!parameter.required || fromEnvironment) return "";
     }
-  }
-}
-
-async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const stop = (): void => aborted.reject(new InstallInterrupted());
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([answer, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }
 
@@ -282,7 +273,7 @@ function startedServerText({ id, entry }: Pick<CheckedEntry, "id" | "entry">): s
   const image = typeof sandbox === "object" ? sandbox.image : undefined;
   const first =
     command !== undefined
-      ? `is started with: ${commandLineOfInstallServers(entry)}`
+      ? `is started with: ${commandLine(entry)}`
       : url === undefined && image !== undefined
         ? `runs in a container from the image ${image}`
         : `is reached at ${url ?? ""}`;

@@ -274,7 +274,7 @@ describe("[agent-08c] toolcrib run -i", () => {
     expect(stdout).toMatch(/one heard 2: .*Welcome to the workshop.*Ada/);
     expect(stdout).toMatch(/^read-only$/m);
     expect(stderr).toContain('error: The mode must be one of ask, auto, read-only, not "loud".');
-    expect(stdout).toMatch(/^openai-compatible\/two \(now\)$/m);
+    expect(stdout).toMatch(/^openai-compatible\/two \(current\)$/m);
     expect(stdout).toContain("two heard 3: second\n");
     expect(stderr).toContain("error: There is no command /sesions.\n  Did you mean /sessions?\n");
     expect(stderr).toContain("error: There is no command /what.\n  Type /help for a list.\n");
@@ -293,7 +293,7 @@ describe("[agent-08c] toolcrib run -i", () => {
   it("stays with its model where another one cannot be opened", async () => {
     const { stdout, stderr } = await run(["-i"], "/model anthropic/x\n/model\nhello\n");
     expect(stderr).toContain("ANTHROPIC_API_KEY");
-    expect(stdout).toBe("openai-compatible/one (now)\nopenai-compatible/two\none heard 1: hello\n");
+    expect(stdout).toBe("openai-compatible/one (current)\nopenai-compatible/two\none heard 1: hello\n");
   });
 
   it("Ctrl-C ends the turn and not the chat; without a chat the program, as a shell expects it", async () => {
