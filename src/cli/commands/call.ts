@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import type { PromptCapability, ToolCapability } from "../../model/capability.ts";
 import { describeBlock, formatBytes, resultText } from "../../model/content.ts";
 import { type Outcome, ToolcribError } from "../../model/errors.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import type {
   AgentClient,
   ClientEnvironment,

@@ -1,5 +1,5 @@
 /** Plans what to deploy for a config, with warnings about what needs attention. */
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
 import { clusterOf, ConfigSchema } from "../../model/config.ts";
