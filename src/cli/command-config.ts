@@ -2,8 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { changesDir } from "../hub/install/changes-dir.ts";
-import { mayNeedRecovery } from "../hub/install/install-files.ts";
+import { changesDir, mayNeedRecovery } from "../hub/install/install-files.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { loadWithTrustPrompt, type LoadingOptions, showWarnings } from "./load-with-trust.ts";

@@ -1,4 +1,5 @@
 /** What a session brings along, as the session's own parts: a catalog laid over the hub's, and connections of its own. */
+import { endsWithin } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { Catalog, type CatalogReader, LayeredCatalog } from "../catalog/catalog.ts";
 import { NamePattern } from "../catalog/naming.ts";
@@ -22,7 +23,6 @@ import type {
   SessionServers,
 } from "./session-parts.ts";
 import { type SessionServer, SessionServerSet } from "./session-servers.ts";
-import { waitAtMost } from "./wait-at-most.ts";
 
 const MAX_NAMED = 10;
 
@@ -99,7 +99,7 @@ export class MountedParts implements SessionParts {
     for (const server of this.#servers.list) if (!added.includes(server)) server.retry();
     this.#share();
     const { clock } = this.#host.deps;
-    await waitAtMost(this.settled(), { clock, ms: waitMs, signal: this.#bringer.closing });
+    await endsWithin(this.settled(), { clock, ms: waitMs, signal: this.#bringer.closing });
     this.#checkOpen();
     for (const server of this.#servers.list) server.passOver(waitMs);
   }

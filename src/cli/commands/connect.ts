@@ -3,7 +3,6 @@ import type { WrittenServer } from "../../clients/agent-client.ts";
 import { isInstalled } from "../../config/client-servers.ts";
 import { findConfig, toolcribHome } from "../../config/find-config.ts";
 import {
-  gatewayCommand,
   planWrite,
   readTextIfPresent,
   readWrittenEntries,
@@ -11,6 +10,7 @@ import {
   type WritePlan,
   type WriteRequest,
 } from "../../hub/clients/client-files.ts";
+import { gatewayCommand } from "../../hub/clients/gateway-command.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import {

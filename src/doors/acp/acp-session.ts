@@ -23,7 +23,6 @@ import { createAgent } from "../../agent/agent.ts";
 import type { Conversation } from "../../agent/conversation.ts";
 import type { AgentMessage, AssistantPart, CallPart, CallResult, UserMessage } from "../../agent/model/chat-model.ts";
 import { toolCallLocations, toolCallTitle, toolKind } from "../../agent/tools/tool-facts.ts";
-import { systemClock } from "../../base/clock.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { isSessionLocalSource } from "../../model/capability.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";
@@ -31,7 +30,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Session } from "../../sessions/session.ts";
-import { waitAtMost } from "../../sessions/wait-at-most.ts";
+import { endsWithin } from "../../base/async.ts";
 import {
   type ClientFeatures,
   clientFileTools,
@@ -136,7 +135,7 @@ export class AcpSession {
   async hubSettled(): Promise<void> {
     const { hub } = this.#options;
     const ms = hub.config.config.sessions.wait;
-    await waitAtMost(hub.settled(), { clock: systemClock, ms, signal: this.#closing.signal });
+    await endsWithin(hub.settled(), { ms, signal: this.#closing.signal });
     if (!this.#closing.signal.aborted) this.#hubServers.begin(ms);
   }
 

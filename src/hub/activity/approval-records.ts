@@ -1,4 +1,5 @@
 /** Calls that waited for a yes, and what became of them. What waits in this hub is what the hub says; the rest is stored. */
+import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
 import { type Approval, ApprovalSchema } from "../../contract/activity-schemas.ts";
@@ -74,16 +75,9 @@ export class ApprovalRecords {
     } finally {
       if (!isGiven) this.#answerers.delete(id);
     }
-    if (isGiven) await this.#atMost(written);
+    // A slow store does not keep the person who answers waiting: it is written when it can be.
+    if (isGiven) await endsWithin(written, { ms: MAX_WRITE_WAIT_MS, clock: this.#options.clock });
     return isGiven;
-  }
-
-  /** A store that does not answer keeps nobody waiting who has answered: it is written when it can be. */
-  async #atMost(written: Promise<void>): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const stop = this.#options.clock.after(MAX_WRITE_WAIT_MS, resolve);
-    await Promise.race([written, late]);
-    stop();
   }
 
   async list(options: PageOptions & { readonly status?: ApprovalStatus }): Promise<Page<Approval>> {

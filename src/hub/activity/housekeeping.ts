@@ -3,7 +3,6 @@ import type { Clock } from "../../base/clock.ts";
 import { isProcessAlive } from "../../files/lock-file.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { PageOptions, Store } from "../../store/store.ts";
-import { conversationOfSealedName } from "./sealed-servers.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const KEEP_SESSIONS_MS = 7 * DAY_MS;
@@ -203,4 +202,16 @@ function parseHeartbeat(text: string | undefined): Heartbeat | undefined {
 
 function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return isJsonObject(value) ? value : {};
+}
+
+/** Under which name the servers that a conversation had are sealed in the store. */
+const SEALED_NAME = /^sessions\/([^/]+)\/servers$/;
+
+export function sealedServersName(conversationId: string): string {
+  return `sessions/${conversationId}/servers`;
+}
+
+/** The way back; undefined for what is sealed for another reason. */
+function conversationOfSealedName(name: string): string | undefined {
+  return SEALED_NAME.exec(name)?.[1];
 }

@@ -23,9 +23,6 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { assertNoSecrets } from "./no-secrets.ts";
 
-export { changesDir } from "../install/changes-dir.ts";
-export { gatewayCommand } from "./gateway-command.ts";
-
 interface ChangeTarget {
   /** Both files are changed through it, so that undoing it undoes both. */
   readonly changes: ChangeSet;

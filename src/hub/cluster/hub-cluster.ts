@@ -12,6 +12,7 @@ import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";
 import { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
 import { openSessionKeys } from "./routable-ids.ts";
+import type { SharedState, SharedStateOptions } from "./shared-state.ts";
 
 interface HubClusterParts {
   /** Whether this hub is a node; one that is there for a command works by itself. */
@@ -66,6 +67,20 @@ async function clusterSecret(
   return keys.secret;
 }
 
+/** Undefined for a hub that is not a node of a cluster, which loads nothing of it. */
+export async function openSharedState({
+  cluster,
+  store,
+  ...options
+}: Omit<SharedStateOptions, "cluster" | "store"> & {
+  readonly cluster: Cluster | undefined;
+  readonly store: Store | undefined;
+}): Promise<SharedState | undefined> {
+  if (cluster === undefined || store === undefined) return undefined;
+  const { SharedState } = await import("./shared-state.ts");
+  return SharedState.open({ ...options, cluster, store });
+}
+
 /** What the servers of a node need to be one of a cluster; undefined for a hub that is no node. */
 export function clusteredServers(
   cluster: Cluster | undefined,
@@ -113,8 +128,6 @@ function isCredentialLine(line: string): boolean {
   return /^\s*[A-Za-z0-9_.-]{20,}\s*$/.test(line) && !line.includes("-----");
 }
 
-/** Whether what a hub relies on can be reached. Everybody may read it, so it names neither addresses nor nodes. */
-
 interface HubHealth {
   readonly problems: readonly string[];
   readonly cluster?: { readonly nodes: number; readonly nats: "up" | "down" };
@@ -127,7 +140,7 @@ interface HealthSources {
   readonly store: Pick<Store, "kind" | "trouble"> | undefined;
 }
 
-/** Takes a hub. */
+/** Whether the services that a hub relies on can be reached. It is public, so it names neither addresses nor nodes. */
 export function hubHealth({ cluster, store }: HealthSources): HubHealth {
   const isCutOff = cluster?.isUp === false;
   const isStoreDown = store?.trouble !== undefined;

@@ -4,6 +4,7 @@
  * the same time lose nothing.
  */
 import { hash } from "node:crypto";
+import { endsWithin } from "../../base/async.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -104,14 +105,8 @@ export class SharedPrincipals {
 
   async #put(key: string, value: JsonObject): Promise<void> {
     if (!this.#cluster.isUp) return void this.#untold.set(key, value);
-    const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    const stop = this.#clock.after(PUBLISH_TIMEOUT_MS, () => resolve(false));
-    const told = this.#map.put(key, value).then(
-      () => true,
-      () => false,
-    );
-    const isTold = await Promise.race([told, late]);
-    stop();
+    const publishing = endsWithin(this.#map.put(key, value), { ms: PUBLISH_TIMEOUT_MS, clock: this.#clock });
+    const isTold = await publishing.catch(() => false);
     // It may have arrived all the same: twice of a yes would be two calls, twice of the rest is once.
     if (!isTold && !key.includes(CALL_GRANT_KEY)) this.#untold.set(key, value);
   }

@@ -16,8 +16,8 @@ import { SharedConfig } from "./shared-config.ts";
 import { SharedPrincipals } from "./shared-principals.ts";
 
 export interface SharedStateOptions {
-  readonly cluster: Cluster | undefined;
-  readonly store: Store | undefined;
+  readonly cluster: Cluster;
+  readonly store: Store;
   readonly place: ConfigLocation & { readonly texts: Map<string, string> };
   readonly clock: Clock;
   readonly redactor: Redactor;
@@ -43,24 +43,18 @@ interface SharingHub {
   readonly hasServer: (id: string) => boolean;
 }
 
-/** Undefined for a hub that is no node of a cluster. */
-export async function openSharedState(options: SharedStateOptions): Promise<SharedState | undefined> {
-  const { cluster, store, clock } = options;
-  if (cluster === undefined || store === undefined) return undefined;
-  return new SharedState({ ...options, cluster, store }, await SharedPrincipals.open(cluster, clock));
-}
-
 export class SharedState {
   readonly principals: SharedPrincipals;
-  readonly #options: SharedStateOptions & { readonly cluster: Cluster; readonly store: Store };
+  readonly #options: SharedStateOptions;
   readonly #stops: (() => void)[];
   #config: SharedConfig | undefined;
   #approvals: SharedApprovals | undefined;
 
-  constructor(
-    options: SharedStateOptions & { readonly cluster: Cluster; readonly store: Store },
-    principals: SharedPrincipals,
-  ) {
+  static async open(options: SharedStateOptions): Promise<SharedState> {
+    return new SharedState(options, await SharedPrincipals.open(options.cluster, options.clock));
+  }
+
+  private constructor(options: SharedStateOptions, principals: SharedPrincipals) {
     this.#options = options;
     this.principals = principals;
     this.#stops = [

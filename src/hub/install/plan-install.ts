@@ -11,7 +11,7 @@ import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
 import { readSkill } from "../../skills/read/read-skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { scanSkill, worstSeverity } from "../../skills/scan/scan-skill.ts";
-import { chooseContainers } from "../skills/container-choice.ts";
+import { chooseContainers } from "../skills/auto-start.ts";
 import type { InstallContext } from "./install-context.ts";
 import { lockedDifference, readSkillsLock } from "./installed-skills.ts";
 import { type PlannedServer, requiredServers } from "./required-servers.ts";

@@ -1,21 +1,17 @@
 /** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
 import { existsSync } from "node:fs";
-import { mkdir, rmdir } from "node:fs/promises";
 import { findNearest } from "../../base/nearest.ts";
 import { clientById } from "../../clients/clients.ts";
 import { textWithoutServer } from "../../config/edit-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
-import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { skillNamed } from "../../skills/registry/skill-registry.ts";
 import { satisfiedBy } from "../../skills/servers/server-entry.ts";
 import { removeClientServers } from "../clients/client-files.ts";
-import { changesDir } from "./changes-dir.ts";
 import type { InstallContext } from "./install-context.ts";
-import { installLock } from "./install-files.ts";
-import { createInstallChanges, throwIfAborted, withinChanges } from "./install-journal.ts";
+import { throwIfAborted, withInstallChanges, withinChanges } from "./install-journal.ts";
 import { removeKeychainSecret } from "./install-secrets.ts";
 import {
   type Installed,
@@ -53,26 +49,15 @@ export async function removeSkill(
   place: InstallContext,
   options: { readonly force: boolean; readonly signal?: AbortSignal | undefined },
 ): Promise<RemovalReport> {
-  await mkdir(place.home, { recursive: true, mode: 0o700 });
-  return withLock(installLock(place.home), async () => {
-    const { registry } = place;
-    const changes = createInstallChanges(place.home, registry);
-    try {
-      const taken = await removeInstalled(changes, plan, place, options);
-      if (plan.everywhere && plan.isRegistered) await registry.remove(plan.id, withinChanges(changes));
-      await changes.done();
-      await restoreLinks(place.home, plan.restored);
-      if (plan.everywhere) await registry.sweep();
-      // Not before: a secret that is gone cannot be put back.
-      for (const { name, stored } of plan.secrets)
-        if (stored === "keychain") await removeKeychainSecret(name, place.env);
-      return reportOf(plan, taken);
-    } catch (error) {
-      await changes.undo();
-      throw error;
-    } finally {
-      await rmdir(changesDir(place.home)).catch(() => undefined);
-    }
+  const { home, env, registry } = place;
+  return withInstallChanges(home, registry, async (changes) => {
+    const removed = await removeInstalled(changes, plan, place, options);
+    if (plan.everywhere && plan.isRegistered) await registry.remove(plan.id, withinChanges(changes));
+    await changes.done();
+    await restoreLinks(home, plan.restored);
+    // Not before: a secret that is gone cannot be put back.
+    for (const { name, stored } of plan.secrets) if (stored === "keychain") await removeKeychainSecret(name, env);
+    return reportOf(plan, removed);
   });
 }
 

@@ -2,14 +2,10 @@
  * Brings skills up to date with their sources, and with them what an install made of them: copies in clients' folders,
  * `installed.json` and the lock file. Servers, and the copy that a server runs from, only an install changes.
  */
-import { mkdir, rmdir } from "node:fs/promises";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
-import { withLock } from "../../files/lock-file.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { type UpdateOptions, type UpdateOutcome, updateSkills } from "../../skills/registry/update-skills.ts";
-import { changesDir } from "./changes-dir.ts";
-import { installLock } from "./install-files.ts";
 import {
   type Installed,
   installedFile,
@@ -21,7 +17,7 @@ import {
   renderSkillsLock,
   sourceFromLock,
 } from "./installed-skills.ts";
-import { createInstallChanges, withinChanges } from "./install-journal.ts";
+import { withInstallChanges, withinChanges } from "./install-journal.ts";
 import { folderState, placeSkillCopies } from "./skill-folders.ts";
 
 export interface UpdatedSkills {
@@ -48,7 +44,7 @@ export async function updateInstalled(
   const kept: string[] = [];
   const force = options.force === true;
   const changing = <T>(change: (copies: SkillCopyUpdater) => Promise<T>): Promise<T> =>
-    withChanges(home, registry, async (changes) => {
+    withInstallChanges(home, registry, async (changes) => {
       const copies = new SkillCopyUpdater(registry, changes, home, force);
       const result = await change(copies);
       await changes.done();
@@ -76,26 +72,6 @@ async function outdatedOf(home: string, outcomes: readonly UpdateOutcome[]): Pro
   return outcomes
     .filter(({ status, before }) => status === "unchanged" && isOutdated(recordOf(installed, before), before))
     .map(({ before }) => before);
-}
-
-async function withChanges<T>(
-  home: string,
-  registry: SkillRegistry,
-  work: (changes: ChangeSet) => Promise<T>,
-): Promise<T> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
-  return withLock(installLock(home), async () => {
-    const changes = createInstallChanges(home, registry);
-    try {
-      return await work(changes);
-    } catch (error) {
-      await changes.undo();
-      throw error;
-    } finally {
-      await registry.sweep();
-      await rmdir(changesDir(home)).catch(() => undefined);
-    }
-  });
 }
 
 /** Lets the copies of skills follow the registry, as part of a change set. */

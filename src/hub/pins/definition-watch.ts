@@ -19,10 +19,8 @@ import type { Store } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { Objection } from "../call/access-control.ts";
 import type { HubEvents } from "../hub-events.ts";
-import { DefinitionReports } from "./definition-reports.ts";
-import { PinReports } from "./hub-pins.ts";
 import { openPins, partOf, pinLocation } from "./open-pins.ts";
-import type { PinEvent } from "./pin-event.ts";
+import { DefinitionReports, type PinEvent, PinReports } from "./pin-reports.ts";
 import type { Pins } from "./pins.ts";
 
 /** In a message or a record; the rest is counted. */

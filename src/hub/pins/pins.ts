@@ -34,7 +34,7 @@ import {
   withoutPins,
   withPins,
 } from "./pin-file.ts";
-import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, pinTitle } from "./pin-event.ts";
+import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, pinTitle } from "./pin-reports.ts";
 
 /** In-process tools are the user's own code: they change when the user changes them. So do skills. */
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);

@@ -3,13 +3,29 @@
  * them. Not those of skills in folders that are offered as they are: whoever can write there could start programs.
  */
 import { resolve } from "node:path";
+import { userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
-import { userHome } from "../../config/find-config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
-import type { RequiredServer } from "../../model/skill.ts";
+import {
+  type SandboxEntry,
+  sandboxKindOf,
+  ServerEntrySchema,
+  ServerIdSchema,
+  type ServerSpec,
+} from "../../model/server-spec.ts";
+import type { ContainerTemplate, RequiredServer } from "../../model/skill.ts";
 import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import {
+  resolveDefault,
+  resolveServerEntry,
+  sameServer,
+  satisfiedBy,
+  withContainer,
+} from "../../skills/servers/server-entry.ts";
+import { containerEngine } from "../../upstream/sandbox/container-engine.ts";
+import { environmentValue, isHarmless } from "../install/environment.ts";
+import { scanServerEntry } from "../install/scan-server-entry.ts";
 
 export interface SkillServersOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -28,17 +44,6 @@ export async function withAutoStartedServers(
   skills: readonly OfferedSkill[],
   { env, warn }: SkillServersOptions,
 ): Promise<LoadedConfig> {
-  const [
-    { resolveDefault, resolveServerEntry, sameServer, satisfiedBy },
-    { scanServerEntry },
-    { environmentValue, isHarmless },
-    { chooseContainers },
-  ] = await Promise.all([
-    import("../../skills/servers/server-entry.ts"),
-    import("../install/scan-server-entry.ts"),
-    import("../install/environment.ts"),
-    import("./container-choice.ts"),
-  ]);
   const imported = skills.filter(({ manifest }) => manifest !== undefined);
   const choose = await chooseContainers(
     imported.flatMap(({ facts }) => facts.servers),
@@ -122,4 +127,76 @@ export async function withAutoStartedServers(
     }
   }
   return added.length === 0 ? config : { ...config, servers: [...config.servers, ...added] };
+}
+
+/** Whether a server that a skill offers as an image runs in a container or as the skill says otherwise. */
+
+export interface ChosenServer {
+  readonly server: RequiredServer;
+  /** What a person should know about the choice. */
+  readonly notice?: string;
+}
+
+/** Looks for an engine now, and only if one of the servers comes as an image. */
+export async function chooseContainers(
+  servers: readonly RequiredServer[],
+  { config }: Pick<LoadedConfig, "config">,
+  env: NodeJS.ProcessEnv,
+): Promise<(server: RequiredServer) => ChosenServer> {
+  if (!servers.some(({ docker }) => docker !== undefined)) return (server) => ({ server });
+  const missing = await containerEngine(config.containers ?? {}, env).then(
+    () => undefined,
+    (error: unknown) => asToolcribError(error).message,
+  );
+  const cage = config.skills.sandbox ?? config.sandbox;
+  return (server) => chooseContainer(server, missing, cage);
+}
+
+function chooseContainer(
+  server: RequiredServer,
+  missing: string | undefined,
+  cage: SandboxEntry | undefined,
+): ChosenServer {
+  const { name, docker, template } = server;
+  const kind = cage === undefined ? "none" : sandboxKindOf(cage);
+  // Whoever chose another cage for skills gets that, if the server can be run in it.
+  if (docker === undefined || (kind === "bubblewrap" && template !== undefined)) return { server };
+  const { image, port } = docker;
+  const what = `The server ${name}`;
+  const bounds = cage === undefined || kind === "none" ? {} : boundsOf(cage);
+  const why = port !== undefined && bounds.network === "none" ? NO_NETWORK : missing;
+  if (why === undefined) {
+    return {
+      server: withContainer(server, bounds),
+      notice: `${what} runs in a container of the image ${image}. ${networkText(port, bounds.network)}`,
+    };
+  }
+  if (template === undefined) return { server, notice: `${what} comes only as the image ${image}. ${why}` };
+  return {
+    server,
+    notice: `${what} is not run in a container of the image ${image}, but as the skill says otherwise. ${why}`,
+  };
+}
+
+const NO_NETWORK =
+  "Its port cannot be published, because `sandbox` gives the servers of skills no network; with " +
+  '"network": "host" it can.';
+
+/** An image of a skill's choice is no way out of what the operator chose for skills. */
+function boundsOf(cage: SandboxEntry): Omit<ContainerTemplate, "image" | "port"> {
+  if (typeof cage === "string") return { network: "none" };
+  const { network, memory, cpus, pids, timeout } = cage;
+  return {
+    network,
+    memory,
+    cpus,
+    pids,
+    timeout,
+  };
+}
+
+function networkText(port: number | undefined, network: "none" | "host" | undefined): string {
+  if (port !== undefined) return "It has a network, because its port is published.";
+  if (network === "host") return "It has a network, as `sandbox` says.";
+  return 'It has no network unless `sandbox` of its entry says "network": "host".';
 }

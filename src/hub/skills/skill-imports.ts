@@ -1,6 +1,8 @@
 /** Takes skills of this machine into the hub, and out again: what `hub.skills` does for an operator. */
-import { isAbsolute, join, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
+import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
 import { thisPlace } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -106,8 +108,8 @@ export class SkillImports {
 
   /** Where to look for skills. */
   async places(): Promise<SkillPlace[]> {
-    const { skillPlaces } = await import("./skill-places.ts");
-    return skillPlaces(thisPlace(this.#options.env, process.cwd()));
+    const { CLIENTS } = await import("../../clients/clients.ts");
+    return skillPlaces(CLIENTS, thisPlace(this.#options.env, process.cwd()));
   }
 
   #folder(path: string): string {
@@ -256,4 +258,33 @@ function findingInfo({ code, severity, message, file, line }: SkillFinding): Sca
 
 function needsInfo({ bins, anyBins, env, config, os }: SkillNeeds): ScannedSkill["requires"] {
   return { bins: [...bins], anyBins: [...anyBins], env: [...env], config: [...config], os: [...os] };
+}
+
+/** Folders in which skills usually are: those of agent clients, and those of the folder that the hub works in. */
+function skillPlaces(clients: readonly AgentClient[], place: ClientEnvironment): SkillPlace[] {
+  const { home, projectDir } = place;
+  const known: [path: string, label: string][] = [
+    [join(home, ".openclaw", "workspace", "skills"), "OpenClaw, workspace"],
+    [join(home, ".openclaw", "skills"), "OpenClaw"],
+    [join(home, ".claude", "skills"), "Claude Code"],
+    [join(home, ".agents", "skills"), "Agent Skills"],
+    ...clients.flatMap((client) =>
+      client
+        .skillDirs(place, "user")
+        .map((path): [string, string] => [path, (ownerOf(path, clients, place) ?? client).name]),
+    ),
+    [join(projectDir, "skills"), "skills of this folder"],
+    [join(projectDir, ".claude", "skills"), "Claude Code, this folder"],
+  ];
+  const byPath = new Map<string, string>();
+  for (const [path, label] of known) if (!byPath.has(path)) byPath.set(path, label);
+  return [...byPath].map(([path, label]) => ({ path, label, exists: existsSync(path) }));
+}
+
+/** Several clients read one folder: the one that it is called after, such as `.codex`, comes first. */
+function ownerOf(path: string, clients: readonly AgentClient[], place: ClientEnvironment): AgentClient | undefined {
+  const folder = basename(dirname(path)).replace(/^\./, "");
+  return clients.find(
+    (client) => `${client.id}-`.startsWith(`${folder}-`) && client.skillDirs(place, "user").includes(path),
+  );
 }

@@ -16,7 +16,6 @@ import { readSkillFile } from "../../skills/verified-files.ts";
 import { LazyStore } from "../../store/lazy-store.ts";
 import type { Store } from "../../store/store.ts";
 import { FolderWatcher } from "../reload/file-watcher.ts";
-import { withAutoStartedServers } from "./auto-start.ts";
 import type { SkillSources } from "./skill-sources.ts";
 
 /** What every warning about the user's own skills begins with, so that it can be told from others. */
@@ -47,10 +46,16 @@ export class UserSkills {
   async prepare(config: LoadedConfig): Promise<LoadedConfig> {
     const { machine, env, warn } = this.#options;
     const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans, machine: machine() });
-    const wantsServers = this.#options.startsServers && config.config.skills.autoStart;
-    const extended = wantsServers ? await withAutoStartedServers(config, skills, { env, warn }) : config;
+    const extended = this.#wantsServers(config, skills)
+      ? await (await import("./auto-start.ts")).withAutoStartedServers(config, skills, { env, warn })
+      : config;
     this.#read.set(extended, skills);
     return extended;
+  }
+
+  #wantsServers({ config }: LoadedConfig, skills: readonly OfferedSkill[]): boolean {
+    const isAsked = this.#options.startsServers && config.skills.autoStart;
+    return isAsked && skills.some(({ manifest, facts }) => manifest !== undefined && facts.servers.length > 0);
   }
 
   /** Offers the skills that were read for a config. */

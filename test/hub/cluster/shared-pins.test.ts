@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { fingerprint, offeredOf } from "../../../src/guard/pin-comparison.ts";
 import { openPins, pinLocation } from "../../../src/hub/pins/open-pins.ts";
-import type { PinEvent } from "../../../src/hub/pins/pin-event.ts";
+import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";
 import type { Pins } from "../../../src/hub/pins/pins.ts";
 import type { ToolCapability } from "../../../src/model/capability.ts";
 import { systemClock } from "../../../src/base/clock.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { fingerprint, offeredOf, type PinMode } from "../../../src/guard/pin-comparison.ts";
 import { pinFileFor, pinsInFile } from "../../../src/hub/pins/pin-file.ts";
-import type { PinEvent } from "../../../src/hub/pins/pin-event.ts";
+import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";
 import { Pins } from "../../../src/hub/pins/pins.ts";
 import type { ResourceCapability, ToolCapability } from "../../../src/model/capability.ts";
 import type { ToolDefinition } from "../../../src/model/protocol.ts";

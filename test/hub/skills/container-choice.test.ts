@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ChosenServer, chooseContainers } from "../../../src/hub/skills/container-choice.ts";
+import { type ChosenServer, chooseContainers } from "../../../src/hub/skills/auto-start.ts";
 import { type ConfigInput, ConfigSchema } from "../../../src/model/config.ts";
 import type { RequiredServer } from "../../../src/model/skill.ts";
 import { resolveServerEntry, sameServer, satisfiedBy } from "../../../src/skills/servers/server-entry.ts";
