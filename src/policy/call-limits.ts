@@ -105,7 +105,7 @@ export class CallLimits {
     const { concurrency } = this.#options;
     if (underWay >= shareOf(concurrency, nodes)) {
       const among = nodes > 1 ? ` for ${nodes} nodes` : "";
-      const what = `server ${server} already has ${underWay} calls under way (limits.concurrency is ${concurrency}${among})`;
+      const what = `server ${server} already has ${underWay} calls in progress (limits.concurrency is ${concurrency}${among})`;
       return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
     }
     const serverWait = this.#servers.get(server)?.wait(now) ?? 0;

@@ -116,7 +116,7 @@ export function quotaError(what: string, { of, limit }: QuotaReached, key: strin
         : ["", `http.limits.${key}`];
   const code = of === "hub" ? "server_unavailable" : "rate_limited";
   return new ToolcribError(code, `Too many ${what}${whose} are open: ${limit} is the limit.`, {
-    hint: `Close some, or wait until they have rested. The operator can raise ${setting}.`,
+    hint: `Close some, or wait until idle ones are closed. The operator can raise ${setting}.`,
     details: { quota: of, limit },
   });
 }

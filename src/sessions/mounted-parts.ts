@@ -111,12 +111,12 @@ export class MountedParts implements SessionParts {
     const { taken, tooMany } = this.#tools.set(group, tools, most);
     this.#share();
     if (taken.length > 0) {
-      const message = `Left out, because the session has tools of the same name already: ${listNames(taken)}.`;
+      const message = `Left out, because the session already has tools with these names: ${listNames(taken)}.`;
       this.#tell({ level: "warning", message });
     }
     if (tooMany.length > 0) {
       const message = `Left out, because a session may bring ${most} tools: ${listNames(tooMany)}.`;
-      this.#tell({ level: "warning", message, hint: "`limits.sessionTools` of the config says how many." });
+      this.#tell({ level: "warning", message, hint: "`limits.sessionTools` in the config sets the limit." });
     }
   }
 
@@ -235,7 +235,7 @@ export class MountedParts implements SessionParts {
     }
     for (const { name, origin } of tools) {
       if (!isSessionLocalSource(origin.source) || name === origin.name) continue;
-      const message = `The hub has a name for "${origin.name}" already; the session's tool is called "${name}".`;
+      const message = `The hub already has a tool "${origin.name}". The session's tool is called "${name}".`;
       this.#once(`name ${name}`, { level: "info", message });
     }
   }

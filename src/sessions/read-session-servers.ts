@@ -60,7 +60,7 @@ export function readSessionServers(given: SessionServers, reading: ReadServersOp
   return namedEntries(given, reading).flatMap(({ name: wanted, raw }) => {
     const name = uniqueName(wanted, names);
     if (name !== wanted) {
-      const message = `There are several servers named "${wanted}"; one of them is called "${name}".`;
+      const message = `Several servers are named "${wanted}". One of them is now called "${name}".`;
       reading.tell({ level: "warning", server: name, message });
     }
     return readOne(name, raw, reading) ?? [];
@@ -78,13 +78,13 @@ function namedEntries(given: SessionServers, { tell }: ReadServersOptions): Name
   if (!Array.isArray(servers)) {
     if (isJsonObject(servers))
       return Object.entries(servers).map(([name, raw]) => ({ name: printableName(name), raw }));
-    tell({ level: "warning", message: "The servers are neither a list nor an object; none is used." });
+    tell({ level: "warning", message: "The servers are neither a list nor an object. None is used." });
     return [];
   }
   return servers.flatMap((raw: unknown, index) => {
     const name = raw instanceof WireEntry ? raw.name : isJsonObject(raw) ? (raw["name"] ?? raw["id"]) : undefined;
     if (typeof name === "string" && name.trim() !== "") return [{ name: printableName(name), raw }];
-    tell({ level: "warning", message: `Server ${index + 1} of the list has no name; it is left out.` });
+    tell({ level: "warning", message: `Server ${index + 1} of the list has no name and is left out.` });
     return [];
   });
 }
@@ -108,12 +108,12 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
     const spec = { ...ServerEntrySchema.parse({}), ...place, name };
     return { name, spec, key: raw, looksUp: false, wire: raw.open };
   }
-  if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is no object.");
+  if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is not an object.");
   const { _meta, ...entry } = raw;
   const refused = (strings: Iterable<FoundString>): string | undefined =>
     references === "any" ? undefined : refusedReference(strings, references);
   const written = refused(stringsOf(entry));
-  if (written !== undefined) return leaveOut("its entry holds a reference", written, REFERENCE_HINT);
+  if (written !== undefined) return leaveOut("its entry contains a reference", written, REFERENCE_HINT);
   let spec: ServerSpec;
   try {
     const read = readServerEntry(PLACEHOLDER_ID, entry, place);
@@ -138,13 +138,13 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   const strings = specStrings(spec);
   // Again, because a foreign spelling may have become a reference while it was read.
   const read = refused(strings);
-  if (read !== undefined) return leaveOut("its entry holds a reference", read, REFERENCE_HINT);
+  if (read !== undefined) return leaveOut("its entry contains a reference", read, REFERENCE_HINT);
   const looksUp = strings.some(({ text }) =>
     references === "any" ? hasReference(text) : findReferences(text).length > 0,
   );
   const login = spec.auth?.type === "oauth" || spec.auth?.type === "client-credentials";
   if (login) {
-    const message = `Nobody logs in for the server "${name}": logins are for servers of the config.`;
+    const message = `No one can log in to the server "${name}": only servers of the config support logins.`;
     tell({ level: "warning", server: name, message, hint: "Send a token in `headers`." });
   }
   const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.cages);
@@ -189,14 +189,14 @@ function reportUnusedKeys(
   tell({
     level: "info",
     server: name,
-    message: `Of the entry of the server "${name}" this is not used: ${ignored.join(", ")}.`,
+    message: `These keys in the entry of the server "${name}" are not used: ${ignored.join(", ")}.`,
   });
 }
 
 /** `${…}` in every form that some program expands, and `secret://…`. A `$${` is not the beginning of one. */
 const REFERENCE = /\$\$\{|\$\{[^}]*\}|secret:\/\/[^\s"'`,;<>{}|\\^]*/gi;
 const REFERENCE_HINT =
-  "Send the value itself; `$${` stands for a literal `${`. Whoever runs Toolcrib can allow single references in `sessions.allowReferences`.";
+  "Send the value itself, with `$${` for a literal `${`. The operator can allow references in `sessions.allowReferences`.";
 const MAX_REFERENCE_LENGTH = 80;
 /** No entry that can be used comes near it. */
 const MAX_DEPTH = 32;
@@ -215,7 +215,7 @@ function refusedReference(strings: Iterable<FoundString>, allowed: ReadonlySet<s
     const found = findReferences(text).map((reference) => reference.text);
     if (found.length > 0 && found.every((reference) => allowed.has(reference))) continue;
     const shown = printableReference(found.find((reference) => !allowed.has(reference)) ?? written);
-    return `${printableName(where)} holds the reference ${shown}, and what a client brings is taken literally.`;
+    return `${printableName(where)} contains the reference ${shown}. Entries from a client are taken literally.`;
   }
   return undefined;
 }

@@ -70,7 +70,7 @@ export interface SessionParts {
 }
 
 const noHub = (): ToolcribError =>
-  new ToolcribError("cancelled", "The session is closed, or no hub has opened it; it can bring nothing.");
+  new ToolcribError("cancelled", "The session is closed or was not opened by a hub. It cannot bring servers or tools.");
 
 /** Of a session that is closed, or that no hub opened. */
 export const NO_PARTS: SessionParts = {

@@ -121,12 +121,12 @@ export class SessionServerSet {
     for (const { name } of read.slice(most)) {
       leftOut.push({ name, reason: `a session may bring ${most} servers` });
       const message = `The server "${name}" is left out: a session may bring ${most} servers.`;
-      tell({ level: "warning", server: name, message, hint: "`limits.sessionServers` of the config says how many." });
+      tell({ level: "warning", server: name, message, hint: "`limits.sessionServers` in the config sets the limit." });
     }
     const permitted = read.slice(0, most);
     const programs = permitted.filter(({ spec }) => spec.command !== undefined).length;
     if (programs > WARN_ABOVE_PROGRAMS) {
-      const message = `This session starts ${programs} programs for its servers, which takes memory and time.`;
+      const message = `This session starts ${programs} programs for its servers. This takes memory and time.`;
       tell({ level: "warning", message });
     }
     return permitted;
@@ -155,8 +155,8 @@ export class SessionServerSet {
   #tellName({ name, shownAs: shown }: SessionServer): void {
     const message =
       shown === name
-        ? `The hub has no server "${name}" any more; the names of the session's begin with "${name}" again.`
-        : `The hub has a server "${name}" as well; the names of the session's begin with "${shown}".`;
+        ? `The hub has no server "${name}" any more. Names of the session's server begin with "${name}" again.`
+        : `The hub has a server "${name}" as well. Names of the session's server begin with "${shown}".`;
     this.#options.tell({ level: "info", server: name, message });
   }
 
@@ -282,7 +282,7 @@ export class SessionServer {
     const { kind } = this.connection.state;
     if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
     this.#told = "late";
-    this.#tell("info", `is still connecting after ${waitedMs / 1000} s; its tools join when it is ready.`);
+    this.#tell("info", `is still connecting after ${waitedMs / 1000} s. Its tools are added when it is ready.`);
   }
 
   setCap(cap: number): void {
@@ -291,10 +291,7 @@ export class SessionServer {
     if (leftOut === this.#toldLeftOut) return;
     this.#toldLeftOut = leftOut;
     if (leftOut === 0) return;
-    this.#tell(
-      "warning",
-      `offers ${count} tools, and ${leftOut} of them are left out: a session may bring only so many.`,
-    );
+    this.#tell("warning", `offers ${count} tools. ${leftOut} of them are left out: the session has reached its limit.`);
   }
 
   async close(): Promise<void> {
@@ -308,7 +305,7 @@ export class SessionServer {
     if (state.kind === "ready") {
       this.#events.onReady(this.connection);
       if (this.#told === "late" || this.#told === "absent")
-        this.#tell("info", "is connected now; its tools are there.");
+        this.#tell("info", "is now connected. Its tools are available.");
       else if (this.#told === "lost" || this.#told === "gone") this.#tell("info", "is back.");
       this.#told = "up";
     } else if (state.kind === "restarting" || state.kind === "failed") {
@@ -317,20 +314,20 @@ export class SessionServer {
   }
 
   #down({ kind, reason, hint }: Extract<ServerState, { kind: "restarting" | "failed" }>): void {
-    const again = kind === "restarting" ? " It is tried again." : "";
+    const again = kind === "restarting" ? " It is retried." : "";
     if (this.#told === "up") {
       this.#told = kind === "failed" ? "gone" : "lost";
       const meanwhile =
         kind === "failed"
-          ? "Its tools answer with an error."
-          : "It is restarted; its tools answer with an error until then.";
+          ? "Its tools return an error."
+          : "It is being restarted. Until then its tools return an error.";
       this.#tell("warning", `was lost: ${asSentence(reason)} ${meanwhile}`, hint);
     } else if (this.#told === "nothing" || this.#told === "late") {
       this.#told = "absent";
       this.#tell("warning", `could not be connected: ${asSentence(reason)}${again}`, hint);
     } else if (kind === "failed" && this.#told !== "gone") {
       this.#told = "gone";
-      this.#tell("warning", `is given up: ${asSentence(reason)}`, hint);
+      this.#tell("warning", `is not tried again: ${asSentence(reason)}`, hint);
     }
   }
 
@@ -345,7 +342,7 @@ export class SessionServer {
     this.#toldRefused = true;
     this.#tell(
       "warning",
-      `answered ${status}: its credentials are no longer accepted, and its tools answer with an error.`,
+      `answered ${status}: its credentials are no longer accepted, and its tools return an error.`,
       "Send the server again with new credentials.",
     );
   }

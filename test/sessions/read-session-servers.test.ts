@@ -160,14 +160,14 @@ describe("[agent-03b] entries that a client sends", () => {
       const { servers, told } = read({ a: entry, good: { command: "p" } });
       expect(servers.map(({ name }) => name)).toEqual(["good"]);
       expect(told).toMatchObject([{ level: "warning", server: "a", hint: expect.stringContaining("allowReferences") }]);
-      expect(said(told)).toContain(`: ${where} holds the reference `);
+      expect(said(told)).toContain(`: ${where} contains the reference `);
     }
   });
 
   it("[trust-05a] with a spelling that becomes a reference when it is read are left out as well", () => {
     const { servers, told } = read({ a: { command: "p", env: { A: "$KEY" } } });
     expect(servers).toEqual([]);
-    expect(said(told)).toContain("env.A holds the reference ${KEY}");
+    expect(said(told)).toContain("env.A contains the reference ${KEY}");
   });
 
   it("[trust-05b] may hold what only looks like a reference, and what `$${` stands for", () => {

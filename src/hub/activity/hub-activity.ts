@@ -143,7 +143,7 @@ export class HubActivity {
   async closeSession(id: string): Promise<void> {
     const session = this.#sessions.live(id);
     if (session === this.#options.hub().session) {
-      throw new ToolcribError("conflict", "This is the hub's own session, which ends with the hub.");
+      throw new ToolcribError("conflict", "This is the hub's own session. It ends with the hub.");
     }
     if (session !== undefined) {
       session.close();
@@ -194,9 +194,9 @@ export class HubActivity {
     }
     if (await this.#options.others?.()?.answer(id, answer, answerer)) return { id, answer };
     const other = await this.#approvals.waitsAt(id);
-    if (other !== undefined) throw await this.#elsewhere("The call waits at", other, "Answer it there.");
-    throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {
-      hint: "It may have been answered, given up or timed out.",
+    if (other !== undefined) throw await this.#elsewhere("The call is waiting at", other, "Answer it there.");
+    throw new ToolcribError("not_found", `No call with the id ${id} is waiting for an answer.`, {
+      hint: "It may have been answered or withdrawn, or it timed out.",
     });
   }
 
@@ -272,7 +272,7 @@ export class HubActivity {
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const message = `Sessions and approvals cannot be written down: ${asToolcribError(error).message}`;
+    const message = `Sessions and approvals cannot be stored: ${asToolcribError(error).message}`;
     this.#options.events.emit("warning", { message });
   }
 }

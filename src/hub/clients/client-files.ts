@@ -406,7 +406,7 @@ function parseWrittenEntries(text: string | null, file: string): readonly Writte
     return RecordsSchema.parse(JSON.parse(text)).entries;
   } catch (error) {
     throw new ToolcribError("invalid_config", `${file}, where Toolcrib keeps what it wrote for clients, is damaged.`, {
-      hint: "Move it away. What was written before is then yours to take out.",
+      hint: "Move it away. Then remove the earlier entries yourself.",
       cause: error,
     });
   }
@@ -447,7 +447,7 @@ function withEditor<T>(client: AgentClient, file: ClientFile, task: (editor: Tex
     if (!(error instanceof ToolcribError) || error.message.includes(file.path)) throw error;
     if (error.code === "invalid_arguments") throw error;
     throw new ToolcribError("invalid_config", `${file.path}: ${error.message}`, {
-      hint: `${client.name}'s file was left as it is. Mend it and try again.`,
+      hint: `${client.name}'s file was not changed. Fix it and try again.`,
       details: { file: file.path, ...error.details },
       cause: error,
     });

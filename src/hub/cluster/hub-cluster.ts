@@ -31,9 +31,7 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
   if (entry === undefined) return undefined;
   const { clock, warn } = parts;
   if (!parts.joins) {
-    warn(
-      "The config names a cluster, and this hub does not join it: it works by itself. `toolcrib serve` makes a node.",
-    );
+    warn("The config names a cluster, but this hub does not join it. Use `toolcrib serve` to start a node.");
     return undefined;
   }
   if (parts.store?.kind !== "postgres") {
@@ -146,9 +144,9 @@ export function hubHealth({ cluster, store }: HealthSources): HubHealth {
   const isStoreDown = store?.trouble !== undefined;
   return {
     problems: [
-      ...(isCutOff ? ["NATS cannot be reached: what other nodes have cannot be used from here."] : []),
+      ...(isCutOff ? ["NATS cannot be reached. Sessions and servers of other nodes are unavailable here."] : []),
       ...(isStoreDown
-        ? ["The store cannot be reached: what was read before goes on, and nothing can be changed."]
+        ? ["The store cannot be reached. The hub works with what it has read, and nothing can be changed."]
         : []),
     ],
     ...(cluster === undefined ? {} : { cluster: { nodes: cluster.nodes().length, nats: isCutOff ? "down" : "up" } }),

@@ -287,7 +287,7 @@ export class SessionKeys {
       this.#ring = await currentRing(this.#options, this.#name, this.#boxes);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.#options.warn(`The cluster's session keys could not be renewed; those of before go on. ${why}`);
+      this.#options.warn(`The cluster's session keys could not be renewed; the old keys stay in use. ${why}`);
     }
   }
 }
@@ -315,7 +315,7 @@ async function currentRing(options: SessionKeysOptions, name: string, boxes: Key
     };
     if (await store.settings.exchange(name, before, JSON.stringify(after))) return unsealRing(after, boxes);
   }
-  throw new ToolcribError("conflict", "The cluster's session keys were changed by others again and again.");
+  throw new ToolcribError("conflict", "Other nodes keep changing the cluster's session keys.");
 }
 
 function isAccepted({ madeAt }: { readonly madeAt: number }, { clock, idleMs }: SessionKeysOptions): boolean {

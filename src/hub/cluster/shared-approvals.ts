@@ -80,7 +80,7 @@ export class SharedApprovals {
     if (head["do"] === "list") return { head: {}, body: Buffer.from(JSON.stringify(mask(own()))) };
     const { id, answer, user, door, caller } = head;
     if (typeof id !== "string" || typeof answer !== "string") {
-      throw new ToolcribError("invalid_arguments", "A node asked for something that this one does not know.");
+      throw new ToolcribError("invalid_arguments", "Another node sent a request that this node does not know.");
     }
     try {
       // What is no known answer counts as no, as everywhere.
@@ -153,8 +153,8 @@ export class SharedApprovals {
 
 /** The store may still have it as one that waits. */
 function noLongerPending(id: string): ToolcribError {
-  return new ToolcribError("not_found", `No call waits for an answer under the id ${id} any more.`, {
-    hint: "It was answered, given up or timed out.",
+  return new ToolcribError("not_found", `The call with the id ${id} is no longer waiting for an answer.`, {
+    hint: "It was answered or withdrawn, or it timed out.",
   });
 }
 

@@ -131,7 +131,7 @@ export class SharedConfig {
     } catch (error) {
       if (this.#stopped) return;
       const { message } = asToolcribError(error);
-      if (!this.#toldAway) this.#options.warn(`The config is not in step with the other nodes: ${message}`);
+      if (!this.#toldAway) this.#options.warn(`The config is not in sync with the other nodes: ${message}`);
       this.#toldAway = true;
       this.#retry(renew);
       this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
@@ -197,21 +197,19 @@ export class SharedConfig {
   #tellJoined(own: OwnFile, target: JsonObject, published: PublishedConfig): void {
     const { file, warn } = this.#options;
     const brought = differences(published.document, target);
-    const names = brought.map(({ path, value }) => `${path.join(".")}${value === undefined ? " (taken out)" : ""}`);
+    const names = brought.map(({ path, value }) => `${path.join(".")}${value === undefined ? " (removed)" : ""}`);
     if (names.length > 0) {
-      warn(
-        `${file} is new to the cluster of this node, so what it says counts for all nodes now: ${names.join(", ")}.`,
-      );
+      warn(`${file} is new to this node's cluster, so these settings now apply to all nodes: ${names.join(", ")}.`);
     }
     const mine = withoutPlainCredentials(own);
     const other = differences(mine, target, own.withheld).map(({ path }) => path.join("."));
     // The one that all nodes were given: what they changed since is no surprise.
     if (other.length === 0 || isDeepStrictEqual(mine, published.base)) return;
     const reason = hasSeen(published, mine)
-      ? `${file} is an earlier one than what its cluster has had since, so it changes nothing (to go back to it, put it in place while the nodes run)`
+      ? `${file} is older than its cluster's config, so it changes nothing (to go back to it, put it in place while the nodes run)`
       : `This node is new to its cluster, and its config file differs`;
     warn(
-      `${reason}: what the cluster has counts for ${other.join(", ")}. What the file said before is in ${this.#beforeFile}.`,
+      `${reason}: the cluster's config applies to ${other.join(", ")}. The file as it was before is in ${this.#beforeFile}.`,
     );
   }
 
@@ -235,7 +233,7 @@ export class SharedConfig {
   async #hold(own: OwnFile, wanted: JsonObject, theirs: JsonObject, problem: string): Promise<boolean> {
     const { file, place, warn } = this.#options;
     const paths = differences(theirs, wanted).map(({ path }) => path.join("."));
-    const message = `What ${file} says of ${paths.join(", ")} does not go together with what the other nodes have, so it is not taken over: ${problem}`;
+    const message = `The settings ${paths.join(", ")} in ${file} conflict with the other nodes' config, so they do not apply: ${problem}`;
     if (message !== this.#toldConflict) warn(message);
     this.#toldConflict = message;
     const [before, after] = [place.texts.get(file), this.#textOf(own, theirs)];
@@ -264,7 +262,7 @@ export class SharedConfig {
       return true;
     }
     if (!this.#toldReadOnly) {
-      warn(`${file} cannot be written: what the other nodes changed holds in memory, and is taken over at each start.`);
+      warn(`${file} cannot be written. Changes of other nodes apply in memory, and are loaded again at each start.`);
     }
     this.#toldReadOnly = true;
     place.texts.set(file, after);
@@ -301,7 +299,7 @@ export class SharedConfig {
     const places = withheld.map((path) => path.join(".")).join(", ");
     if (places !== this.#toldWithheld && places !== "") {
       warn(
-        `${file} holds credentials in plain text, so this part of it stays on this node: ${places}. With references such as secret://env/NAME instead, all nodes get it.`,
+        `${file} contains credentials in plain text, so this part stays on this node: ${places}. Use references such as secret://env/NAME to share it with all nodes.`,
       );
     }
     this.#toldWithheld = places;

@@ -79,7 +79,7 @@ export class SharedState {
     try {
       return await this.#config.begin(loaded);
     } catch (error) {
-      warn(`The config is not in step with the other nodes: ${asToolcribError(error).message}`);
+      warn(`The config is not in sync with the other nodes: ${asToolcribError(error).message}`);
       return loaded;
     }
   }
@@ -87,7 +87,7 @@ export class SharedState {
   attach(hub: SharingHub): void {
     const { cluster, store, clock, redactor, events, warn } = this.#options;
     const onAway = (isAway: boolean): void => {
-      if (isAway) warn("The store does not answer, so each node keeps to its part of the limits until it does.");
+      if (isAway) warn("The store does not answer. Until it does, each node keeps to its share of the limits.");
     };
     hub.limits.share({
       windows: new SharedWindows({ clock, pool: store.limits, onAway }),

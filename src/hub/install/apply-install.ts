@@ -275,8 +275,8 @@ class InstallRun {
       replaced: this.#replaced,
       restart: this.#choices.clients.map(({ name, afterChange }) => ({ name, how: afterChange })),
       warnings: tried.flatMap(({ id, failure, needsLogin }) => [
-        ...(failure === undefined ? [] : [`The server ${id} of the config does not connect: ${failure}`]),
-        ...(needsLogin === true ? [`The server ${id} wants a login: toolcrib auth login ${id}`] : []),
+        ...(failure === undefined ? [] : [`The configured server ${id} does not connect: ${failure}`]),
+        ...(needsLogin === true ? [`The server ${id} needs a login: toolcrib auth login ${id}`] : []),
       ]),
     };
   }
@@ -287,7 +287,9 @@ class InstallRun {
     await this.#registry.sweep();
     const kept = files.status === "fulfilled" ? files.value.kept : [];
     const left = [
-      ...(kept.length === 0 ? [] : [`Changed by others meanwhile, and left as they are: ${kept.join(", ")}`]),
+      ...(kept.length === 0
+        ? []
+        : [`These were changed by other programs meanwhile, and were left as they are: ${kept.join(", ")}`]),
       ...[files, rest].flatMap((each) => (each.status === "rejected" ? [asToolcribError(each.reason).message] : [])),
     ];
     if (left.length === 0) return error;

@@ -174,7 +174,7 @@ function undoManifests(registry: SkillRegistry): UndoEntries {
 }
 
 export function interruptedError(): ToolcribError {
-  return new ToolcribError("cancelled", "The install was interrupted; everything is as it was before.");
+  return new ToolcribError("cancelled", "The install was interrupted. Nothing was changed.");
 }
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {

@@ -71,7 +71,7 @@ export function parseInstalled(file: string, text: string | null): Installed {
     return InstalledSchema.parse(JSON.parse(text)).skills;
   } catch (cause) {
     throw new ToolcribError("invalid_config", `${file}, where Toolcrib keeps what it installed, is damaged.`, {
-      hint: "Move it away. What was installed before is then yours to take out.",
+      hint: "Move it away. Then remove what was installed before yourself.",
       cause,
     });
   }
@@ -116,7 +116,7 @@ export function parseSkillsLock(file: string, text: string | null): SkillsLock {
   try {
     return LockSchema.parse(JSON.parse(text)).skills;
   } catch (cause) {
-    throw new ToolcribError("invalid_config", `${file} is no lock file that this Toolcrib can read.`, {
+    throw new ToolcribError("invalid_config", `${file} is not a lock file that this Toolcrib can read.`, {
       hint: "Bring back an earlier version of it, or remove it and install again.",
       cause,
     });

@@ -121,9 +121,9 @@ export function checkNewEntries(
   if (refused.length === 0 || force) return checked;
   throw new ToolcribError(
     "blocked",
-    `What the skill would start is refused:\n${refused.map((finding) => `  ${renderEntryFinding(finding)}`).join("\n")}`,
+    `The server that the skill would start is refused:\n${refused.map((finding) => `  ${renderEntryFinding(finding)}`).join("\n")}`,
     {
-      hint: "Nothing was installed. If you know what it does and want it all the same: --force.",
+      hint: "Nothing was installed. If you know what it does and want it anyway, use --force.",
       details: { findings: refused },
     },
   );
@@ -146,9 +146,9 @@ export function serversNeededError(
   const parts = described.map(({ server, entry }) => describeServer(server, entry));
   return new ToolcribError(
     "not_found",
-    `MCP servers are needed that ${place.configFile} does not have; nothing was installed.\n${parts.join("\n")}`,
+    `The skill needs MCP servers that ${place.configFile} does not have. Nothing was installed.\n${parts.join("\n")}`,
     {
-      hint: retry === undefined ? "Add them to the config yourself, then install again." : `Set them up with: ${retry}`,
+      hint: retry === undefined ? "Add them to the config, then install again." : `Set them up with: ${retry}`,
       details: {
         command: retry,
         servers: described.map(({ server: { id, server, neededBy }, entry }) => ({
@@ -219,7 +219,7 @@ function uncheckedEntry(
 }
 
 function describeServer({ id, server, neededBy }: PlannedServer, entry: ServerEntryInput | undefined): string {
-  const purpose = server.description ?? "no purpose is given";
+  const purpose = server.description ?? "no description";
   const lines = [
     "",
     `${server.name}: ${purpose}`,
@@ -231,7 +231,7 @@ function describeServer({ id, server, neededBy }: PlannedServer, entry: ServerEn
     ...(server.docker === undefined ? [] : [`  docker      ${server.docker.image}`]),
   ];
   if (entry === undefined) {
-    return [...lines, `  The skill does not say how it is started: toolcrib add ${id} -- <command …>`].join("\n");
+    return [...lines, `  The skill does not say how to start it: toolcrib add ${id} -- <command …>`].join("\n");
   }
   const json = JSON.stringify({ [id]: entry }, null, 2)
     .split("\n")

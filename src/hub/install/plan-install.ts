@@ -130,7 +130,7 @@ function assertScanPassed(skills: readonly ExaminedSkill[]): void {
     "blocked",
     `The scan refuses ${bad.map(({ skill }) => skill.name).join(", ")}:\n${lines.join("\n")}`,
     {
-      hint: "Nothing was installed. If you have read it and want it all the same: --force.",
+      hint: "Nothing was installed. If you have read it and want it anyway, use --force.",
       details: { findings: bad.map(({ skill, findings }) => ({ name: skill.name, findings })) },
     },
   );
@@ -144,7 +144,7 @@ async function assertAsLocked(skills: readonly ExaminedSkill[], lockFile: string
     "conflict",
     `Not what ${lockFile} says:\n${different.map((line) => `  ${line}`).join("\n")}`,
     {
-      hint: "Nothing was installed. --force installs what is there now and writes that down.",
+      hint: "Nothing was installed. --force installs what is there now and updates the lock file.",
     },
   );
 }
@@ -225,7 +225,7 @@ async function readSource(wanted: WantedSource, options: ReadOptions): Promise<R
     const { skills, problems } = await readAll(fetched.dir);
     const told = problems.map(({ path, message }) => `${shortPath(path, fetched)}: ${message}`);
     if (skills.length === 0) {
-      throw new ToolcribError("not_found", `${fetched.source} holds no skill that can be read.`, {
+      throw new ToolcribError("not_found", `${fetched.source} has no skill that can be read.`, {
         hint: told.length === 0 ? "A skill is a folder with a SKILL.md." : told.join("\n  "),
       });
     }
@@ -261,14 +261,14 @@ function selectSkills(
   if (select.length > 0) {
     const missing = select.filter((each) => !skills.some((skill) => isCalled(skill, each)));
     if (missing.length > 0) {
-      throw new ToolcribError("not_found", `${source} holds no skill called ${missing.join(", ")}.`, {
-        hint: `It holds ${namesOfSkills(skills)}.`,
+      throw new ToolcribError("not_found", `${source} has no skill called ${missing.join(", ")}.`, {
+        hint: `It has ${namesOfSkills(skills)}.`,
       });
     }
     return { skills: skills.filter((skill) => select.some((each) => isCalled(skill, each))), warnings: [] };
   }
   if (skills.length === 1 || all) return { skills, warnings: told };
-  throw new ToolcribError("invalid_arguments", `${source} holds ${skills.length} skills: ${namesOfSkills(skills)}.`, {
+  throw new ToolcribError("invalid_arguments", `${source} has ${skills.length} skills: ${namesOfSkills(skills)}.`, {
     hint: "--select a,b takes some of them, --all takes all.",
     details: { skills: skills.map((skill) => skill.name) },
   });
@@ -285,8 +285,8 @@ function selectDeclaredSkill(
   if (first !== undefined && skills.length === 1) {
     return { skills, warnings: [`package.json calls the skill of ${source} ${name}; it calls itself ${first.name}.`] };
   }
-  throw new ToolcribError("not_found", `${source} holds no skill called ${name}.`, {
-    hint: `It holds ${namesOfSkills(skills)}.`,
+  throw new ToolcribError("not_found", `${source} has no skill called ${name}.`, {
+    hint: `It has ${namesOfSkills(skills)}.`,
   });
 }
 
@@ -328,7 +328,7 @@ export async function declaredSkills(cwd: string): Promise<DeclaredSkills> {
   });
   if (sources.length > 0) return { file: file.path, sources };
   throw new ToolcribError("invalid_arguments", `Name a source: ${file.path} declares no skills.`, {
-    hint: 'It would be done with "agentskills": { "skills": { "name": "source" } }.',
+    hint: 'Declare them with "agentskills": { "skills": { "name": "source" } }.',
   });
 }
 
@@ -337,7 +337,7 @@ function skillsOf(text: string, file: string): Record<string, unknown> {
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
-    throw new ToolcribError("invalid_config", `${file} is no JSON.`, { cause });
+    throw new ToolcribError("invalid_config", `${file} is not valid JSON.`, { cause });
   }
   const block = isJsonObject(value) ? value["agentskills"] : undefined;
   const skills = isJsonObject(block) ? (block["skills"] ?? {}) : {};

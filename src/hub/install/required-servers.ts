@@ -286,12 +286,12 @@ class GivenValues {
       const [first] = meant;
       if (first !== undefined && meant.every(({ server }) => server.configured !== undefined)) {
         const { id } = first.server;
-        this.#warnings.add(`${key} is not used: the server ${id} is configured already, and stays as it is.`);
+        this.#warnings.add(`${key} is not used: the server ${id} is already configured, and is not changed.`);
       } else if (
         first !== undefined &&
         !meant.some(({ server: { server }, parameter }) => usesParameter(server, parameter.name))
       ) {
-        this.#warnings.add(`${key} is not used: the skill declares it, and has no place for it.`);
+        this.#warnings.add(`${key} is not used: the skill declares it, but its server does not use it.`);
       }
     }
     if (unknown.length > 0) throw unknownNames(unknown, servers);
@@ -318,8 +318,8 @@ class GivenValues {
     if (isExact) this.#exact.add(place);
     if (!sensitive || typed === undefined) return;
     this.#warnings.add(
-      `The value of ${name} stood on the command line, where others on this machine and your shell's history see it. ` +
-        `The question, or --set ${name} with the variable ${name}, keep it to yourself.`,
+      `The value of ${name} was on the command line, where other users and your shell history can see it. ` +
+        `To keep it private, answer the prompt, or use --set ${name} with the variable ${name}.`,
     );
   }
 }

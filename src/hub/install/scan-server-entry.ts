@@ -49,8 +49,8 @@ function inlineProgramFindings(launch: Launch): FindingDraft[] {
       code: "shell_command",
       severity: isEncoded ? "refuse" : "warn",
       message: isEncoded
-        ? `${program} runs a program that is encoded, so that nobody can read it.`
-        : `${program} runs a program that stands in an argument.`,
+        ? `${program} runs an encoded program, which no one can read.`
+        : `${program} runs a program that is written in an argument.`,
       excerpt: excerptOf(text, 0, text.length),
     },
   ];

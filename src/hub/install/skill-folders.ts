@@ -53,7 +53,7 @@ export async function assertReplaceable(path: string, id: string, installed: Ins
   throw new ToolcribError(
     "conflict",
     state === "foreign"
-      ? `${path} is there, and Toolcrib did not put it there.`
+      ? `${path} exists, and Toolcrib did not put it there.`
       : `${path} was changed since it was installed.`,
     { hint: "--force replaces it. Nothing was changed." },
   );

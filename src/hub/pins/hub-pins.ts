@@ -92,7 +92,7 @@ export class HubPins {
       });
     }
     if (server !== undefined && !pins.knows(server)) {
-      throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}", and it offers nothing now.`);
+      throw new ToolcribError("not_found", `The server "${server}" has no pins, and offers nothing now.`);
     }
   }
 

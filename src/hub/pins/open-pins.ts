@@ -271,7 +271,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
 
   return {
     file,
-    unwritten: "They are kept in the store all the same; nobody can share them by the file until it can be written.",
+    unwritten: "They are kept in the store, but the file cannot be shared until it can be written.",
     hasChanged: () => isStale || (isShared && pinFileStamp(file) !== stamp),
     async read() {
       stamp = pinFileStamp(file);

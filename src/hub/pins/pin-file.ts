@@ -131,7 +131,10 @@ function parseJson(file: string, text: string): unknown {
     return JSON.parse(text);
   } catch {
     // A merge of two branches that went wrong is the likely cause.
-    throw damagedFile(file, /^(<<<<<<<|>>>>>>>)/m.test(text) ? "holds the marks of an unfinished merge" : "is no JSON");
+    throw damagedFile(
+      file,
+      /^(<<<<<<<|>>>>>>>)/m.test(text) ? "has conflict markers of an unfinished merge" : "is not valid JSON",
+    );
   }
 }
 
@@ -144,11 +147,10 @@ export function parsePin(
 ): Pin {
   const where = kind === "tool" ? `${server} ${name}` : `${server} ${kind} ${name}`;
   const definition = isJsonObject(pin) ? pin["definition"] : undefined;
-  if (!isJsonObject(pin) || !isDefinition(kind, definition))
-    throw damagedFile(file, `holds no definition for ${where}`);
+  if (!isJsonObject(pin) || !isDefinition(kind, definition)) throw damagedFile(file, `has no definition for ${where}`);
   const { fingerprint: print, pinnedAt } = pin;
   if (typeof print !== "string" || print !== fingerprint(definition)) {
-    throw damagedFile(file, `holds a definition for ${where} that does not have the fingerprint beside it`);
+    throw damagedFile(file, `has a definition for ${where} that does not match its fingerprint`);
   }
   return { kind, name, fingerprint: print, definition, pinnedAt: typeof pinnedAt === "string" ? pinnedAt : "" };
 }

@@ -153,26 +153,26 @@ export class PinReports {
     switch (event.type) {
       case "recorded":
         if (!event.later) return;
-        return this.#arrived("pin.recorded", event, "Pinned as offered now, before anyone has looked at them.");
+        return this.#arrived("pin.recorded", event, "They are pinned as offered now, without a review.");
       case "held":
         return this.#arrived(
           "pin.new",
           event,
-          "Held until approved: toolcrib pins diff shows them, toolcrib pins approve accepts them.",
+          "They are held until approved: toolcrib pins diff shows them, toolcrib pins approve accepts them.",
         );
       case "too-many": {
         const { server, count, most } = event;
-        const message = `The server lists ${count} resources, and the first ${most} are pinned; the others count as new. If its resources come and go, set "pinResources": false in its entry.`;
+        const message = `The server lists ${count} resources. The first ${most} are pinned; the others count as new. If its resources come and go, set "pinResources": false in its entry.`;
         return events.emit("warning", { server, message });
       }
       case "masked": {
         const { server, file, pins } = event;
-        const message = `A secret is in what the server says of itself (${describeNames(pins)}). It is masked in ${file}, which only you may read from now on. Find out why the server tells it.`;
+        const message = `The server's definitions contain a secret (${describeNames(pins)}). It is masked in ${file}, which only you can read now. Find out why the server publishes it.`;
         const origin = { source: server, name: originName(pins) };
         return this.#reports.warn("pin.masked", origin, message, { ...detailsOf(pins), file });
       }
       case "removed": {
-        const message = `${event.file} was removed. Its ${event.pins} pins still hold and are written again; toolcrib pins reset forgets pins.`;
+        const message = `${event.file} was removed. Its ${event.pins} pins still apply and are written again. Use toolcrib pins reset to forget pins.`;
         events.emit("warning", { message });
         return this.#reports.record("pin.file_removed", null, { file: event.file, tools: event.pins });
       }

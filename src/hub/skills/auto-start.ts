@@ -77,7 +77,7 @@ export async function withAutoStartedServers(
     const install = installLine(skill, withheld);
     if (lacking.length > 0) {
       const kept = lacking.filter((name) => withheld.includes(name)).join(", ");
-      const why = kept === "" ? "" : `. ${kept} of your environment was not handed over, because you did not name it`;
+      const why = kept === "" ? "" : `. ${kept} of your environment was not passed on, because you did not name it`;
       throw new ToolcribError("invalid_config", `it needs ${lacking.join(", ")}${why}`, {
         hint: `${install} sets the server up.`,
       });
@@ -85,7 +85,7 @@ export async function withAutoStartedServers(
     if (withheld.length > 0) {
       warn(
         `The server ${server.name} of the skill ${skill.facts.name} runs without ${withheld.join(", ")} of your ` +
-          `environment, because you did not name it. ${install} hands it over.`,
+          `environment, because you did not name it. ${install} passes it on.`,
       );
     }
     const id = ServerIdSchema.parse(server.name);
@@ -109,20 +109,21 @@ export async function withAutoStartedServers(
       if (satisfiedBy(server, config.servers) !== undefined) continue;
       if (notice !== undefined) warn(notice);
       try {
-        if (server.template === undefined) throw new ToolcribError("invalid_config", "nobody knows how it is started");
+        if (server.template === undefined)
+          throw new ToolcribError("invalid_config", "the skill does not say how to start it");
         if (config.servers.length + added.length >= config.config.limits.servers) {
           throw new ToolcribError("invalid_config", "limits.servers is reached");
         }
         const spec = specOf(skill, server);
         if (added.some((other) => sameServer(other, spec))) continue;
         if (added.some(({ id }) => id === spec.id)) {
-          throw new ToolcribError("conflict", "another skill requires another server of that name");
+          throw new ToolcribError("conflict", "another skill requires a different server with that name");
         }
         added.push(spec);
       } catch (error) {
         const { message, hint } = asToolcribError(error);
         const more = hint === undefined ? "" : ` ${hint}`;
-        warn(`The server ${server.name} of the skill ${skill.facts.name} is not brought up: ${message}.${more}`);
+        warn(`The server ${server.name} of the skill ${skill.facts.name} is not started: ${message}.${more}`);
       }
     }
   }

@@ -116,8 +116,8 @@ export class SkillImports {
     const expanded = expandTilde(path, userHome(this.#options.env));
     // Whoever asks from elsewhere cannot know what folder the hub works in.
     if (isAbsolute(expanded)) return resolve(expanded);
-    throw new ToolcribError("invalid_arguments", `${JSON.stringify(path)} is no absolute path.`, {
-      hint: "Write it from the root on, or from ~ for the home of the hub's user.",
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(path)} is not an absolute path.`, {
+      hint: "Start it at the root, or with ~ for the home of the hub's user.",
     });
   }
 

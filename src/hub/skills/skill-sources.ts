@@ -200,10 +200,14 @@ export function dispatchTarget(
   const [only, another] = others.filter(({ origin }) => origin.name === wanted);
   if (only !== undefined && another === undefined) return only;
   const why = another === undefined ? "there is no such tool here" : "several servers have one";
-  throw new ToolcribError("not_found", `The skill ${skill.facts.name} hands over to the tool "${wanted}": ${why}.`, {
-    hint:
-      another === undefined ? "`toolcrib list` shows what there is." : "Name it in SKILL.md as `toolcrib list` does.",
-  });
+  throw new ToolcribError(
+    "not_found",
+    `The skill ${skill.facts.name} passes its call to the tool "${wanted}": ${why}.`,
+    {
+      hint:
+        another === undefined ? "`toolcrib list` shows what there is." : "Name it in SKILL.md as `toolcrib list` does.",
+    },
+  );
 }
 
 /** OpenClaw's names; those that a tool does not take are left out where it takes no others. */

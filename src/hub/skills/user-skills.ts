@@ -100,7 +100,10 @@ export async function readUserSkills(
   for (const skill of found) {
     const before = byKey.get(skill.key);
     if (before === undefined) byKey.set(skill.key, skill);
-    else options.warn(`The skill ${skill.key} of ${skill.source} is left out: ${before.source} has one of that name.`);
+    else
+      options.warn(
+        `The skill ${skill.key} of ${skill.source} is left out: ${before.source} has a skill with the same name.`,
+      );
   }
   const kept = [...byKey.values()];
   const offered = config.skills.gates === "hide" ? kept.filter((skill) => isReady(skill, options)) : kept;
@@ -185,7 +188,7 @@ function folderHash(dir: string): string {
 }
 
 function folderProblem({ path, code, message }: FindProblem, dirs: readonly string[]): string {
-  if (dirs.includes(path) && code === "not_found") return `The folder ${path} of skills.dirs is not there.`;
+  if (dirs.includes(path) && code === "not_found") return `The folder ${path} of skills.dirs does not exist.`;
   if (dirs.includes(path) && code === "invalid_arguments") return `Of skills.dirs: ${message}`;
   // These are about looking, and name their folder themselves.
   if (["unreadable", "too_deep", "too_many", "nested"].includes(code)) return message;

@@ -187,7 +187,7 @@ describe("[scale-08a] the config of nodes that forget", () => {
       await settle();
     }
     expect(reloads).toBeGreaterThan(2);
-    expect(node.warnings).toEqual(["The config is not in step with the other nodes: It cannot be loaded here."]);
+    expect(node.warnings).toEqual(["The config is not in sync with the other nodes: It cannot be loaded here."]);
     fails = false;
     await clock.advance(30_000);
     await node.shared.settled();

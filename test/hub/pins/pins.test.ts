@@ -454,7 +454,7 @@ describe("[guard-15c] approving and forgetting", () => {
 
 describe("[guard-15b] a lock file that cannot be used", () => {
   const cases: [what: string, text: (good: string) => string, says: RegExp][] = [
-    ["that is no JSON", () => "{", /is no JSON/],
+    ["that is no JSON", () => "{", /is not valid JSON/],
     ["of an unfinished merge", (good) => `<<<<<<< ours\n${good}`, /unfinished merge/],
     ["of a newer version", (good) => good.replace('"version": 2', '"version": 3'), /version 3/],
     ["without servers", () => '{"version":1}', /no servers/],
