@@ -1,4 +1,4 @@
-/** What a session brings along, as the session's own parts: a catalog laid over the hub's, and connections of its own. */
+/** Servers and tools that a session brings: a catalog layered over the hub's, and connections of its own. */
 import { endsWithin } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { Catalog, type CatalogReader, LayeredCatalog } from "../catalog/catalog.ts";
@@ -36,7 +36,7 @@ export class MountedParts implements SessionParts {
   readonly #notices: NoticeLog;
   readonly #servers: SessionServerSet;
   readonly #tools = new ToolGroups();
-  /** Of what was told of already: definitions and names. */
+  /** Keys of notices that were sent. */
   readonly #told = new Set<string>();
   #laid: { readonly own: Catalog; readonly reader: CatalogReader } | undefined;
   #stopNaming: () => void = () => {};
@@ -86,7 +86,7 @@ export class MountedParts implements SessionParts {
       .map(({ connection }) => connection);
   }
 
-  /** What the client calls the server with this id; undefined if it brought none such. */
+  /** The client's name for the server with this id; undefined if it has none. */
   nameOf(id: string): string | undefined {
     return this.#servers.list.find((server) => server.id === id)?.name;
   }
@@ -219,7 +219,7 @@ export class MountedParts implements SessionParts {
     return Math.max(0, Math.min(this.#host.settings().tools, this.#bringer.limits.tools ?? Infinity));
   }
 
-  /** Tells of definitions that read like an attack, and of tools that are not called what the client calls them. */
+  /** Reports definitions that read like an attack, and tools whose public name differs from the client's. */
   #look({ tools, prompts, resources, templates }: Snapshot): void {
     for (const capability of [...tools, ...prompts, ...resources, ...templates]) {
       const suspicion = this.#host.suspicion(capability);
@@ -260,11 +260,10 @@ function listNames(names: readonly string[]): string {
   return `${names.slice(0, MAX_NAMED).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
-/** In-process tools of one session, in groups that are replaced as a whole. */
-
 /** The group of Toolcrib's own agent: it alone has names that begin with `toolcrib_`, and they do not count. */
 const AGENT_GROUP = "agent";
 
+/** In-process tools of one session, in groups that are replaced as a whole. */
 class ToolGroups implements LocalTools {
   readonly #events = new Emitter<{ change: undefined }>();
   readonly #groups = new Map<string, readonly Tool[]>();
@@ -276,7 +275,7 @@ class ToolGroups implements LocalTools {
   }
 
   /**
-   * Throws for what is no tool, and changes nothing then. Returns what was left out.
+   * Throws for an invalid tool, and then changes nothing. Returns the tools that were left out.
    * @param room How many tools all groups may have together.
    */
   set(group: string, tools: readonly Tool[], room: number): { readonly taken: string[]; readonly tooMany: string[] } {
@@ -324,7 +323,7 @@ class ToolGroups implements LocalTools {
 
 const MAX_NOTICES = 100;
 
-/** What a session was told, the latest so many. No text of it holds a secret. */
+/** The latest notices to a session, without secrets. */
 class NoticeLog {
   readonly #mask: <Value>(value: Value) => Value;
   readonly #onNotice: (notice: SessionNotice) => void;

@@ -1,4 +1,4 @@
-/** The servers that a client brings, from whatever it sent. What cannot be used is left out, and told of. */
+/** Reads the servers that a client brings. Entries that cannot be used are left out, and reported. */
 import { homedir } from "node:os";
 import { type SandboxDefaults, withSandbox } from "../config/sandbox-defaults.ts";
 import { readServerEntry } from "../config/server-entry.ts";
@@ -18,7 +18,7 @@ export interface SessionServerEntry {
   readonly spec: Omit<ServerSpec, "id">;
   /** The same for entries that mean the same. */
   readonly key: unknown;
-  /** Whether it holds references, all of which may be looked up. Any other text is taken as it is. */
+  /** Whether it has references, all of which may be resolved. Any other text is taken literally. */
   readonly looksUp: boolean;
   readonly wire?: WireEntry["open"];
 }
@@ -34,7 +34,7 @@ export interface ReadServersOptions {
   /** The hub's: a client chooses no cage for its programs. */
   readonly cages: SandboxDefaults;
   readonly tell: (notice: SessionNotice) => void;
-  /** Told of entries that the client wants used and that are not. */
+  /** Gets the entries that the client wants and that are not used. */
   readonly onLeftOut?: (entry: LeftOutServer) => void;
 }
 
@@ -151,7 +151,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   return { name, spec: own, key: fingerprint(own), looksUp };
 }
 
-/** What a client says of its own server counts, but for what only an operator can say. */
+/** Without the settings that only an operator may choose. */
 function sessionSpec(spec: ServerSpec, name: string, workspaceDir: string | undefined): Omit<ServerSpec, "id"> {
   const {
     id: _id,
@@ -207,7 +207,7 @@ interface FoundString {
   readonly text: string;
 }
 
-/** Says which string holds the first reference that the client may not use. */
+/** Describes the first reference that the client may not use. */
 function refusedReference(strings: Iterable<FoundString>, allowed: ReadonlySet<string>): string | undefined {
   for (const { where, text } of strings) {
     const written = text.match(REFERENCE)?.find((found) => found !== "$${");
@@ -246,7 +246,7 @@ function printableName(name: string): string {
     .toWellFormed();
 }
 
-/** What the id of a server of this name begins with. */
+/** The first part of the id of a server with this name. */
 export function baseId(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._ -]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   return plain.slice(0, MAX_ID_LENGTH) || "server";
@@ -260,7 +260,7 @@ function uniqueName(wanted: string, taken: Set<string>): string {
 }
 
 /**
- * A server that is reached in a way only the program knows, such as through the client's own connection. It stands in the
+ * A server that is reached in a way only the program knows, such as through the client's own connection. It is in the
  * list of servers like any entry. The same object again means the same server.
  *
  *     await session.own.mount([new WireEntry("files", () => wireOverAcp(connection, "files"))]);

@@ -20,14 +20,13 @@ const WARN_ABOVE_PROGRAMS = 5;
 interface SessionServerSetOptions {
   readonly host: SessionHost;
   readonly bringer: MountingSession;
-  /** What the ids of its servers end in. */
+  /** The end of its servers' ids. */
   readonly suffix: string;
   readonly redactor: Redactor;
   readonly tell: (notice: SessionNotice) => void;
   readonly events: Omit<SessionServerEvents, "tell">;
 }
 
-/** What `change` did. */
 interface ServerChange {
   readonly removed: readonly SessionServer[];
   readonly added: readonly SessionServer[];
@@ -132,7 +131,7 @@ export class SessionServerSet {
     return permitted;
   }
 
-  /** Works out anew what stands for each in names, after servers of the hub came or went. Whether any is another. */
+  /** Updates the public names after servers of the hub came or went. True if a name changed. */
   rename(): boolean {
     const renamed = this.#servers.filter((server) => {
       const before = server.shownAs;
@@ -204,8 +203,6 @@ export class SessionServerSet {
   }
 }
 
-/** One server that a session brought, from its first attempt to connect to its end, and what is said about it meanwhile. */
-
 interface SessionServerEvents {
   readonly tell: (notice: SessionNotice) => void;
   readonly onState: (info: ServerInfo) => void;
@@ -221,14 +218,15 @@ interface SessionServerFacts {
   readonly shownAs: string;
 }
 
-/** What the client knows of it: `late`: that it takes long. `absent`: that it did not come. `lost`: that it went away. */
+/** What was last reported: `late`: it takes long. `absent`: it did not connect. `lost`: it disconnected. */
 type Reported = "nothing" | "late" | "absent" | "up" | "lost" | "gone";
 
+/** One server of a session, from its first connection attempt to its end, with the notices about it. */
 export class SessionServer {
   readonly brought: SessionServerEntry;
   readonly connection: Connection;
   readonly source: CappedSource;
-  /** What stands for it in public names. */
+  /** Its part of public names. */
   shownAs: string;
   readonly #events: SessionServerEvents;
   readonly #stops: (() => void)[];
@@ -277,7 +275,7 @@ export class SessionServer {
     this.start(Promise.resolve());
   }
 
-  /** Nobody waits for it any longer. */
+  /** Reports that it is still connecting. */
   passOver(waitedMs: number): void {
     const { kind } = this.connection.state;
     if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
@@ -357,15 +355,14 @@ function asSentence(sentence: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** A server of a session, as its catalog sees it: with no more tools than it may bring. */
-
 interface CappedSourceEvents {
-  /** Called before anybody is told of other definitions, so that the caps are right by then. */
+  /** Called before other listeners get changed definitions, so that the caps are right by then. */
   readonly onCount: () => void;
   /** A use has ended; undefined if it went well. */
   readonly onRun: (error: unknown) => void;
 }
 
+/** A server as the session's catalog sees it: with no more tools than the session may bring. */
 class CappedSource implements Source {
   readonly id: string;
   readonly kind = "server";
@@ -374,7 +371,7 @@ class CappedSource implements Source {
   readonly #events = new Emitter<{ change: undefined }>();
   readonly #stop: () => void;
   #cap = Infinity;
-  /** What was made of which definitions. */
+  /** The last result, for the same definitions and cap. */
   #cut: { readonly of: Definitions; readonly cap: number; readonly definitions: Definitions } | undefined;
 
   constructor(source: Source, { onCount, onRun }: CappedSourceEvents) {
@@ -437,8 +434,6 @@ class CappedSource implements Source {
   }
 }
 
-/** What stands for a session's server in public names: its own name, unless a server of the hub has it. */
-
 const SERVER_PLACEHOLDER = "{server}";
 
 interface Naming {
@@ -447,8 +442,9 @@ interface Naming {
   readonly servers: readonly NamedServer[];
 }
 
+/** The server's part of public names: its own name, unless a server of the hub has it. */
 function publicServerName(name: string, { naming, servers }: Naming): string {
-  // Without the server in them, names are told apart by hashes.
+  // Names without the server are made unique by hashes.
   if (!naming.includes(SERVER_PLACEHOLDER)) return name;
   const hosts = servers.map(({ id, toolPrefix }) => new NamePattern(naming, id, toolPrefix));
   const isFree = (candidate: string): boolean => {

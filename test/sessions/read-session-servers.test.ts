@@ -63,7 +63,7 @@ describe("[agent-03b] entries that a client sends", () => {
   it.each([
     [[7], "has no name"],
     [[{ name: " " }], "has no name"],
-    [{ a: "text" }, "its entry is no object"],
+    [{ a: "text" }, "its entry is not an object"],
     [{ a: {} }, "left out"],
     [{ a: { command: "p", args: "x y" } }, ""],
     [{ a: { command: "p", env: 7 } }, "left out"],
@@ -118,7 +118,7 @@ describe("[agent-03b] entries that a client sends", () => {
     ]);
     expect(servers.map(({ name }) => name)).toEqual(["a", "a-2", "x y /z", "é".repeat(80)]);
     expect(servers.map(({ name }) => baseId(name))).toEqual(["a", "a-2", "x y -z", "server"]);
-    expect(said(told)).toContain('several servers named "a"');
+    expect(said(told)).toContain('Several servers are named "a"');
   });
 
   it("have their references looked up where the program named them", () => {

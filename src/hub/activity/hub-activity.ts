@@ -1,4 +1,4 @@
-/** Who is connected, what waits for a yes, how the last calls went: `hub.activity`. */
+/** Sessions, approvals and recent calls of a hub: `hub.activity`. */
 import { randomUUID } from "node:crypto";
 import type { Approval, Overview, SessionDetail, SessionInfo } from "../../contract/activity-schemas.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
@@ -20,7 +20,6 @@ import { memoryApprovals, memorySessions } from "./memory-records.ts";
 import { RecentCalls } from "./recent-calls.ts";
 import { sessionInfo, SessionRecords } from "./session-records.ts";
 
-/** The part of the hub that is looked at. */
 export interface ActivitySource {
   readonly session: Session;
   readonly store: Pick<Store, "kind"> | undefined;
@@ -41,15 +40,15 @@ export interface ActivityOptions {
   readonly clock: Clock;
   readonly events: Emitter<HubEvents>;
   readonly mask: <Value>(value: Value) => Value;
-  /** Whether what is kept of approvals says what the arguments were. */
+  /** Whether stored approvals contain the values of arguments. */
   readonly keepArguments?: boolean;
   /** Where sessions and approvals are kept; in memory without one. */
   readonly store: Store | undefined;
   readonly home: string;
   readonly hub: () => ActivitySource;
-  /** In a cluster: what waits at other nodes. */
+  /** In a cluster: calls that wait at other nodes. */
   readonly others?: () => OtherApprovals | undefined;
-  /** In a cluster: resolves when other nodes know of the last answer. */
+  /** In a cluster: resolves when other nodes have the last answer. */
   readonly told?: () => Promise<void> | undefined;
 }
 
@@ -94,7 +93,7 @@ export class HubActivity {
         this.#recent.add(record, clock.now());
         this.#sessions.called(record.session);
       }),
-      // What waits at another node is written down there.
+      // Calls that wait at another node are stored there.
       events.on("ask", (request) => {
         if (request.node === undefined) this.#approvals.asked(request);
       }),
@@ -104,7 +103,7 @@ export class HubActivity {
     ];
   }
 
-  /** Tidies up after hubs that died. Only who asks for lists waits for it. */
+  /** Cleans up after dead hubs, in the background: only lists wait for it. */
   begin(): void {
     this.#sessions.opened(this.#options.hub().session);
     this.#begun = this.#tidy();
@@ -124,7 +123,7 @@ export class HubActivity {
     return { sessions, total, nextCursor };
   }
 
-  /** Undefined if there is none; one that is closed, or another hub's, sees nothing. */
+  /** Undefined if there is none. Tools and skills are empty for a session that is closed or at another hub. */
   async session(id: string): Promise<SessionDetail | undefined> {
     const stored = await this.#sessions.find(id);
     if (stored === undefined) return undefined;
@@ -173,7 +172,7 @@ export class HubActivity {
   }
 
   /**
-   * Answers a call that waits, and resolves when that is written down.
+   * Answers a waiting call, and resolves when the answer is stored.
    * @param by The user who answers, where that is known.
    * @param door Through which the answer came.
    * @param caller The key of a caller who may answer for others only.
@@ -222,7 +221,7 @@ export class HubActivity {
     });
   }
 
-  /** Writes what is left. Before the store is closed, after the sessions are. */
+  /** Writes what is left; called after the sessions and before the store are closed. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#sessions.closeAll();

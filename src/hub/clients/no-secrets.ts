@@ -1,4 +1,4 @@
-/** Nothing that Toolcrib writes into another program's file may be a secret, or a reference that only Toolcrib reads. */
+/** Keeps secrets, and references that only Toolcrib can read, out of other programs' files. */
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
@@ -18,7 +18,7 @@ export function assertNoSecrets(client: AgentClient, id: string, server: Written
   }
 }
 
-/** `postgres://me:password@host/db`, wherever it stands. */
+/** `postgres://me:password@host/db`, anywhere in a text. */
 const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
 
 function credentialProblem(client: AgentClient, key: string | undefined, text: string): string | undefined {
@@ -32,7 +32,7 @@ function credentialProblem(client: AgentClient, key: string | undefined, text: s
   return /[/\\]/.test(text) || maskTokens(text) === text ? undefined : "looks like a credential in plain text";
 }
 
-/** `${env:NAME}` in the client's own words. */
+/** `${env:NAME}` in the client's own syntax. */
 function isClientReference({ envReference }: AgentClient, text: string): boolean {
   if (envReference === undefined) return false;
   const [before = "", after = ""] = envReference("\0").split("\0");

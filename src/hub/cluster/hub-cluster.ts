@@ -1,4 +1,4 @@
-/** The cluster that a hub belongs to, opened from its config. A hub without one loads nothing of it. */
+/** The cluster of a hub, opened from its config. A hub without a cluster loads nothing of it. */
 import { isAbsolute, join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -15,7 +15,7 @@ import { openSessionKeys } from "./routable-ids.ts";
 import type { SharedState, SharedStateOptions } from "./shared-state.ts";
 
 interface HubClusterParts {
-  /** Whether this hub is a node; one that is there for a command works by itself. */
+  /** Whether this hub is a node; the hub of a command works alone. */
   readonly joins: boolean;
   readonly store: Store | undefined;
   readonly sealed: SealedSecrets | undefined;
@@ -50,7 +50,7 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
   return openCluster({ config, secret: await clusterSecret(loaded, config.name, parts), clock, facts, warn });
 }
 
-/** Nodes have it from the store that they share: who can read that is a node, as far as the others can tell. */
+/** It is in the shared store: whoever can read that counts as a node. */
 async function clusterSecret(
   { config }: LoadedConfig,
   cluster: string,
@@ -79,7 +79,7 @@ export async function openSharedState({
   return SharedState.open({ ...options, cluster, store });
 }
 
-/** What the servers of a node need to be one of a cluster; undefined for a hub that is no node. */
+/** Undefined for a hub that is not a node. */
 export function clusteredServers(
   cluster: Cluster | undefined,
   { config }: LoadedConfig,
@@ -90,7 +90,7 @@ export function clusteredServers(
   return new ClusteredServers({ cluster, clock, leaseMs: entry.leaseMs, shutdownMs: config.http.limits.shutdownMs });
 }
 
-/** With what its references stand for. Credentials go to the redactor before anybody can quote them. */
+/** Resolves the references. Credentials go to the redactor first, before a message can quote them. */
 export async function resolveCluster(
   config: ClusterConfig,
   baseDir: string,
@@ -106,7 +106,7 @@ export async function resolveCluster(
   return { ...config, url: urls, credentials };
 }
 
-/** Password or token, as they stand in the address and as they are meant. */
+/** Password or token, as written in the address and decoded. */
 function credentialsOf(address: string): string[] {
   const [, written = ""] = /^[a-z]+:\/\/([^/?#]*)@/i.exec(address) ?? [];
   if (written === "") return [];

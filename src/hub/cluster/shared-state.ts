@@ -1,4 +1,4 @@
-/** What the nodes of a cluster have in common beyond the store: config, limits, questions that wait, and what callers may do. */
+/** State that the nodes of a cluster share beyond the store: config, limits, waiting approvals and grants of callers. */
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";
@@ -25,7 +25,6 @@ export interface SharedStateOptions {
   readonly warn: (message: string) => void;
 }
 
-/** The parts of a hub that are kept in step. */
 interface SharingHub {
   readonly limits: CallLimits;
   readonly asked: () => readonly AskRequest[];
@@ -70,7 +69,7 @@ export class SharedState {
     return this.#approvals;
   }
 
-  /** The config that holds for all; one that was given in code is this hub's own. */
+  /** The config that applies to all nodes; a config given in code is this hub's own. */
   async begin(loaded: LoadedConfig): Promise<LoadedConfig> {
     const { file, inCode } = loaded;
     if (inCode || file === null) return loaded;
@@ -109,7 +108,7 @@ export class SharedState {
     if (stopConfig !== undefined) this.#stops.push(stopConfig);
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when nothing is in progress. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     await this.#config?.settled();

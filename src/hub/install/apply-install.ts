@@ -70,9 +70,9 @@ export interface InstallChoices {
 
 interface InstallHooks {
   readonly signal?: AbortSignal | undefined;
-  /** What is being done, for a person who waits. */
+  /** Reports each step to the user. */
   readonly onStep?: ((text: string) => void) | undefined;
-  /** Learns the secrets before anything can show them. */
+  /** Gets the secrets before anything can show them. */
   readonly redactor?: Redactor | undefined;
 }
 
@@ -84,11 +84,11 @@ export interface InstallReport {
   /** Clients that must be restarted, and how. */
   readonly restart: readonly { name: string; how: string }[];
   readonly warnings: readonly string[];
-  /** What was in the place of copies. */
+  /** Folders that copies replaced. */
   readonly replaced: readonly ReplacedFolder[];
 }
 
-/** Rejects with everything as it was before, except for what others changed meanwhile, which the message names. */
+/** If it rejects, nothing is changed, except for files that other programs changed meanwhile; the message names them. */
 export async function applyInstall(
   plan: InstallPlan,
   context: InstallContext,
@@ -183,7 +183,7 @@ class InstallRun {
     return result;
   }
 
-  /** Stores the secrets, because an entry holds references only. */
+  /** Stores the secrets, because entries contain only references. */
   async #resolve(servers: readonly PlannedServer[]): Promise<ResolvedServers> {
     const values = new Map<PlannedServer, Record<string, string>>();
     for (const server of servers) {
@@ -320,7 +320,7 @@ export interface InstallPreview {
   readonly secrets: readonly string[];
   readonly files: readonly FileChange[];
   readonly folders: readonly string[];
-  /** Those of them that hold something else, which would be kept. */
+  /** Folders that contain something else, which would be kept. */
   readonly replaced: readonly string[];
 }
 
@@ -428,7 +428,7 @@ interface RecordFacts {
   readonly entries: InstalledSkill["entries"];
   /** By name of the skill. */
   readonly homes: ReadonlyMap<string, string>;
-  /** What an earlier install of the same skill put in other places is still there. */
+  /** Earlier installs: what they put in other places is still there. */
   readonly before: Installed;
 }
 

@@ -1,4 +1,7 @@
-/** `$TOOLCRIB_HOME/installed.json`: what was put where for each skill, so that exactly that is taken out again. */
+/**
+ * The two records of installed skills. `$TOOLCRIB_HOME/installed.json` has what was put where, so that exactly that is removed.
+ * `toolcrib-skills.lock` has the version of each skill, for colleagues and for the next install.
+ */
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
@@ -19,7 +22,7 @@ const InstalledSkillSchema = z.object({
       clients: z.array(z.string()),
       path: z.string(),
       digest: z.string(),
-      /** What the user had there: a copy of it, or where it led to if it was a link. */
+      /** The user's own folder that was there: a copy of it, or the target of a link. */
       replaced: z
         .object({ copy: z.string() })
         .or(z.object({ link: z.string() }))
@@ -84,8 +87,6 @@ export function renderInstalled(skills: Installed): string | null {
   return `${JSON.stringify({ version: 1, skills: sorted }, null, 2)}\n`;
 }
 
-/** `toolcrib-skills.lock`: which state of which skill was installed, for colleagues and for the next install. */
-
 const LOCK_NAME = "toolcrib-skills.lock";
 
 const LockedSkillSchema = z.object({
@@ -123,7 +124,7 @@ export function parseSkillsLock(file: string, text: string | null): SkillsLock {
   }
 }
 
-/** null for one without skills: then there is no file. */
+/** null without skills: then there is no file. */
 export function renderSkillsLock(skills: SkillsLock): string | null {
   const names = Object.keys(skills).toSorted();
   if (names.length === 0) return null;
@@ -131,7 +132,7 @@ export function renderSkillsLock(skills: SkillsLock): string | null {
   return `${JSON.stringify({ lockfileVersion: 1, skills: sorted }, null, 2)}\n`;
 }
 
-/** The source as it stands in the lock file: what lies below the file's folder is written relative to it. */
+/** The source as written in the lock file: a path below the file's folder is relative. */
 export function lockedSource(source: string, lockFile: string): string {
   if (!isAbsolute(source)) return source;
   const way = relative(dirname(lockFile), source);
@@ -144,7 +145,7 @@ export function sourceFromLock(source: string, lockFile: string): string {
   return source === "." || source.startsWith("./") ? resolve(dirname(lockFile), source) : source;
 }
 
-/** What differs from the lock file; undefined if nothing does, or if it does not speak of this skill. */
+/** The difference from the lock file; undefined if there is none, or the file does not have this skill. */
 export function lockedDifference(
   lock: SkillsLock,
   lockFile: string,

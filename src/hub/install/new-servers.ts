@@ -1,4 +1,4 @@
-/** From the servers that are missing and their values to entries of the config, each server once. */
+/** Config entries for the servers that an install adds: built from templates and values, checked, or described to the user. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerEntryInput, ServerSpec } from "../../model/server-spec.ts";
 import type { ServerParameter, ServerTemplate, Skill, SkillFinding } from "../../model/skill.ts";
@@ -27,7 +27,7 @@ export interface ResolvedServers {
   readonly ids: ReadonlyMap<PlannedServer, string>;
 }
 
-/** `valuesOf` gives sensitive ones as references. */
+/** @param valuesOf Sensitive values are references. */
 export function resolveServers(
   servers: readonly PlannedServer[],
   place: InstallContext,
@@ -65,7 +65,7 @@ function entryOfSpec({ command, args, env, cwd, url, headers, auth, sandbox }: S
   return { command, args, env, cwd, url, headers, auth, sandbox };
 }
 
-/** As it stands inside a JSON string: backslashes are doubled there. */
+/** As written in a JSON string, where backslashes are doubled. */
 function escapedJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
@@ -97,8 +97,6 @@ export function previewValues(
   }
   return own;
 }
-
-/** The entries that an install would add, filled in and checked, before anything is written or started. */
 
 export interface CheckedEntry {
   readonly id: string;
@@ -133,9 +131,10 @@ export function renderEntryFinding({ file, code, message, excerpt }: SkillFindin
   return `${file}: ${code}: ${message}${excerpt === undefined ? "" : ` (${excerpt})`}`;
 }
 
-/** What an install says that was not told to set up servers: all that a person needs to do it, and nothing changed. */
-
-/** `command` is the command line that was given, without `--with-mcp`. */
+/**
+ * The error of an install without `--with-mcp` that needs servers. It has everything that is needed to set them up.
+ * @param command The command line without `--with-mcp`.
+ */
 export function serversNeededError(
   missing: readonly PlannedServer[],
   place: InstallContext,
@@ -166,7 +165,7 @@ export function serversNeededError(
   );
 }
 
-/** With `<NAME>` for what only the person knows. undefined if nobody knows how to start it. */
+/** With `<NAME>` for what only the user knows. Undefined if the skill does not say how to start it. */
 function exampleEntry({ server, skill }: PlannedServer, place: InstallContext): ServerEntryInput | undefined {
   const { template } = server;
   if (template === undefined) return undefined;
@@ -180,7 +179,7 @@ function exampleEntry({ server, skill }: PlannedServer, place: InstallContext): 
     return resolveServerEntry(server, values, variables);
   } catch (error) {
     if (!(error instanceof ToolcribError)) throw error;
-    // An address or a reference that <NAME> does not fit into: it is shown all the same, because a person fills it in.
+    // <NAME> does not fit into an address or a reference. It is shown anyway, because the user replaces it.
     const defaults = server.parameters.map((each) => [each.name, resolveDefault(each, variables)] as const);
     return uncheckedEntry(template, { ...Object.fromEntries(defaults), ...values, ...variables });
   }

@@ -20,7 +20,7 @@ export interface PlannedSkill {
   /** Its id in the registry. */
   readonly id: string;
   readonly skill: Skill;
-  /** What to fetch it by again. */
+  /** Fetches it again. */
   readonly source: string;
   /** A commit, a package's version. */
   readonly resolved?: string;
@@ -193,13 +193,11 @@ function renderScanFinding({ code, message, file, line, severity }: SkillFinding
   return `${file}${line === undefined ? "" : `:${line}`}: ${severity}: ${code}: ${message}`;
 }
 
-/** Gets the skills of one source that are to be installed. */
-
 export interface WantedSource {
   readonly source: string;
   /** Where a relative source starts. */
   readonly cwd: string;
-  /** What package.json calls it: the skill of that name, if the source holds several. */
+  /** Its name in package.json: selects the skill if the source has several. */
   readonly name?: string;
 }
 
@@ -301,19 +299,19 @@ function namesOfSkills(skills: readonly Skill[]): string {
   return skills.length > MAX_NAMED ? `${shown.join(", ")} and ${skills.length - MAX_NAMED} more` : shown.join(", ");
 }
 
-/** A temporary folder means nothing to anybody. */
+/** Without the temporary folder. */
 function shortPath(path: string, { dir, temporary }: Fetched): string {
   return temporary && path.startsWith(dir) ? path.slice(dir.length).replace(/^[/\\]/, "") || "." : path;
 }
-
-/** Skills that a project declares in its package.json: `"agentskills": {"skills": {"name": "source"}}`. */
 
 interface DeclaredSkills {
   readonly file: string;
   readonly sources: readonly WantedSource[];
 }
 
-/** Of the nearest package.json, upward from the folder. Paths in it start from it. */
+/**
+ * Skills that the nearest package.json declares: `"agentskills": {"skills": {"name": "source"}}`. Paths are relative to it.
+ */
 export async function declaredSkills(cwd: string): Promise<DeclaredSkills> {
   const file = await nearestPackage(cwd);
   if (file === undefined) {

@@ -1,4 +1,4 @@
-/** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
+/** Removes an installed skill: from single clients, or everywhere. All of it or nothing. */
 import { existsSync } from "node:fs";
 import { findNearest } from "../../base/nearest.ts";
 import { clientById } from "../../clients/clients.ts";
@@ -34,11 +34,11 @@ export interface RemovalReport {
   readonly secrets: readonly string[];
   /** Whether the skill itself is gone, and not only from some clients. */
   readonly removed: boolean;
-  /** Left, because somebody changed them since. */
+  /** Not removed, because they were changed since. */
   readonly kept: readonly string[];
-  /** Files of clients that servers were taken out of. */
+  /** Files of clients from which servers were removed. */
   readonly files: readonly { readonly file: string; readonly ids: readonly string[] }[];
-  /** Where there is again what was there before the install. */
+  /** Folders that are again as before the install. */
   readonly restored: readonly string[];
   /** Clients that must be restarted, and how. */
   readonly restart: readonly { readonly name: string; readonly how: string }[];
@@ -114,7 +114,7 @@ async function removeInstalled(
   return { kept, files };
 }
 
-/** One that the user took out is gone, as wanted. */
+/** The user may have removed it already. */
 function removeServerText(file: string, text: string, id: string): string {
   try {
     return textWithoutServer(file, text, id);
@@ -143,8 +143,6 @@ function reportOf(plan: RemovalPlan, { kept, files }: RemovedParts): RemovalRepo
   };
 }
 
-/** What removing a skill comes to. Nothing is written. */
-
 export interface RemovalOptions {
   /** Only from these clients; everywhere if empty. */
   readonly clients: readonly string[];
@@ -164,7 +162,7 @@ export interface RemovalPlan {
   readonly folders: readonly string[];
   /** Changed since they were placed. */
   readonly keptFolders: readonly string[];
-  /** What was in the place of folders, and comes back. */
+  /** Folders that were replaced by the install, and are restored. */
   readonly restored: readonly Restoration[];
   /** Copies of what cannot come back, because the folder stays. */
   readonly keptCopies: readonly { readonly path: string; readonly copy: string }[];
@@ -296,7 +294,7 @@ function isWrittenByOthers(
   return others.some(([, { entries }]) => entries.some((each) => each.file === file && each.ids.includes(server)));
 }
 
-/** A server that the skill brought and that another one uses is the other one's from now on. */
+/** A server of the skill that another skill uses belongs to the other one from now on. */
 function recordsAfter(
   now: Installed,
   id: string,

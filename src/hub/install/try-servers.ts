@@ -1,4 +1,4 @@
-/** Connects to servers once, to see that they work and what they offer, without leaving a trace in Toolcrib's home. */
+/** Connects to servers once, to see whether they work and what they offer, without a trace in Toolcrib's home. */
 import { mkdir, rm } from "node:fs/promises";
 import { withAbort } from "../../base/async.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -15,9 +15,8 @@ export interface TriedServer {
   readonly tools: readonly string[];
   /** Why it did not connect. */
   readonly failure?: string;
-  /** What a person can do about it. */
   readonly hint?: string;
-  /** It is there, and wants somebody to log in, which can be done only once it is in the config. */
+  /** It needs a login, which is possible only once it is in the config. */
   readonly needsLogin?: true;
 }
 

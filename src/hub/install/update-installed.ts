@@ -25,7 +25,7 @@ export interface UpdatedSkills {
   readonly outcomes: readonly UpdateOutcome[];
   /** Copies that were renewed. */
   readonly renewed: readonly string[];
-  /** Copies that somebody edited, and that were left. */
+  /** Copies that were edited, and are not changed. */
   readonly kept: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export async function updateInstalled(
         return result;
       }),
   });
-  // Somebody may have imported the new state before: then only the copies are behind.
+  // The new version may have been imported before: then only the copies are outdated.
   const behind = options.dryRun === true ? [] : await outdatedOf(home, outcomes);
   if (behind.length > 0) await changing((copies) => copies.follow(behind, undefined));
   return { outcomes, renewed, kept };
@@ -74,7 +74,7 @@ async function outdatedOf(home: string, outcomes: readonly UpdateOutcome[]): Pro
     .map(({ before }) => before);
 }
 
-/** Lets the copies of skills follow the registry, as part of a change set. */
+/** Updates the copies of skills from the registry, as part of a change set. */
 class SkillCopyUpdater {
   readonly changes: ChangeSet;
   readonly renewed: string[] = [];
@@ -146,7 +146,7 @@ function recordOf(installed: Installed, { id }: SkillManifest): InstalledSkill |
   return Object.hasOwn(installed, id) ? installed[id] : undefined;
 }
 
-/** What was installed from elsewhere is not renewed from here. */
+/** Only for a skill from the same source. */
 function isOutdated(record: InstalledSkill | undefined, { digest, source }: SkillManifest): boolean {
   return record !== undefined && record.source === source && record.digest !== digest;
 }

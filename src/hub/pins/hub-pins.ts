@@ -1,4 +1,4 @@
-/** What an operator sees and does about pins: `hub.pins`. */
+/** Pins for an operator: `hub.pins`. */
 import type { Clock } from "../../base/clock.ts";
 import type { PinInfo } from "../../contract/catalog-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -7,9 +7,9 @@ import { kindDetail, type PinName } from "./pin-reports.ts";
 import type { PinChoice, Pins } from "./pins.ts";
 
 interface HubPinsOptions {
-  /** Those that hold now. */
+  /** The current pins. */
   readonly pins: () => Pins;
-  /** Whether there is a server of this id now. */
+  /** Whether a server of this id exists now. */
   readonly isThere: (server: string) => boolean;
   readonly clock: Clock;
   readonly audit: Pick<AuditLog, "event">;

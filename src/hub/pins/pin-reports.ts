@@ -1,4 +1,4 @@
-/** What pins report: about single pins, and about what happened to them. */
+/** Reports about pins and definitions: the events, their wording, and where they go. */
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { type DiffBudget, renderDiff } from "../../guard/definition-diff.ts";
@@ -15,14 +15,14 @@ export type PinEvent =
   | { readonly type: "changed"; readonly pin: PinName; readonly diff: readonly string[] }
   /** Of these resources only the first are pinned. */
   | { readonly type: "too-many"; readonly server: string; readonly count: number; readonly most: number }
-  /** What was pinned contains a secret, which is masked. */
+  /** A pinned definition contains a secret, which is masked. */
   | { readonly type: "masked"; readonly file: string; readonly server: string; readonly pins: readonly PinName[] }
   | { readonly type: "approved"; readonly server: string; readonly pins: readonly PinName[] }
-  /** The file was removed. What is known of it still holds and is written again. */
+  /** The file was removed. Its pins still apply and are written again. */
   | { readonly type: "removed"; readonly file: string; readonly pins: number }
-  /** Somebody else changed pins in the file: by approving, resetting or editing. */
+  /** Another process approved or reset pins, or the file was edited. */
   | { readonly type: "edited"; readonly changed: readonly PinName[]; readonly forgotten: readonly PinName[] }
-  /** Verdicts may differ from before: somebody approved, reset or edited the pins. */
+  /** Verdicts may have changed: pins were approved, reset or edited. */
   | { readonly type: "updated" }
   | { readonly type: "problem"; readonly message: string; readonly hint: string };
 
@@ -110,7 +110,7 @@ interface Origin {
   readonly name: string;
 }
 
-/** What is found out about definitions goes into the audit log, and what somebody should see is a warning as well. */
+/** Writes findings about definitions to the audit log, and important ones as warnings. */
 export class DefinitionReports {
   readonly #options: DefinitionReportsOptions;
 

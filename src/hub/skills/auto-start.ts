@@ -1,6 +1,6 @@
 /**
- * `skills.autoStart`: servers that imported skills require and no server of the config stands in for, as if the config had
- * them. Not those of skills in folders that are offered as they are: whoever can write there could start programs.
+ * `skills.autoStart`: adds the servers that imported skills require and the config does not have. Not those of skills in folders
+ * of the config: anyone who can write there could start programs.
  */
 import { resolve } from "node:path";
 import { userHome } from "../../config/find-config.ts";
@@ -32,13 +32,13 @@ export interface SkillServersOptions {
   readonly warn: (message: string) => void;
 }
 
-/** What a person types to have the server with these variables. */
+/** The command that sets the server up with these variables. */
 function installLine({ manifest, facts }: OfferedSkill, names: readonly string[]): string {
   const source = manifest?.source ?? facts.name;
   return ["toolcrib skill install", source, "--with-mcp", ...names.map((name) => `--set ${name}`)].join(" ");
 }
 
-/** A server that cannot be brought up as it stands is warned about; the others are. */
+/** Warns about servers that cannot be started, and adds the others. */
 export async function withAutoStartedServers(
   config: LoadedConfig,
   skills: readonly OfferedSkill[],
@@ -130,15 +130,16 @@ export async function withAutoStartedServers(
   return added.length === 0 ? config : { ...config, servers: [...config.servers, ...added] };
 }
 
-/** Whether a server that a skill offers as an image runs in a container or as the skill says otherwise. */
-
 export interface ChosenServer {
   readonly server: RequiredServer;
-  /** What a person should know about the choice. */
+  /** Explains the choice to the user. */
   readonly notice?: string;
 }
 
-/** Looks for an engine now, and only if one of the servers comes as an image. */
+/**
+ * Decides whether a server that a skill offers as an image runs in a container. Looks for an engine now, and only if one of the
+ * servers is an image.
+ */
 export async function chooseContainers(
   servers: readonly RequiredServer[],
   { config }: Pick<LoadedConfig, "config">,
@@ -183,7 +184,7 @@ const NO_NETWORK =
   "Its port cannot be published, because `sandbox` gives the servers of skills no network; with " +
   '"network": "host" it can.';
 
-/** An image of a skill's choice is no way out of what the operator chose for skills. */
+/** An image that a skill chose must not escape the operator's sandbox for skills. */
 function boundsOf(cage: SandboxEntry): Omit<ContainerTemplate, "image" | "port"> {
   if (typeof cage === "string") return { network: "none" };
   const { network, memory, cpus, pids, timeout } = cage;

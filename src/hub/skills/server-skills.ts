@@ -1,4 +1,4 @@
-/** Skills that servers offer: taken in when every file is what its digest says and the scan has nothing against them. */
+/** Skills that servers offer. They are accepted if every file matches its digest and the scan passes. */
 import { isDeepStrictEqual } from "node:util";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -165,8 +165,6 @@ function invalidEntry(message: string): ToolcribError {
   return new ToolcribError("invalid_config", message);
 }
 
-/** Keeps the skills of servers in step with the servers: they come when a server is ready and go when it is gone. */
-
 interface ServerSkillOffersOptions {
   readonly sources: () => SkillSources;
   readonly machine: () => Machine;
@@ -183,6 +181,7 @@ interface SkillReading {
   over: boolean;
 }
 
+/** Reads the skills of a server when it is ready, and drops them when it is gone. */
 export class ServerSkillOffers {
   readonly #options: ServerSkillOffersOptions;
   readonly #readings = new Map<string, SkillReading>();
@@ -226,7 +225,7 @@ export class ServerSkillOffers {
     await Promise.all([...this.#readings.values()].map(async ({ under }) => under));
   }
 
-  /** A server tells of changed skills by telling of changed resources. */
+  /** A server reports changed skills by reporting changed resources. */
   #followChanges(connection: ServerConnection): () => void {
     let { resources } = connection.definitions();
     return connection.onChange(() => {

@@ -1,4 +1,4 @@
-/** Takes skills of this machine into the hub, and out again: what `hub.skills` does for an operator. */
+/** Importing, scanning, describing and removing skills of this machine, for `hub.skills`. */
 import { existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
@@ -74,13 +74,13 @@ export class SkillImports {
     const result = resultOf(done, [...unreadable, ...notFound(only ?? [], looked)], looked.totalScanned);
     if (dryRun) return result;
     await this.#options.refresh();
-    // A folder that is a skill itself may hold others in a folder called `skills`.
+    // A folder that is a skill itself may have others in a folder called `skills`.
     const single = looked.totalScanned === 1 && only === undefined && isSkillItself(looked, root);
     this.#options.events.emit("skill-import", { path: root, single, result });
     return result;
   }
 
-  /** With what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
+  /** Also removes what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
   async remove(id: string): Promise<OutputOf<"removeSkill">> {
     const [{ planRemoval, removeSkill }, { createInstallContext }] = await Promise.all([
       import("../install/remove-skill.ts"),
@@ -114,7 +114,7 @@ export class SkillImports {
 
   #folder(path: string): string {
     const expanded = expandTilde(path, userHome(this.#options.env));
-    // Whoever asks from elsewhere cannot know what folder the hub works in.
+    // A remote caller does not know the working directory of the hub.
     if (isAbsolute(expanded)) return resolve(expanded);
     throw new ToolcribError("invalid_arguments", `${JSON.stringify(path)} is not an absolute path.`, {
       hint: "Start it at the root, or with ~ for the home of the hub's user.",
@@ -135,7 +135,7 @@ export class SkillImports {
   }
 }
 
-/** Undefined for a failure that is no decision about the skill. */
+/** Undefined for a failure that is not a decision about the skill. */
 function statusOf(outcome: Imported["outcome"]): ScannedSkill["status"] | undefined {
   if (outcome.status !== "failed") return outcome.status === "added" ? "new" : outcome.status;
   const { code } = outcome.failure;
@@ -178,8 +178,6 @@ function isSkillItself({ candidates, unreadable }: InspectedSkills, root: string
   // A path to the SKILL.md itself names the skill as well.
   return dir === root || root.startsWith(`${dir}/`);
 }
-
-/** Skills as the contract of the doors shows them. */
 
 export interface SkillContext {
   /** The server that it comes from; undefined for the user's own. */

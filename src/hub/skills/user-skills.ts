@@ -1,4 +1,4 @@
-/** Keeps the skills of a hub in step with its home, its config and the folders that the config names. */
+/** The user's own skills: those imported into the home, and those in the folders that the config names. Kept up to date. */
 import { hash } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -18,7 +18,7 @@ import type { Store } from "../../store/store.ts";
 import { FolderWatcher } from "../reload/file-watcher.ts";
 import type { SkillSources } from "./skill-sources.ts";
 
-/** What every warning about the user's own skills begins with, so that it can be told from others. */
+/** The prefix of every warning about the user's own skills. */
 export const SKILLS_WARNING = "skills: ";
 
 interface UserSkillsOptions {
@@ -75,8 +75,6 @@ export class UserSkills {
     };
   }
 }
-
-/** The user's own skills: those that were imported into the home, and those in the folders that the config names. */
 
 interface ReadUserSkillsOptions {
   /** Of imported ones; they are left out if absent. */
@@ -205,8 +203,6 @@ function offeredBase(
   return { id, key, facts, missing: missingNeeds(facts.needs, machine), base: baseUri(key) };
 }
 
-/** Imported skills as a hub has them: on its own store, else on the home's if that is there, which is only read then. */
-
 interface HubRegistryOptions {
   readonly home: string;
   readonly clock: Clock;
@@ -217,6 +213,7 @@ interface HubRegistryOptions {
   readonly warn: (message: string) => void;
 }
 
+/** Imported skills, in the hub's own store, else in the home's store if it exists, which is then only read. */
 export class HubRegistry {
   readonly #options: HubRegistryOptions;
   readonly #homeStore: LazyStore;
@@ -231,7 +228,7 @@ export class HubRegistry {
     });
   }
 
-  /** Whether anything was ever imported: most hubs have nothing, and then nothing is loaded for it. */
+  /** Whether anything was ever imported. Most hubs have nothing, and then load nothing for it. */
   mayHaveSkills(): boolean {
     // With a database for several machines, another one may have imported them.
     return this.#options.store?.kind === "postgres" || existsSync(join(this.#options.home, "skills"));
@@ -266,7 +263,7 @@ export class HubRegistry {
 
 /** How long things must rest before a change counts. */
 const DEBOUNCE_MS = 300;
-/** Where the system tells of no changes, as when it can watch no more folders. */
+/** Where the system reports no changes, as when it can watch no more folders. */
 const POLL_MS = 5000;
 const MAX_FOLDERS = 20_000;
 const MAX_DEPTH = 8;

@@ -135,7 +135,7 @@ describe("[skill-11b] where values come from", () => {
     );
     const { values, warnings } = await collectValues(planned, options({ set: ["ROOT=/x"] }));
     expect(values.size).toBe(0);
-    expect(warnings).toEqual([expect.stringContaining("files is configured already")]);
+    expect(warnings).toEqual([expect.stringContaining("files is already configured")]);
   });
 });
 

@@ -106,7 +106,7 @@ describe("[skill-13b] skills.autoStart", () => {
     await importAll();
     await started.skills.refresh();
     const messages = started.warnings().map(({ message }) => message);
-    expect(messages).toEqual([expect.stringMatching(/docs-a of the skill zzz .*another server of that name/)]);
+    expect(messages).toEqual([expect.stringMatching(/docs-a of the skill zzz .*different server with that name/)]);
   });
 
   it("takes parameters from the environment, and says what is missing", async () => {
