@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { type SandboxDefaults, withSandbox } from "../config/sandbox-defaults.ts";
 import { readServerEntry } from "../config/server-entry.ts";
-import { fingerprint } from "../guard/pin-comparison.ts";
+import { fingerprint } from "../guard/fingerprint.ts";
 import { asToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerEntrySchema, type ServerSpec, SESSION_ORIGIN } from "../model/server-spec.ts";

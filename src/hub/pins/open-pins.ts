@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget } from "../../files/write-atomic.ts";
-import { pinKey, type PinMode } from "../../guard/pin-comparison.ts";
+import { pinKey, type PinMode } from "./pin-comparison.ts";
 import { clusterOf } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Store, StoredPin } from "../../store/store.ts";

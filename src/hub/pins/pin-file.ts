@@ -7,14 +7,8 @@ import { terminalJson } from "../../base/visible-text.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { assertSafeFile } from "../../files/path-safety.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
-import {
-  fingerprint,
-  INSTRUCTIONS,
-  type Pin,
-  pinKey,
-  type PinKind,
-  type ServerPins,
-} from "../../guard/pin-comparison.ts";
+import { fingerprint } from "../../guard/fingerprint.ts";
+import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "./pin-comparison.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import { MASK } from "../../secrets/mask.ts";

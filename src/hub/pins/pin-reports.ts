@@ -1,8 +1,8 @@
 /** Reports about pins and definitions: the events, their wording, and where they go. */
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import { type DiffBudget, renderDiff } from "../../guard/definition-diff.ts";
-import type { Offered, PinComparison, PinKind, PinState } from "../../guard/pin-comparison.ts";
+import { type DiffBudget, renderDiff } from "./definition-diff.ts";
+import type { Offered, PinComparison, PinKind, PinState } from "./pin-comparison.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { HubEvents } from "../hub-events.ts";
 

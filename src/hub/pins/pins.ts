@@ -1,8 +1,8 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
+import { fingerprint } from "../../guard/fingerprint.ts";
 import {
   changedVerdict,
   comparePins,
-  fingerprint,
   INSTRUCTIONS,
   newVerdict,
   type Offered,
@@ -16,8 +16,8 @@ import {
   type PinState,
   type PinVerdict,
   unusableVerdict,
-} from "../../guard/pin-comparison.ts";
-import { type DiffBudget, reportBudget } from "../../guard/definition-diff.ts";
+} from "./pin-comparison.ts";
+import { type DiffBudget, reportBudget } from "./definition-diff.ts";
 import type { Capability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Decision } from "../../model/decision.ts";
