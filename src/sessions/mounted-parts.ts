@@ -25,15 +25,16 @@ import type {
 import { type SessionServer, SessionServerSet } from "./session-servers.ts";
 
 const MAX_NAMED = 10;
+const MAX_NOTICES = 100;
 
 export class MountedParts implements SessionParts {
   /** Knows the session's secrets besides the hub's. */
   readonly redactor: LayeredRedactor;
   readonly #host: SessionHost;
-  readonly #bringer: MountingSession;
+  readonly #session: MountingSession;
   readonly #suffix: string;
   readonly #events: Emitter<SessionPartEvents>;
-  readonly #notices: NoticeLog;
+  readonly #notices: SessionNotice[] = [];
   readonly #servers: SessionServerSet;
   readonly #tools = new ToolGroups();
   /** Keys of notices that were sent. */
@@ -42,16 +43,15 @@ export class MountedParts implements SessionParts {
   #stopNaming: () => void = () => {};
   #closed: Promise<void> | undefined;
 
-  constructor(host: SessionHost, bringer: MountingSession) {
+  constructor(host: SessionHost, session: MountingSession) {
     this.#host = host;
-    this.#bringer = bringer;
-    this.#events = bringer.events;
-    this.#suffix = host.sources.claim(bringer.context.id);
+    this.#session = session;
+    this.#events = session.events;
+    this.#suffix = host.sources.claim(session.context.id);
     this.redactor = new LayeredRedactor(host.deps.redactor);
-    this.#notices = new NoticeLog(this.redactor.maskAll, (notice) => this.#events.emit("notice", notice));
     this.#servers = new SessionServerSet({
       host,
-      bringer,
+      session,
       suffix: this.#suffix,
       redactor: this.redactor,
       tell: (notice) => this.#tell(notice),
@@ -99,9 +99,9 @@ export class MountedParts implements SessionParts {
     for (const server of this.#servers.list) if (!added.includes(server)) server.retry();
     this.#share();
     const { clock } = this.#host.deps;
-    await endsWithin(this.settled(), { clock, ms: waitMs, signal: this.#bringer.closing });
+    await endsWithin(this.settled(), { clock, ms: waitMs, signal: this.#session.closing });
     this.#checkOpen();
-    for (const server of this.#servers.list) server.passOver(waitMs);
+    for (const server of this.#servers.list) server.reportLate(waitMs);
   }
 
   setTools(group: string, tools: readonly Tool[]): void {
@@ -129,7 +129,7 @@ export class MountedParts implements SessionParts {
   }
 
   notices(): readonly SessionNotice[] {
-    return this.#notices.list;
+    return [...this.#notices];
   }
 
   async settled(): Promise<void> {
@@ -216,7 +216,7 @@ export class MountedParts implements SessionParts {
   }
 
   #mostTools(): number {
-    return Math.max(0, Math.min(this.#host.settings().tools, this.#bringer.limits.tools ?? Infinity));
+    return Math.max(0, Math.min(this.#host.settings().tools, this.#session.limits.tools ?? Infinity));
   }
 
   /** Reports definitions that read like an attack, and tools whose public name differs from the client's. */
@@ -246,12 +246,15 @@ export class MountedParts implements SessionParts {
     this.#tell(notice);
   }
 
-  #tell(notice: SessionNotice): void {
-    this.#notices.tell(notice);
+  #tell(given: SessionNotice): void {
+    const notice = Object.freeze(this.redactor.maskAll({ ...given }));
+    this.#notices.push(notice);
+    if (this.#notices.length > MAX_NOTICES) this.#notices.shift();
+    this.#events.emit("notice", notice);
   }
 
   #checkOpen(): void {
-    if (this.#bringer.closing.aborted) throw new ToolcribError("cancelled", "The session is closed.");
+    if (this.#session.closing.aborted) throw new ToolcribError("cancelled", "The session is closed.");
   }
 }
 
@@ -319,29 +322,4 @@ class ToolGroups implements LocalTools {
     this.#byName = new Map();
     this.#events.clear();
   }
-}
-
-const MAX_NOTICES = 100;
-
-/** The latest notices to a session, without secrets. */
-class NoticeLog {
-  readonly #mask: <Value>(value: Value) => Value;
-  readonly #onNotice: (notice: SessionNotice) => void;
-  readonly #list: SessionNotice[] = [];
-
-  constructor(mask: <Value>(value: Value) => Value, onNotice: (notice: SessionNotice) => void) {
-    this.#mask = mask;
-    this.#onNotice = onNotice;
-  }
-
-  get list(): readonly SessionNotice[] {
-    return [...this.#list];
-  }
-
-  readonly tell = (given: SessionNotice): void => {
-    const notice = Object.freeze(this.#mask({ ...given }));
-    this.#list.push(notice);
-    if (this.#list.length > MAX_NOTICES) this.#list.shift();
-    this.#onNotice(notice);
-  };
 }

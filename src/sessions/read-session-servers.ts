@@ -19,7 +19,7 @@ export interface SessionServerEntry {
   /** The same for entries that mean the same. */
   readonly key: unknown;
   /** Whether it has references, all of which may be resolved. Any other text is taken literally. */
-  readonly looksUp: boolean;
+  readonly resolvesReferences: boolean;
   readonly wire?: WireEntry["open"];
 }
 
@@ -106,7 +106,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   };
   if (raw instanceof WireEntry) {
     const spec = { ...ServerEntrySchema.parse({}), ...place, name };
-    return { name, spec, key: raw, looksUp: false, wire: raw.open };
+    return { name, spec, key: raw, resolvesReferences: false, wire: raw.open };
   }
   if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is not an object.");
   const { _meta, ...entry } = raw;
@@ -139,7 +139,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   // Again, because a foreign spelling may have become a reference while it was read.
   const read = refused(strings);
   if (read !== undefined) return leaveOut("its entry contains a reference", read, REFERENCE_HINT);
-  const looksUp = strings.some(({ text }) =>
+  const resolvesReferences = strings.some(({ text }) =>
     references === "any" ? hasReference(text) : findReferences(text).length > 0,
   );
   const login = spec.auth?.type === "oauth" || spec.auth?.type === "client-credentials";
@@ -148,7 +148,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
     tell({ level: "warning", server: name, message, hint: "Send a token in `headers`." });
   }
   const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.cages);
-  return { name, spec: own, key: fingerprint(own), looksUp };
+  return { name, spec: own, key: fingerprint(own), resolvesReferences };
 }
 
 /** Without the settings that only an operator may choose. */

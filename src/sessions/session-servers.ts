@@ -19,7 +19,7 @@ const WARN_ABOVE_PROGRAMS = 5;
 
 interface SessionServerSetOptions {
   readonly host: SessionHost;
-  readonly bringer: MountingSession;
+  readonly session: MountingSession;
   /** The end of its servers' ids. */
   readonly suffix: string;
   readonly redactor: Redactor;
@@ -67,12 +67,12 @@ export class SessionServerSet {
     const added: SessionServer[] = [];
     const ending = new Set(this.#ending.values());
     const taken = new Set([...ending, ...this.#servers.map(({ id }) => id)]);
-    this.#servers = wanted.map((brought) => {
-      const before = present.get(brought.name);
-      if (before !== undefined && before.brought.key === brought.key) return before;
+    this.#servers = wanted.map((entry) => {
+      const before = present.get(entry.name);
+      if (before !== undefined && before.entry.key === entry.key) return before;
       // It starts when the one before it has ended, but not when others have.
       const keeps = before !== undefined && !ending.has(before.id);
-      const server = this.#make(brought, keeps ? before.id : this.#freeId(brought.name, taken));
+      const server = this.#make(entry, keeps ? before.id : this.#freeId(entry.name, taken));
       added.push(server);
       return server;
     });
@@ -101,8 +101,8 @@ export class SessionServerSet {
   }
 
   #read(given: SessionServers, leftOut: LeftOutServer[]): SessionServerEntry[] {
-    const { bringer, tell } = this.#options;
-    const { context, mayRunCommands, fromProgram } = bringer;
+    const { session, tell } = this.#options;
+    const { context, mayRunCommands, fromProgram } = session;
     const { cages, allowReferences } = this.#options.host.settings();
     return readSessionServers(given, {
       workspaceDir: context.workspaceDir,
@@ -115,8 +115,8 @@ export class SessionServerSet {
   }
 
   #permitted(read: readonly SessionServerEntry[], leftOut: LeftOutServer[]): readonly SessionServerEntry[] {
-    const { host, bringer, tell } = this.#options;
-    const most = Math.max(0, Math.min(host.settings().servers, bringer.limits.servers ?? Infinity));
+    const { host, session, tell } = this.#options;
+    const most = Math.max(0, Math.min(host.settings().servers, session.limits.servers ?? Infinity));
     for (const { name } of read.slice(most)) {
       leftOut.push({ name, reason: `a session may bring ${most} servers` });
       const message = `The server "${name}" is left out: a session may bring ${most} servers.`;
@@ -142,11 +142,11 @@ export class SessionServerSet {
     return renamed.length > 0;
   }
 
-  #make(brought: SessionServerEntry, id: string): SessionServer {
+  #make(entry: SessionServerEntry, id: string): SessionServer {
     const { host, tell, events } = this.#options;
-    const { name } = brought;
+    const { name } = entry;
     const shown = publicServerName(name, host.catalog.basis);
-    const server = new SessionServer({ brought, id, shownAs: shown }, this.#deps(brought), { ...events, tell });
+    const server = new SessionServer({ entry, id, shownAs: shown }, this.#deps(entry), { ...events, tell });
     if (shown !== name) this.#tellName(server);
     return server;
   }
@@ -169,8 +169,8 @@ export class SessionServerSet {
     return id;
   }
 
-  #deps({ name, looksUp, wire }: SessionServerEntry): ConnectionDeps {
-    const { host, bringer, redactor, tell } = this.#options;
+  #deps({ name, resolvesReferences, wire }: SessionServerEntry): ConnectionDeps {
+    const { host, session, redactor, tell } = this.#options;
     const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, cages } = host.deps;
     const warned = new Set<string>();
     return {
@@ -181,13 +181,13 @@ export class SessionServerSet {
       clientVersion,
       eras: this.#eras,
       redactor,
-      secrets: looksUp ? secrets : new LiteralSecrets({ env, clock, redactor }),
-      hubSession: bringer.context,
-      offers: bringer.context.client.capabilities,
+      secrets: resolvesReferences ? secrets : new LiteralSecrets({ env, clock, redactor }),
+      hubSession: session.context,
+      offers: session.context.client.capabilities,
       reach: addressPolicy({
         allowHosts: host.settings().allowHosts,
-        localClient: bringer.mayRunCommands,
-        isGuarded: (port) => !bringer.fromProgram && host.isOwnPort(port),
+        localClient: session.mayRunCommands,
+        isGuarded: (port) => !session.fromProgram && host.isOwnPort(port),
         onLoopback: (hostname) => {
           if (warned.has(hostname)) return;
           warned.add(hostname);
@@ -213,7 +213,7 @@ interface SessionServerEvents {
 }
 
 interface SessionServerFacts {
-  readonly brought: SessionServerEntry;
+  readonly entry: SessionServerEntry;
   readonly id: string;
   readonly shownAs: string;
 }
@@ -223,7 +223,7 @@ type Reported = "nothing" | "late" | "absent" | "up" | "lost" | "gone";
 
 /** One server of a session, from its first connection attempt to its end, with the notices about it. */
 export class SessionServer {
-  readonly brought: SessionServerEntry;
+  readonly entry: SessionServerEntry;
   readonly connection: Connection;
   readonly source: CappedSource;
   /** Its part of public names. */
@@ -235,11 +235,11 @@ export class SessionServer {
   #toldLeftOut = 0;
   #toldRefused = false;
 
-  constructor({ brought, id, shownAs }: SessionServerFacts, deps: ConnectionDeps, events: SessionServerEvents) {
-    this.brought = brought;
+  constructor({ entry, id, shownAs }: SessionServerFacts, deps: ConnectionDeps, events: SessionServerEvents) {
+    this.entry = entry;
     this.shownAs = shownAs;
     this.#events = events;
-    this.connection = new Connection({ ...brought.spec, id }, deps);
+    this.connection = new Connection({ ...entry.spec, id }, deps);
     this.source = new CappedSource(this.connection, {
       onCount: events.onCount,
       onRun: (error) => this.#ran(error),
@@ -255,7 +255,7 @@ export class SessionServer {
   }
 
   get name(): string {
-    return this.brought.name;
+    return this.entry.name;
   }
 
   /** Resolves when the first attempt has come to an end, whichever. */
@@ -276,7 +276,7 @@ export class SessionServer {
   }
 
   /** Reports that it is still connecting. */
-  passOver(waitedMs: number): void {
+  reportLate(waitedMs: number): void {
     const { kind } = this.connection.state;
     if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
     this.#told = "late";

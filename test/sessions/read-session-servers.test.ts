@@ -123,8 +123,8 @@ describe("[agent-03b] entries that a client sends", () => {
 
   it("have their references looked up where the program named them", () => {
     const entry = { a: { url: "https://a.test", headers: { X: "${HOME}" } } };
-    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ looksUp: true }], told: [] });
-    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.looksUp).toBe(false);
+    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ resolvesReferences: true }], told: [] });
+    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.resolvesReferences).toBe(false);
   });
 
   it.each([
@@ -182,7 +182,7 @@ describe("[agent-03b] entries that a client sends", () => {
       "top-secret",
     ]) {
       const { servers, told } = read({ a: { command: "p", env: { A: text } } });
-      expect([servers.length, servers[0]?.looksUp, told], text).toEqual([1, false, []]);
+      expect([servers.length, servers[0]?.resolvesReferences, told], text).toEqual([1, false, []]);
     }
   });
 
@@ -191,7 +191,7 @@ describe("[agent-03b] entries that a client sends", () => {
     const of = (text: string): ReturnType<typeof read> =>
       read({ a: { command: "p", env: { A: text } } }, { references });
     for (const text of ["${KEY}", "secret://env/KEY", "Bearer secret://env/KEY!", "${KEY}${KEY}"]) {
-      expect(of(text), text).toMatchObject({ servers: [{ looksUp: true }], told: [] });
+      expect(of(text), text).toMatchObject({ servers: [{ resolvesReferences: true }], told: [] });
     }
     for (const text of [
       "${KEYS}",

@@ -390,7 +390,7 @@ function skillWarningCheck(warning: string): Check {
 
 const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [
   [
-    / of skills\.dirs is not there\.$/,
+    / of skills\.dirs does not exist\.$/,
     "Make it, or correct skills.dirs in the config; paths start at the config's folder.",
   ],
   [/ is withheld: /, "Read it. If it is good, `toolcrib skill import <folder> --force` takes it in."],

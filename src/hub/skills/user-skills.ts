@@ -256,64 +256,44 @@ export class HubRegistry {
   }
 }
 
-/**
- * Notices changes anywhere below some folders. Folders are watched one by one and files not at all: Node's recursive watch
- * loses a file that is replaced by a rename, which is how editors save, and takes a watch for every file.
- */
-
-/** How long things must rest before a change counts. */
+/** A change counts when nothing else happens for this long. */
 const DEBOUNCE_MS = 300;
 /** Where the system reports no changes, as when it can watch no more folders. */
 const POLL_MS = 5000;
 const MAX_FOLDERS = 20_000;
 const MAX_DEPTH = 8;
 
-/** The returned function ends it. */
+/**
+ * Notices changes anywhere below some folders. Folders are watched one by one and files not at all: Node's recursive watch
+ * loses a file that is replaced by a rename, which is how editors save, and takes a watch for every file.
+ * @returns Stops it.
+ */
 function watchFolders(roots: readonly string[], onChange: () => void, clock: Clock): () => void {
-  const watched = new WatchedFolders(roots, onChange, clock);
-  return () => watched.close();
-}
-
-class WatchedFolders {
-  readonly #roots: readonly string[];
-  readonly #onChange: () => void;
-  readonly #clock: Clock;
-  readonly #folders: FolderWatcher;
-  #stopTimer: (() => void) | undefined;
-  #closed = false;
-
-  constructor(roots: readonly string[], onChange: () => void, clock: Clock) {
-    this.#roots = roots;
-    this.#onChange = onChange;
-    this.#clock = clock;
-    this.#folders = new FolderWatcher({ clock, onEvent: this.#soon, pollMs: POLL_MS, onPoll: this.#soon });
-    this.#watchAll();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#stopTimer?.();
-    this.#folders.close();
-  }
-
-  readonly #soon = (): void => {
-    if (this.#closed) return;
-    this.#stopTimer?.();
-    this.#stopTimer = this.#clock.after(DEBOUNCE_MS, () => {
-      this.#stopTimer = undefined;
-      this.#watchAll();
-      this.#onChange();
+  let stopTimer = (): void => {};
+  let isClosed = false;
+  const onEvent = (): void => {
+    if (isClosed) return;
+    stopTimer();
+    stopTimer = clock.after(DEBOUNCE_MS, () => {
+      watchAll();
+      onChange();
     });
   };
-
-  #watchAll(): void {
+  const folders = new FolderWatcher({ clock, onEvent, pollMs: POLL_MS, onPoll: onEvent });
+  const watchAll = (): void => {
     const wanted = new Map<string, number>();
-    for (const root of this.#roots) collectFolders(root, wanted);
-    this.#folders.follow(wanted);
-  }
+    for (const root of roots) collectFolders(root, wanted);
+    folders.follow(wanted);
+  };
+  watchAll();
+  return () => {
+    isClosed = true;
+    stopTimer();
+    folders.close();
+  };
 }
 
-/** The folder and those below it; where it is not there, what is there of the way to it. */
+/** The folder and those below it, or its nearest existing parent. */
 function collectFolders(root: string, found: Map<string, number>): void {
   let nearest = root;
   while (inodeOf(nearest) === undefined && nearest !== dirname(nearest)) nearest = dirname(nearest);
