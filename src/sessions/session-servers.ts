@@ -171,7 +171,7 @@ export class SessionServerSet {
 
   #deps({ name, resolvesReferences, wire }: SessionServerEntry): ConnectionDeps {
     const { host, session, redactor, tell } = this.#options;
-    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, cages } = host.deps;
+    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, sandboxes } = host.deps;
     const warned = new Set<string>();
     return {
       clock,
@@ -197,7 +197,7 @@ export class SessionServerSet {
       }),
       logLevel,
       graceMs,
-      cages,
+      sandboxes,
       openWire: wire,
     };
   }
@@ -218,7 +218,7 @@ interface SessionServerFacts {
   readonly shownAs: string;
 }
 
-/** What was last reported: `late`: it takes long. `absent`: it did not connect. `lost`: it disconnected. */
+/** The last report: `late`: it takes long. `absent`: it did not connect. `lost`: it disconnected. */
 type Reported = "nothing" | "late" | "absent" | "up" | "lost" | "gone";
 
 /** One server of a session, from its first connection attempt to its end, with the notices about it. */

@@ -272,9 +272,7 @@ function clientSide(key: string, roots: readonly Root[], options: SessionOptions
   };
 }
 
-/** Several sets of rules that hold for one session together. */
-
-/** What a list of sets makes, by its sets in turn. */
+/** The result for a list of sets, by its sets in turn. */
 interface CombinedRules {
   rules?: SessionRules;
   readonly next: WeakMap<SessionRules, CombinedRules>;

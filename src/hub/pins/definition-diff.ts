@@ -7,7 +7,7 @@ const VALUE_LENGTH = 2000;
 /** A definition may differ in a thousand places; the first ones are enough to say no. */
 const MAX_CHANGES = 200;
 
-/** What a client reads to decide how careful to be. A change there is told first. */
+/** Hints by which a client decides how careful to be. Changes there are reported first. */
 const SECURITY_HINTS: readonly string[] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /** Pairs of words that are compared in one definition: as many as two long texts have. */
@@ -154,7 +154,7 @@ export interface DiffBudget {
   pairs: number;
 }
 
-/** One or more lines. Characters that nobody sees are written as `\u{…}`, so that a hidden addition shows. */
+/** One or more lines. Invisible characters are written as `\u{…}`, so that a hidden addition shows. */
 function renderTextChange(before: string, after: string, budget: DiffBudget): string[] {
   const old = splitWords(before);
   const fresh = splitWords(after);

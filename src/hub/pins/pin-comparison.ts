@@ -16,7 +16,7 @@ export interface Offered {
   readonly kind: PinKind;
   /** The server's own name for it; of a resource its URI, of a template its `uriTemplate`. */
   readonly name: string;
-  /** What is compared: the definition, without what changes by itself. */
+  /** The definition, without the parts that change by themselves. */
   readonly definition: JsonObject;
   /** SHA-256 (hex) of the canonical JSON of the definition. */
   readonly fingerprint: string;
