@@ -31,7 +31,7 @@ export interface ReadServersOptions {
    * entry with any other is left out.
    */
   readonly references: "any" | ReadonlySet<string>;
-  /** The hub's: a client chooses no cage for its programs. */
+  /** The hub's: a client does not choose the sandbox of its programs. */
   readonly cages: SandboxDefaults;
   readonly tell: (notice: SessionNotice) => void;
   /** Gets the entries that the client wants and that are not used. */

@@ -95,10 +95,10 @@ export interface SessionHost {
   settings(): SessionsConfig & {
     readonly servers: number;
     readonly tools: number;
-    /** A client's programs are in the hub's cage, whatever the client says. */
+    /** A client's programs run in the hub's sandbox, whatever the client says. */
     readonly cages: SandboxDefaults;
   };
-  /** Whether the port of this machine is a hub's, or one that a cage published. */
+  /** Whether the port of this machine is a hub's, or one that a sandbox published. */
   isOwnPort(port: number): boolean;
   /** The text in a definition that reads like an attack, if any. */
   suspicion(capability: Capability): string | undefined;

@@ -2,11 +2,11 @@
  * The two records of installed skills. `$TOOLCRIB_HOME/installed.json` has what was put where, so that exactly that is removed.
  * `toolcrib-skills.lock` has the version of each skill, for colleagues and for the next install.
  */
-import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
+import { readTextIfPresent } from "../clients/client-files.ts";
 
 const Scope = z.enum(["user", "project"]);
 
@@ -60,11 +60,7 @@ export function installedFile(home: string): string {
 
 export async function readInstalled(home: string): Promise<Installed> {
   const file = installedFile(home);
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw error;
-  });
-  return parseInstalled(file, text);
+  return parseInstalled(file, await readTextIfPresent(file));
 }
 
 /** Throws where the text is not what Toolcrib wrote: writing over it would lose the way back. */
@@ -105,11 +101,7 @@ export type LockedSkill = z.output<typeof LockedSkillSchema>;
 type SkillsLock = Readonly<Record<string, LockedSkill>>;
 
 export async function readSkillsLock(file: string): Promise<SkillsLock> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw new ToolcribError("invalid_config", `${file} cannot be read.`, { cause: error });
-  });
-  return parseSkillsLock(file, text);
+  return parseSkillsLock(file, await readTextIfPresent(file));
 }
 
 export function parseSkillsLock(file: string, text: string | null): SkillsLock {

@@ -56,7 +56,7 @@ export function resolveServers(
   return { added, ids };
 }
 
-/** Written down in the entry itself, because it decides about the cage from the first start on, and in every copy. */
+/** Written down in the entry itself, because it decides about the sandbox from the first start on, and in every copy. */
 function withSkillId(entry: ServerEntryInput, { name, dialect }: Skill): ServerEntryInput {
   return entry.url === undefined ? { ...entry, skill: skillId(name, dialect) } : entry;
 }

@@ -150,22 +150,22 @@ export async function chooseContainers(
     () => undefined,
     (error: unknown) => asToolcribError(error).message,
   );
-  const cage = config.skills.sandbox ?? config.sandbox;
-  return (server) => chooseContainer(server, missing, cage);
+  const sandbox = config.skills.sandbox ?? config.sandbox;
+  return (server) => chooseContainer(server, missing, sandbox);
 }
 
 function chooseContainer(
   server: RequiredServer,
   missing: string | undefined,
-  cage: SandboxEntry | undefined,
+  sandbox: SandboxEntry | undefined,
 ): ChosenServer {
   const { name, docker, template } = server;
-  const kind = cage === undefined ? "none" : sandboxKindOf(cage);
-  // Whoever chose another cage for skills gets that, if the server can be run in it.
+  const kind = sandbox === undefined ? "none" : sandboxKindOf(sandbox);
+  // Another sandbox for skills takes precedence, if the server can run in it.
   if (docker === undefined || (kind === "bubblewrap" && template !== undefined)) return { server };
   const { image, port } = docker;
   const what = `The server ${name}`;
-  const bounds = cage === undefined || kind === "none" ? {} : boundsOf(cage);
+  const bounds = sandbox === undefined || kind === "none" ? {} : boundsOf(sandbox);
   const why = port !== undefined && bounds.network === "none" ? NO_NETWORK : missing;
   if (why === undefined) {
     return {
@@ -173,28 +173,22 @@ function chooseContainer(
       notice: `${what} runs in a container of the image ${image}. ${networkText(port, bounds.network)}`,
     };
   }
-  if (template === undefined) return { server, notice: `${what} comes only as the image ${image}. ${why}` };
+  if (template === undefined) return { server, notice: `${what} is available only as the image ${image}. ${why}` };
   return {
     server,
-    notice: `${what} is not run in a container of the image ${image}, but as the skill says otherwise. ${why}`,
+    notice: `${what} does not run in a container of the image ${image}, but with the command of the skill. ${why}`,
   };
 }
 
 const NO_NETWORK =
-  "Its port cannot be published, because `sandbox` gives the servers of skills no network; with " +
-  '"network": "host" it can.';
+  "Its port cannot be published, because `sandbox` denies servers of skills the network. Set " +
+  '"network": "host" to allow it.';
 
 /** An image that a skill chose must not escape the operator's sandbox for skills. */
-function boundsOf(cage: SandboxEntry): Omit<ContainerTemplate, "image" | "port"> {
-  if (typeof cage === "string") return { network: "none" };
-  const { network, memory, cpus, pids, timeout } = cage;
-  return {
-    network,
-    memory,
-    cpus,
-    pids,
-    timeout,
-  };
+function boundsOf(sandbox: SandboxEntry): Omit<ContainerTemplate, "image" | "port"> {
+  if (typeof sandbox === "string") return { network: "none" };
+  const { network, memory, cpus, pids, timeout } = sandbox;
+  return { network, memory, cpus, pids, timeout };
 }
 
 function networkText(port: number | undefined, network: "none" | "host" | undefined): string {

@@ -71,7 +71,7 @@ describe("[cage-03e] a skill's server that comes as an image", () => {
     expect(notice).toMatch(/not run in a container of the image acme\/tickets:2.*command not found/);
     const alone = await chosen(imageOnly, "/nowhere/podman");
     expect(() => entry(alone.server)).toThrow("does not say how");
-    expect(alone.notice).toContain("comes only as the image acme/reports");
+    expect(alone.notice).toContain("is available only as the image acme/reports");
   });
 
   it("runs in the cage that was chosen for skills, if it can", async () => {
