@@ -8,7 +8,7 @@ import { isSessionLocalSource, sessionLocalSource } from "../model/capability.ts
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Tool } from "../model/tool.ts";
-import { LayeredRedactor } from "../secrets/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { type LocalTools, LocalToolSource } from "../tools/tool-registry.ts";
 import { checkNotReserved, checkParameters, checkToolShape } from "../tools/tool-shape.ts";
 import type { Connection } from "../upstream/connection.ts";
@@ -29,7 +29,7 @@ const MAX_NOTICES = 100;
 
 export class MountedParts implements SessionParts {
   /** Knows the session's secrets besides the hub's. */
-  readonly redactor: LayeredRedactor;
+  readonly redactor: Redactor;
   readonly #host: SessionHost;
   readonly #session: MountingSession;
   readonly #suffix: string;
@@ -48,7 +48,7 @@ export class MountedParts implements SessionParts {
     this.#session = session;
     this.#events = session.events;
     this.#suffix = host.sources.claim(session.context.id);
-    this.redactor = new LayeredRedactor(host.deps.redactor);
+    this.redactor = new Redactor(host.deps.redactor);
     this.#servers = new SessionServerSet({
       host,
       session,

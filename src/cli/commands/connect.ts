@@ -12,7 +12,7 @@ import {
 } from "../../hub/clients/client-files.ts";
 import { gatewayCommand } from "../../hub/clients/gateway-command.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import {
   clientEnvironment,
   clientScope,

@@ -16,13 +16,8 @@ import {
 } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer } from "../../model/skill.ts";
 import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
-import {
-  resolveDefault,
-  resolveServerEntry,
-  sameServer,
-  satisfiedBy,
-  withContainer,
-} from "../../skills/servers/server-entry.ts";
+import { findMatchingServer, isSameServer } from "../../skills/servers/match-servers.ts";
+import { resolveDefault, resolveServerEntry, withContainer } from "../../skills/servers/server-entry.ts";
 import { containerEngine } from "../../upstream/sandbox/container-engine.ts";
 import { environmentValue, isHarmless } from "../install/environment.ts";
 import { scanServerEntry } from "../install/scan-server-entry.ts";
@@ -106,7 +101,7 @@ export async function withAutoStartedServers(
   for (const skill of imported) {
     for (const declared of skill.facts.servers) {
       const { server, notice } = choose(declared);
-      if (satisfiedBy(server, config.servers) !== undefined) continue;
+      if (findMatchingServer(server, config.servers) !== undefined) continue;
       if (notice !== undefined) warn(notice);
       try {
         if (server.template === undefined)
@@ -115,7 +110,7 @@ export async function withAutoStartedServers(
           throw new ToolcribError("invalid_config", "limits.servers is reached");
         }
         const spec = specOf(skill, server);
-        if (added.some((other) => sameServer(other, spec))) continue;
+        if (added.some((other) => isSameServer(other, spec))) continue;
         if (added.some(({ id }) => id === spec.id)) {
           throw new ToolcribError("conflict", "another skill requires a different server with that name");
         }

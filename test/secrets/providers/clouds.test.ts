@@ -86,7 +86,7 @@ describe("[guard-09] secret://aws with the real SDK", () => {
       "UnrecognizedClientException",
     );
     expect((await failure("secret://aws/plain#key")).message).toBe(
-      "secret://aws/plain#key has no keys: it is no JSON object",
+      "secret://aws/plain#key has no keys: it is not a JSON object",
     );
     expect(await failure("secret://aws/prod/db#pass")).toMatchObject({
       hint: "Its fields: user, password, port. Choose one with #field.",
