@@ -3,8 +3,11 @@ import type { Clock } from "../../base/clock.ts";
 import type { Catalog, CatalogReader } from "../../catalog/catalog.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { isSessionLocalSource } from "../../model/capability.ts";
+import { type CapabilityOrigin, isSessionLocalSource } from "../../model/capability.ts";
+import type { Outcome } from "../../model/errors.ts";
+import type { CallToolResult } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
+import type { Use } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import { ToolClasses } from "../../policy/pattern.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -17,11 +20,12 @@ import type { Tracing } from "../../telemetry/tracing.ts";
 import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import { AccessControl } from "../call/access-control.ts";
 import type { Approvals } from "../call/approvals.ts";
-import type { CallPath } from "../call/call-context.ts";
+import type { CallOptions, CallPath, CallRequest } from "../call/call-context.ts";
+import { runCall } from "../call/call-pipeline.ts";
 import { RESULTS_SOURCE } from "../call/call-target.ts";
 import { replacedToolNames, buildPolicy } from "../call/config-policy.ts";
 import type { HookChain } from "../call/hooks.ts";
-import { UnavailableServers, UnlistedResources } from "../call/locate.ts";
+import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts";
 import type { DefinitionWatch } from "../pins/definition-watch.ts";
 import type { ServerConnections } from "../servers/server-connections.ts";
 import type { SkillSources } from "../skills/skill-sources.ts";
@@ -40,7 +44,7 @@ export interface HubParts {
   readonly catalog: Catalog;
   readonly servers: ServerConnections;
   /** What sessions brought. */
-  readonly ownSources: SessionSources;
+  readonly sessionSources: SessionSources;
   readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;
   readonly approvals: Approvals;
@@ -51,6 +55,56 @@ export interface HubParts {
   readonly call: SearchToolsOptions["call"];
   /** Sessions that were offered the search tools although the config has no `tools.max`. */
   readonly searching: WeakSet<Session>;
+}
+
+/** The wiring of the current config, and what parts of a hub ask of it while it is being made and later. */
+export class CurrentWiring {
+  #config: LoadedConfig;
+  #wiring: Wiring | undefined;
+
+  /** @param config Counts until there is a wiring. */
+  constructor(config: LoadedConfig) {
+    this.#config = config;
+  }
+
+  get config(): LoadedConfig {
+    return this.#config;
+  }
+
+  get wiring(): Wiring {
+    if (this.#wiring === undefined) throw new Error("The hub is not wired yet.");
+    return this.#wiring;
+  }
+
+  /** Replaced as a whole: a call in progress goes on with the one that it began with. */
+  replace(wiring: Wiring): void {
+    this.#wiring = wiring;
+    this.#config = wiring.config;
+  }
+
+  view(session: Session): View {
+    return this.wiring.views.of(session);
+  }
+
+  run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
+    return runCall(callPathFor(this.wiring, session), session, use, options);
+  }
+
+  callTool(
+    session: Session,
+    { name, arguments: args = {}, ...options }: CallRequest,
+  ): Promise<Outcome<CallToolResult>> {
+    // `outcomeOf` sees to it that the result of a tool call has content.
+    return this.run(session, { kind: "tool", name, arguments: args }, options) as Promise<Outcome<CallToolResult>>;
+  }
+
+  /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
+  resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
+    const { path } = this.wiring;
+    const target = locate(path, session, { kind: "resource", uri });
+    if (target?.use.kind !== "resource" || !path.gate.shows(session, target.capability, uri)) return undefined;
+    return { source: target.source.id, name: target.use.uri };
+  }
 }
 
 /** Immutable. Who began with one goes on with it, also when there is a newer one. */
@@ -68,7 +122,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     registry,
     catalog,
     servers,
-    ownSources,
+    sessionSources,
     skills,
     definitions,
     approvals,
@@ -79,7 +133,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   } = parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = buildPolicy(config);
-  const brought = (source: string): SessionSource | undefined => ownSources.get(source);
+  const brought = (source: string): SessionSource | undefined => sessionSources.get(source);
   const catalogOf = (session: Session): CatalogReader => session.brought?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
   const gate = new AccessControl({
@@ -88,7 +142,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     taint: guard.taint,
     tagsOf,
     aliasOf: replacedToolNames(config),
-    isOwnerOnly: ({ source, name }) => (ownSources.get(source) ?? registry).isOwnerOnly(name),
+    isOwnerOnly: ({ source, name }) => (sessionSources.get(source) ?? registry).isOwnerOnly(name),
     brought,
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
     serverOf: (source) => skills.serverOf(source) ?? source,

@@ -1,12 +1,13 @@
 /** The servers of a hub over time: who serves under each id, who is about to take over, and who is on the way out. */
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { Emitter } from "../../base/emitter.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { ClusteredConnection } from "../../upstream/clustered/clustered-connection.ts";
 import type { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
 import { serverConnection, type ServerConnection } from "../../upstream/server-connection.ts";
+import type { HubSessions } from "../create/hub-sessions.ts";
 import { type HubEvents, relayMessages, relayState } from "../hub-events.ts";
 
 export interface ServerConnectionsOptions {
@@ -15,11 +16,14 @@ export interface ServerConnectionsOptions {
   readonly clustered: ClusteredServers | undefined;
   readonly catalog: Catalog;
   readonly events: Emitter<HubEvents>;
-  readonly sessions: () => readonly Session[];
+  readonly sessions: HubSessions;
+}
+
+interface ConnectionEvents {
   /** A server is connected, for the first time or again, also one that does not serve yet. */
-  readonly onReady: (connection: ServerConnection) => void;
+  ready: ServerConnection;
   /** Another connection serves under an id now. */
-  readonly onReplaced: (connection: ServerConnection) => void;
+  replaced: ServerConnection;
 }
 
 interface Member {
@@ -33,7 +37,7 @@ interface Successor {
   readonly stopMessages: () => void;
 }
 
-export class ServerConnections {
+export class ServerConnections extends Emitter<ConnectionEvents> {
   readonly #options: ServerConnectionsOptions;
   #serving = new Map<string, Member>();
   readonly #successors = new Map<string, Successor>();
@@ -41,7 +45,12 @@ export class ServerConnections {
   #closed = false;
 
   constructor(options: ServerConnectionsOptions) {
+    super();
     this.#options = options;
+    options.events.on("session", ({ session, open }) => {
+      if (open) for (const connection of this.list()) connection.startSession?.(session);
+      else for (const connection of this.all()) connection.endSession(session.id);
+    });
   }
 
   get(id: string): ServerConnection | undefined {
@@ -101,7 +110,7 @@ export class ServerConnections {
       if (wantsConnection && !autoConnect) await this.connect(present);
       if (present.settled === undefined) return;
       await present.settled();
-      if (this.get(spec.id) === present) this.#options.onReplaced(present);
+      if (this.get(spec.id) === present) this.emit("replaced", present);
     };
   }
 
@@ -117,7 +126,7 @@ export class ServerConnections {
 
   /** Resolves when it is ready or has failed. Never rejects. */
   async connect(connection: ServerConnection): Promise<void> {
-    await connectFor(connection, this.#options.sessions()).catch(() => {});
+    await connectFor(connection, this.#options.sessions.all()).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -156,10 +165,9 @@ export class ServerConnections {
   }
 
   #listenTo(connection: ServerConnection): () => void {
-    const { events, onReady } = this.#options;
-    const stopWords = relayMessages(connection, events);
+    const stopWords = relayMessages(connection, this.#options.events);
     const stopReady = connection.on("state", ({ state }) => {
-      if (state.kind === "ready") onReady(connection);
+      if (state.kind === "ready") this.emit("ready", connection);
     });
     return () => {
       stopWords();
@@ -172,12 +180,12 @@ export class ServerConnections {
     const old = this.#serving.get(id);
     this.#successors.delete(id);
     if (old === undefined || this.#closed) return;
-    const { catalog, events, sessions, onReplaced } = this.#options;
+    const { catalog, events, sessions } = this.#options;
     old.stopState();
     this.#serve(connection, stopWords);
     catalog.replaceSource(connection);
-    onReplaced(connection);
-    for (const session of sessions()) connection.startSession?.(session);
+    this.emit("replaced", connection);
+    for (const session of sessions.all()) connection.startSession?.(session);
     events.emit("server", { info: connection.info(), previous: old.connection.info().state });
     this.#retire(old.connection, old.stopMessages);
   }

@@ -1,6 +1,7 @@
 /** Which sessions follow which resources: a connection that takes over knows nothing of the one before. */
 import type { CapabilityOrigin } from "../../model/capability.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { HubSessions } from "../create/hub-sessions.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 
 interface SubscriptionRenewalOptions {
@@ -8,7 +9,7 @@ interface SubscriptionRenewalOptions {
   readonly originOf: (session: Session, uri: string) => CapabilityOrigin | undefined;
   /** The one that serves under an id. */
   readonly connection: (id: string) => ServerConnection | undefined;
-  readonly sessions: () => readonly Session[];
+  readonly sessions: HubSessions;
 }
 
 export class SubscriptionRenewal {
@@ -44,7 +45,7 @@ export class SubscriptionRenewal {
    */
   renew(connection: ServerConnection): void {
     if (this.#options.connection(connection.id) !== connection) return;
-    for (const session of this.#options.sessions()) this.#resume(session, connection);
+    for (const session of this.#options.sessions.all()) this.#resume(session, connection);
   }
 
   #resume(session: Session, connection: ServerConnection): void {

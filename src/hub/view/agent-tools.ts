@@ -265,7 +265,7 @@ export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, event
     session,
     inlineBytes: options.inlineBytes ?? wiring.config.config.limits.inlineBytes,
     onAsk: options.onAsk,
-    serverName: (id) => parts.servers.get(id)?.spec.name ?? parts.ownSources.get(id)?.name ?? id,
+    serverName: (id) => parts.servers.get(id)?.spec.name ?? parts.sessionSources.get(id)?.name ?? id,
     call,
     toolBehind: (tool, args) => dispatchedTool(tool, args, wiring.views.of(session).tools, parts.skills),
     onUnusable: (tool, reason) =>
