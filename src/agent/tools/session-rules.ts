@@ -1,5 +1,4 @@
 /** The patterns that say which tools an agent uses, as rules of its session: they also hold for what search tools reach. */
-import { LruMap } from "../../base/maps.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
 import type { SessionRules } from "../../model/server-spec.ts";
@@ -22,10 +21,10 @@ export function applyToolPatterns(session: Session, patterns: AgentPatterns): vo
 function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | undefined {
   if (include === undefined && exclude.length === 0) return undefined;
   const namesOwn = exclude.some((pattern) => pattern.startsWith("toolcrib_"));
-  return internRules({
+  return {
     ...(include === undefined ? {} : { allow: [...include, ...ALWAYS_ALLOWED] }),
     ...(exclude.length === 0 ? {} : { deny: [...exclude, ...(namesOwn ? [] : ["!toolcrib_*"])] }),
-  });
+  };
 }
 
 /** What the user lets the agent do, as rules of its session. They narrow: an `ask` or `deny` of the config holds in every mode. */
@@ -33,11 +32,10 @@ function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | 
 /** A skill gives instructions, or hands over to a tool that is decided on by itself: one question is enough. */
 const EXCLUDE_SKILLS = "!skill__*";
 
-/** Shared and frozen, because decisions are remembered for the object. */
 const MODE_RULES: Readonly<Record<AgentMode, SessionRules | undefined>> = {
   auto: undefined,
-  ask: Object.freeze({ ask: ["writes", EXCLUDE_SKILLS] }),
-  "read-only": Object.freeze({ deny: ["writes", EXCLUDE_SKILLS] }),
+  ask: { ask: ["writes", EXCLUDE_SKILLS] },
+  "read-only": { deny: ["writes", EXCLUDE_SKILLS] },
 };
 
 export function clearMode(session: Session): void {
@@ -80,7 +78,7 @@ function slotOf({ id }: SkillInfo): string {
 }
 
 function skillRules(skill: SkillInfo): SessionRules {
-  return internRules({ allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED });
+  return { allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED };
 }
 
 /**
@@ -131,16 +129,4 @@ export function describeAllowedTools({ dir, facts }: Pick<SkillInfo, "dir" | "fa
   const rest = allowedTools.length - shown.length;
   if (shown.length === 0) return `what its ${rest} patterns name`;
   return `${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
-}
-
-/** The same object for the same rules, because views and decisions are remembered by it and sessions then share them. */
-
-const MAX_INTERNED_RULES = 256;
-const interned = new LruMap<string, SessionRules>(MAX_INTERNED_RULES);
-
-function internRules(rules: SessionRules): SessionRules {
-  const key = JSON.stringify(rules);
-  let shared = interned.get(key);
-  if (shared === undefined) interned.set(key, (shared = Object.freeze(rules)));
-  return shared;
 }

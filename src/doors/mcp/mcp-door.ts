@@ -4,7 +4,6 @@ import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import {
@@ -15,7 +14,7 @@ import {
   type LogLevel,
   lowestLevel,
 } from "./door-context.ts";
-import { CanonicalScopes, type RequestOrigin, type ViewScope } from "./view-scope.ts";
+import { CanonicalScopes, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
@@ -43,7 +42,6 @@ export class McpDoor implements DoorContext {
   readonly #principals: PrincipalSessions;
   readonly #modern: ModernRequests;
   readonly #legacy = new Set<LegacySession>();
-  readonly #rules = new WeakMap<ViewScope, SessionRules>();
   readonly #clock: Clock;
   #level: LogLevel = DEFAULT_LEVEL;
   /** What requests without a session have wanted of late. */
@@ -97,7 +95,7 @@ export class McpDoor implements DoorContext {
 
   sessionOptions({ caller, scope }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
-    const rules = this.#rulesOf(scope);
+    const { servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
@@ -106,7 +104,7 @@ export class McpDoor implements DoorContext {
       decidesForAll: caller.scopes.has("admin"),
       user: caller.user,
       role,
-      rules,
+      rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
       holdsCalls,
       caller: caller.key,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
@@ -173,18 +171,6 @@ export class McpDoor implements DoorContext {
     this.#modern.close();
     this.#principals.close();
     this.listeners.close();
-  }
-
-  /** One object of rules for each scope: views are kept by it. */
-  #rulesOf(scope: ViewScope): SessionRules | undefined {
-    const { servers, tags } = scope;
-    if (servers === undefined && tags === undefined) return undefined;
-    let rules = this.#rules.get(scope);
-    if (rules === undefined) {
-      rules = Object.freeze({ servers, tags });
-      this.#rules.set(scope, rules);
-    }
-    return rules;
   }
 }
 

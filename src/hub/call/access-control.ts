@@ -4,12 +4,11 @@ import { isReservedName } from "../../catalog/naming.ts";
 import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
 import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSource } from "../../model/capability.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
 import type { SessionEntryPolicy, Explanation, Policy, PolicySubject } from "../../policy/decide.ts";
 import type { Matchable, ToolClasses } from "../../policy/pattern.ts";
 import type { Session } from "../../sessions/session.ts";
 import { isSearchTool } from "../view/search-definitions.ts";
-import { RESULTS_SOURCE } from "./call-target.ts";
+import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 
 /** Says more about a capability than rules do; undefined if it has nothing to say. */
 export type Objection = (capability: Capability) => Decision | undefined;
@@ -193,37 +192,30 @@ function isBuiltIn(capability: Capability): boolean {
   return capability.origin.source === RESULTS_SOURCE || isSearchTool(capability);
 }
 
-/** Clients choose how they narrow: what was decided for the least recently used way is decided anew. */
-const MAX_RULE_SETS = 64;
-const MAX_ROLES = 256;
+/** Clients choose how they narrow: what was decided for the least recently used way is decided again. */
+const MAX_NARROWED_KEYS = 64;
+/** Every role costs as much again for each capability. */
+const MAX_ROLE_KEYS = 256;
 
-type DecisionsByCapability = WeakMap<Capability, Map<string, Decision>>;
+type Decisions = WeakMap<Capability, Decision>;
 
-/** What rules said of a capability to one kind of session, so that a call does not match every pattern anew. */
+/** The rules' decision on a capability for each view key, so that a call does not match every pattern again. */
 class DecisionCache {
-  readonly #plain: DecisionsByCapability = new WeakMap();
-  readonly #narrowed = new LruMap<SessionRules, DecisionsByCapability>(MAX_RULE_SETS);
+  readonly #ofRoles = new LruMap<string, Decisions>(MAX_ROLE_KEYS);
+  readonly #narrowed = new LruMap<string, Decisions>(MAX_NARROWED_KEYS);
 
-  of(capability: Capability, session: Session, ownerOnly: boolean, decide: () => Decision): Decision {
-    const capabilities = this.#for(session.rules);
-    let decisions = capabilities.get(capability);
-    if (decisions === undefined) capabilities.set(capability, (decisions = new Map()));
-    const key = `${session.owner ? "owner" : "guest"} ${ownerOnly} ${session.role ?? ""}`;
-    let decision = decisions.get(key);
+  of(capability: Capability, { viewKey, rules }: Session, ownerOnly: boolean, decide: () => Decision): Decision {
+    const cache = rules === undefined ? this.#ofRoles : this.#narrowed;
+    const key = ownerOnly ? `${viewKey} ownerOnly` : viewKey;
+    let decisions = cache.get(key);
+    if (decisions === undefined) cache.set(key, (decisions = new WeakMap()));
+    let decision = decisions.get(capability);
     if (decision === undefined) {
-      decision = decide();
-      // Records show it to listeners, who must not change what holds for the next call.
+      // Records show it to listeners, who must not change what applies to the next call.
+      decision = Object.freeze(decide());
       Object.freeze(decision.rule);
-      // Every role costs as much again for each capability.
-      if (decisions.size < MAX_ROLES) decisions.set(key, Object.freeze(decision));
+      decisions.set(capability, decision);
     }
     return decision;
-  }
-
-  #for(rules: SessionRules | undefined): DecisionsByCapability {
-    if (rules === undefined) return this.#plain;
-    let capabilities = this.#narrowed.get(rules);
-    if (capabilities === undefined) this.#narrowed.set(rules, (capabilities = new WeakMap()));
-    return capabilities;
   }
 }

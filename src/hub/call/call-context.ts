@@ -7,8 +7,7 @@ import type { GuardRules, Limits as LimitValues } from "../../model/config.ts";
 import type { AskCallback, Decision } from "../../model/decision.ts";
 import type { Finding } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type { Progress } from "../../model/protocol.ts";
-import type { ClientSide, InputRound, Use, UseContext } from "../../model/source.ts";
+import type { Use, UseContext, UseOptions } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import type { Provider } from "../../schemas/normalize.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -17,30 +16,13 @@ import type { Tracing } from "../../telemetry/tracing.ts";
 import type { SearchTools } from "../view/search-tools.ts";
 import type { AccessControl } from "./access-control.ts";
 import type { Approvals } from "./approvals.ts";
-import type { Target } from "./call-target.ts";
 import type { HookChain } from "./hooks.ts";
-import type { UnavailableServers, UnlistedResources } from "./locate.ts";
+import type { Target, UnavailableServers, UnlistedResources } from "./locate.ts";
 
-export interface CallOptions {
+export interface CallOptions extends UseOptions {
   readonly signal?: CancelSignal | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** `_meta` that goes upstream with the request, such as trace context. */
-  readonly meta?: JsonObject | undefined;
-  /** Who answers what the source asks; the session's own client if absent. */
-  readonly client?: ClientSide | undefined;
-  readonly onNotice?: UseContext["onNotice"] | undefined;
-  readonly logLevel?: string | undefined;
-  readonly input?: InputRound | undefined;
-  /** Answers if the call needs a yes; the session's own callback, or the hub's, if absent. */
-  readonly onAsk?: AskCallback | undefined;
-  /** Params of the request that only the source can make sense of. */
-  readonly extra?: JsonObject | undefined;
-  /** Keeps a result above `limits.resultBytes` for the session, and gives a short one that says where it can be read. */
-  readonly keepLarge?: boolean | undefined;
   /** What the name has to lead to: where it means something else by now, nothing is called. */
   readonly origin?: CapabilityOrigin | undefined;
-  /** Who reads the result: an agent's model gets untrusted text between boundary markers. */
-  readonly audience?: "agent" | undefined;
 }
 
 /** The parts that a call passes, in the order in which it does. */
@@ -52,9 +34,9 @@ export interface CallPath {
   readonly absent: UnavailableServers;
   /** Resources that no server lists. */
   readonly unlisted: UnlistedResources;
-  /** Names this session may see, for near matches. */
-  /** Whether a URI stands below a skill of the user's own. */
+  /** Whether a URI is below a skill of the user's own. */
   readonly isOwnSkillUri: (uri: string) => boolean;
+  /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly searchTools?: SearchTools | undefined;
   readonly gate: AccessControl;
@@ -76,15 +58,14 @@ export interface CallPath {
   readonly tracing?: Tracing | undefined;
 }
 
-/** One call on its way: what was asked, and what is learned of it for the record. */
-export interface CallInProgress {
-  readonly id: string;
+/** One call from the door to the source: what was asked for, and what is learned of it for the record. */
+export interface CallContext extends UseContext {
+  readonly path: CallPath;
   readonly session: Session;
-  /** In public names. What was shown to somebody who was asked is a frozen copy from then on. */
-  use: Use;
+  readonly origin?: CapabilityOrigin | undefined;
   readonly startedAt: number;
-  readonly signal: AbortSignal;
-  readonly onAsk: AskCallback | undefined;
+  /** In public names. Once it was shown for approval it is a frozen copy. */
+  use: Use;
   target: Target | undefined;
   decision: Decision | undefined;
   resultBytes: number;

@@ -8,26 +8,31 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
-import type { Use } from "../../model/source.ts";
+import { NO_DEFINITIONS, type Source, type Use } from "../../model/source.ts";
 import type { SessionEntryPolicy, Policy } from "../../policy/decide.ts";
-import { KeptResults } from "../../sessions/kept-results.ts";
+import { KeptResults, RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
-import type { SearchTools } from "../view/search-tools.ts";
-import { keptResultsTarget, type Target } from "./call-target.ts";
+
+/** What a public name stands for: the capability, the source that has it, and the use in that source's own words. */
+export interface Target {
+  readonly capability: Capability;
+  readonly source: Source;
+  readonly use: Use;
+}
 
 interface Lookup {
   readonly catalogOf: (session: Session) => CatalogReader;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly absent: UnavailableServers;
   readonly unlisted: UnlistedResources;
-  readonly searchTools?: SearchTools | undefined;
+  readonly searchTools?: { target(session: Session, use: Use): Target | undefined } | undefined;
   /** Whether a URI stands below a skill of the user's own: then nobody else answers for it. */
   readonly isOwnSkillUri: (uri: string) => boolean;
 }
 
-/** Undefined if nobody who is up has it. */
+/** Undefined if no connected source has it. */
 export function locate(lookup: Lookup, session: Session, use: Use): Target | undefined {
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
   const own = lookup.searchTools?.target(session, use);
@@ -77,6 +82,34 @@ function find(
       return capability && { capability, use: { ...use, ref: { ...ref, uri: capability.origin.name } } };
     }
   }
+}
+
+/** A session's kept results as a Source, so that reading one takes the same path as every other read. */
+function keptResultsTarget(session: Session, uri: string): Target {
+  const source: Source = {
+    id: RESULTS_SOURCE,
+    kind: "local",
+    definitions: () => NO_DEFINITIONS,
+    onChange: () => () => {},
+    async run() {
+      const result = session.results.read(uri);
+      if (result !== undefined) return result;
+      throw new ToolcribError("not_found", `The result "${uri}" is not kept, or no longer.`, {
+        hint: "Kept results belong to one session and make room for newer ones. Call the tool again.",
+      });
+    },
+  };
+  return {
+    source,
+    use: { kind: "resource", uri },
+    capability: {
+      kind: "resource",
+      name: uri,
+      origin: { source: RESULTS_SOURCE, name: uri },
+      definition: { uri, name: uri, mimeType: "text/plain" },
+      fingerprint: "",
+    },
+  };
 }
 
 export function notFoundError(use: Use, visible: readonly string[]): ToolcribError {

@@ -22,7 +22,7 @@ import { AccessControl } from "../call/access-control.ts";
 import type { Approvals } from "../call/approvals.ts";
 import type { CallOptions, CallPath, CallRequest } from "../call/call-context.ts";
 import { runCall } from "../call/call-pipeline.ts";
-import { RESULTS_SOURCE } from "../call/call-target.ts";
+import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import { replacedToolNames, buildPolicy } from "../call/config-policy.ts";
 import type { HookChain } from "../call/hooks.ts";
 import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts";

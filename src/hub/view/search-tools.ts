@@ -9,7 +9,7 @@ import type { CallToolResult } from "../../model/protocol.ts";
 import { NO_DEFINITIONS, type Source, type Use, type UseContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { checkArguments } from "../../tools/check-arguments.ts";
-import type { Target } from "../call/call-target.ts";
+import type { Target } from "../call/locate.ts";
 import { type NestedCall, nestedCall } from "../call/nested-call.ts";
 import {
   CALL_TOOL,

@@ -9,7 +9,6 @@ import type {
   TemplateCapability,
   ToolCapability,
 } from "../../model/capability.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
 import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
@@ -43,11 +42,8 @@ export class Views {
   readonly #ofRoles = new LruMap<string, View>(MAX_ROLE_VIEWS);
   /** Apart, so that no choice of parts drives out the views that roles have by the config. */
   readonly #narrowed = new LruMap<string, View>(MAX_NARROWED_VIEWS);
-  /** By the object of rules, so doors share one object between sessions that are narrowed in the same way. */
-  readonly #rulesIds = new WeakMap<SessionRules, number>();
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
-  #lastRulesId = 0;
 
   constructor(catalog: Catalog, gate: AccessControl) {
     this.#catalog = catalog;
@@ -86,10 +82,8 @@ export class Views {
       this.#nothing ??= { version: snapshot.version, tools: [], resources: [], templates: [], prompts: [] };
       return this.#nothing;
     }
-    const { rules, role, owner } = session;
-    const views = rules === undefined ? this.#ofRoles : this.#narrowed;
-    const who = `${owner ? "owner" : "guest"}${role === undefined ? "" : `:${role}`}`;
-    const key = rules === undefined ? who : `${this.#idOf(rules)} ${who}`;
+    const key = session.viewKey;
+    const views = session.rules === undefined ? this.#ofRoles : this.#narrowed;
     let view = views.get(key);
     if (view === undefined) {
       const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
@@ -111,12 +105,6 @@ export class Views {
     this.#ofRoles.clear();
     this.#narrowed.clear();
     this.#joined = new WeakMap();
-  }
-
-  #idOf(rules: SessionRules): number {
-    let id = this.#rulesIds.get(rules);
-    if (id === undefined) this.#rulesIds.set(rules, (id = ++this.#lastRulesId));
-    return id;
   }
 
   names(session: Session, kind: Use["kind"]): readonly string[] {
