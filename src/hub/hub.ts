@@ -45,7 +45,7 @@ import { watchConfig } from "./reload/watch-config.ts";
 
 export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 
-/** What `createHub` has made. */
+/** The parts that `createHub` has made. */
 export interface HubDeps {
   readonly parts: HubParts;
   readonly current: CurrentWiring;
@@ -74,7 +74,7 @@ export class Hub {
   readonly session: Session;
   readonly skills: HubSkills;
   readonly pins: HubPins;
-  /** Sessions, approvals and the last calls, for whoever runs it. */
+  /** Sessions, approvals and the last calls, for its operator. */
   readonly activity: HubActivity;
   readonly audit: HubAudit;
   /** Where it keeps what outlives it; undefined if nowhere. */
@@ -107,12 +107,12 @@ export class Hub {
     });
   }
 
-  /** The one that holds now; another one after a reload. */
+  /** The current one; another one after a reload. */
   get config(): LoadedConfig {
     return this.#wiring.config;
   }
 
-  /** Undefined for a hub that is no node of one. */
+  /** Undefined for a hub that is not a node of one. */
   get cluster(): Cluster | undefined {
     return this.#parts.cluster;
   }
@@ -121,7 +121,7 @@ export class Hub {
     return this.#own.events.on(name, listener);
   }
 
-  /** A text of the config, such as a token of `http.auth`, with what its references stand for. */
+  /** A text of the config, such as a token of `http.auth`, with its references resolved. */
   async resolve(text: string): Promise<string> {
     return (await this.#own.secrets.resolve(text, { baseDir: this.config.baseDir })).value;
   }
@@ -188,7 +188,7 @@ export class Hub {
     return this.#own.current.resourceOrigin(session, uri);
   }
 
-  /** What a session may see. The same object until the catalog changes, or a `visibility` event. */
+  /** The capabilities that a session may see. The same object until the catalog changes, or a `visibility` event. */
   view(session: Session): View {
     return this.#wiring.views.of(session);
   }
@@ -231,7 +231,7 @@ export class Hub {
     return absent.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
   }
 
-  /** Calls that wait for a yes here; `activity` has those of all nodes of a cluster. */
+  /** Calls that wait for approval here; `activity` has those of all nodes of a cluster. */
   asked(): AskRequest[] {
     return this.#parts.approvals.pending();
   }
@@ -241,7 +241,7 @@ export class Hub {
     return this.#parts.approvals.answer(id, answer, by);
   }
 
-  /** Numbers that nobody else keeps, for metrics: calls under way by source, and audit records that were lost. */
+  /** Numbers for metrics that are kept nowhere else: calls in progress by source, and audit records that were lost. */
   measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
     return { underWay: this.#parts.limits.underWay(), auditLost: this.#parts.audit.lost ?? 0 };
   }
@@ -308,7 +308,7 @@ export class Hub {
 
   /**
    * Loads the config again, from where it came or from elsewhere, and takes over what changed: other servers are not
-   * touched, calls under way finish with what they began with. Rejects, and changes nothing, if it does not load.
+   * touched, calls in progress finish with what they began with. Rejects, and changes nothing, if it does not load.
    */
   reload(source?: ConfigSource): Promise<ReloadReport> {
     return this.#own.reloader.reload(source);
@@ -324,7 +324,7 @@ export class Hub {
     };
   }
 
-  /** Who answers servers that ask without a call under way; the hub's own callbacks where it names nobody. */
+  /** Answers servers that ask without a call in progress; the hub's own callbacks where it returns undefined. */
   setIdleClient(client: IdleClient): void {
     this.#own.connectionSettings.idleClient = client;
   }

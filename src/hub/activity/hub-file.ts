@@ -27,7 +27,7 @@ const ownFiles = new Set<string>();
 export async function writeHubFile(home: string, record: HubRecord): Promise<() => Promise<void>> {
   const folder = join(home, "hubs");
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // It may have been there before, made by somebody less careful.
+  // It may have been there before, with a wider mode.
   await chmod(folder, 0o700);
   await removeStale(folder);
   const file = freeName(folder, record.pid);

@@ -52,7 +52,7 @@ export class AccessControl {
     return this.#standing(session, capability, uri).every(({ verdict }) => verdict !== "deny");
   }
 
-  /** The strictest of what everybody says. */
+  /** The strictest verdict of rules, objections and taint. */
   decide(session: Session, capability: Capability, uri?: string): Decision {
     let decision = this.#ruled(session, capability, uri);
     if (isBuiltIn(capability)) return decision;
@@ -60,7 +60,7 @@ export class AccessControl {
     return strictest(decision, this.#taintVerdict(session, capability));
   }
 
-  /** What everybody says: rules first, then objections, then taint. A yes to one question is no yes to another. */
+  /** All verdicts: rules first, then objections, then taint. Approval of one is not approval of another. */
   verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
     const taint = isBuiltIn(capability) ? undefined : this.#taintVerdict(session, capability);
     return [...this.#standing(session, capability, uri), ...(taint === undefined ? [] : [taint])];
@@ -72,7 +72,7 @@ export class AccessControl {
     return { steps, decision: this.decide(session, capability, uri) };
   }
 
-  /** Every `ask` entry that holds this back, at whichever level. */
+  /** Every `ask` entry that applies, at whichever level. */
   askingRules(session: Session, capability: Capability, uri?: string): Rule[] {
     const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
@@ -123,13 +123,13 @@ export class AccessControl {
     return [byRules, ...objections.filter((decision) => decision !== undefined)];
   }
 
-  /** What the rules say, which stays the same for as long as the capability and the session's rules do. */
+  /** The verdict of the rules, which stays the same for as long as the capability and the session's rules do. */
   #ruled(session: Session, capability: Capability, uri?: string): Decision {
-    // A session's own kept results are nobody else's, and were decided on when they were made.
+    // Kept results belong to the session alone, and were decided on when they were made.
     if (capability.origin.source === RESULTS_SOURCE) return ALLOWED;
-    // There are as many URIs to a template as anybody likes.
+    // A template has any number of URIs.
     if (capability.kind === "template" && uri !== undefined) return this.#byRules(session, capability, uri);
-    // And as many names for roles that there are not.
+    // And there is any number of names for unknown roles.
     if (!this.knowsRoleOf(session)) return this.#byRules(session, capability);
     // Whether a tool is its owner's only can change while its definition does not.
     const { origin, kind } = capability;
@@ -182,7 +182,7 @@ function strictest(first: Decision, second: Decision | undefined): Decision {
   return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
 }
 
-/** The tools of Toolcrib's own agent, whose names nobody else can have. They too act under the session's rules only. */
+/** The tools of Toolcrib's own agent, whose names are reserved. They too act under the session's rules only. */
 function isAgentTool({ name, origin }: Capability): boolean {
   return isSessionLocalSource(origin.source) && isReservedName(name);
 }

@@ -1,4 +1,4 @@
-/** Calls that wait for a yes, and the yeses that last. */
+/** Calls that wait for approval, and approvals that last. */
 import { hash, randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
@@ -20,37 +20,37 @@ interface ApprovalsOptions {
   readonly timeoutMs: number;
   /** Answers for sessions that have no callback of their own. */
   readonly onAsk?: AskCallback | undefined;
-  /** Writes an "always" down, so that it outlives the hub. False if it could not be, which is no no. */
+  /** Writes an "always" into the config, so that it outlives the hub. False if that failed, which does not deny the call. */
   readonly remember: (request: AskRequest) => Promise<boolean>;
   /** Whether a source is one that a session brought. */
   readonly isBrought?: (source: string) => boolean;
   /** In a cluster: what callers were allowed, at whichever node. */
   readonly shared?: SharedPrincipals | undefined;
   readonly onAsked: (request: AskRequest) => void;
-  /** What is no answer at all counts as no; after `timeout` and `withdrawn` the call does not run either. */
+  /** An unknown answer counts as no; after `timeout` and `withdrawn` the call does not run either. */
   readonly onAnswered: (request: AskRequest, answer: AskOutcome, by?: Answerer) => void;
 }
 
-/** Who answered, as far as that is known; nobody did when the time ran out or the question was withdrawn. */
+/** Who answered, as far as that is known; absent when the time ran out or the question was withdrawn. */
 export interface Answerer {
   readonly user: string | null;
   readonly door: string | null;
-  /** The key of a caller who may answer for others only; absent for whoever runs the hub. */
+  /** The key of a caller who may answer for others only; absent for an operator. */
   readonly caller?: string;
 }
 
-/** What is held stays in memory, and somebody has to read it. */
+/** Held calls stay in memory, and a person has to read them. */
 const MAX_HELD_BYTES = 64 * 1024;
 const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
 
 export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" | "session"> {
-  /** Of the definition: a yes that comes later is none to what the tool has become meanwhile. */
+  /** Of the definition: a later approval does not cover a definition that has changed meanwhile. */
   readonly fingerprint: string;
 }
 
 interface Answered {
   readonly answer: AskOutcome;
-  /** Who answered through `answer`: whoever runs the hub. */
+  /** Who answered through `answer`: an operator. */
   readonly operator?: Answerer;
 }
 
@@ -84,15 +84,15 @@ export class Approvals {
     return this.#told;
   }
 
-  /** What is waiting or held, oldest first. */
+  /** Calls that wait or are held, oldest first. */
   pending(): AskRequest[] {
     const waiting = [...this.#waiting.values()].map(({ request }) => request);
     return [...waiting, ...this.#held.pending()].toSorted((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt));
   }
 
   /**
-   * Answers a question from outside the session; only for whoever runs the hub, whose "always" holds for everybody, and for
-   * those whom they let answer. False if it is not, or no longer, waiting or held; throws `denied` for one's own call.
+   * Answers a question from outside the session; only for an operator, whose "always" applies to everyone, and for
+   * those whom an operator lets answer. False if it is not, or no longer, waiting or held; throws `denied` for one's own call.
    */
   answer(id: string, answer: AskAnswer, operator: Answerer = UNKNOWN_ANSWERER): boolean {
     const waiting = this.#waiting.get(id);
@@ -106,18 +106,18 @@ export class Approvals {
     const known = knownAnswer(answer);
     this.#options.onAnswered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
-    // Nobody waits for it to be written down; if it cannot be, the hub warns.
+    // It is written down in the background; if that fails, the hub warns.
     else if (known !== "no") void this.#keep(session, grant, request, known === "always" && this.#canLast(request));
     this.#told = session.telling;
     return true;
   }
 
   /**
-   * Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. Where nobody can
+   * Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. Where no one can
    * be asked and calls of the session are held, the question is held and the call is refused.
    */
   async ask(session: Session, question: Question, signal: AbortSignal, onAsk?: AskCallback): Promise<void> {
-    // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
+    // Approval of a rule does not cover a changed definition or a tainted session: those ask for other reasons.
     // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
     const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
     const grant = grantKey(reason, question);
@@ -140,7 +140,7 @@ export class Approvals {
       throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
     if (answer === "no" || answer === "timeout") throw refusedError(request, session.owner);
     if (answer === "once") return this.#held.passed(session, key, question.callId);
-    // Only an owner may change what holds for everybody.
+    // Only an owner may change what applies to everyone.
     const mayLast =
       this.#canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
     await this.#keep(session, grant, request, answer === "always" && mayLast);
@@ -156,14 +156,14 @@ export class Approvals {
   }
 
   /**
-   * A call that a yes for once let through did not run, or ended with a question of the server: the same call passes
-   * without a further yes, for as long as the yes was given for, and in a few rounds at most.
+   * A call that was approved once did not run, or ended with a question of the server: the same call passes
+   * without a further approval, for as long as that one lasts, and in a few rounds at most.
    */
   giveBack(callId: string, { hasRun = false }: { readonly hasRun?: boolean } = {}): void {
     this.#held.giveBack(callId, hasRun);
   }
 
-  /** The call has run: a yes for once is used up. */
+  /** The call has run: its approval is used up. */
   spend(callId: string): void {
     this.#held.spend(callId);
   }
@@ -179,7 +179,7 @@ export class Approvals {
     entry.written = await this.#options.remember(request);
   }
 
-  /** What the config file says by now. */
+  /** Approvals that the config file has by now. */
   persistedApprovals(): string[] {
     return [...this.#always].flatMap(([lasting, { written }]) => (written ? [lasting] : []));
   }
@@ -255,17 +255,17 @@ function ownCallError(): ToolcribError {
   });
 }
 
-/** What a yes for everybody is about: a resource can have the name of a tool, and a name can go to another server. */
+/** The subject of an approval for everyone: a resource can have the name of a tool, and a name can go to another server. */
 function lastingKey({ kind, name, origin }: Pick<AskRequest, "kind" | "name" | "origin">): string {
   return JSON.stringify([kind, name, origin.source]);
 }
 
-/** Programs without types answer too: only a yes that is one of the known ones is a yes. */
+/** Programs without types answer too: an unknown answer is a no. */
 function knownAnswer(answer: unknown): AskAnswer {
   return ANSWERS.find((known) => known === answer) ?? "no";
 }
 
-/** A yes for the session is one to what was shown: not to another source's under the same name, nor to what it becomes. */
+/** Approval for the session covers what was shown: not another source's tool of the same name, nor a changed definition. */
 function grantKey(reason: string, { kind, name, origin, fingerprint }: Question): string {
   return JSON.stringify([reason, kind, name, origin.source, fingerprint]);
 }
@@ -277,7 +277,7 @@ function callKey({ arguments: args }: Question, grant: string): string {
 
 /**
  * Models read these texts, at every door. None names a command, an id or a line of the config that would lift the refusal:
- * who is told how may do it. Which rule asks, and where it is, is for the user who runs the hub.
+ * a model that knows how may do it. Which rule asks, and where it is, is for the user who runs the hub.
  */
 function noApproverError({ name, rule, reason }: Question, owner: boolean): ToolcribError {
   const why = owner ? reason : `${name} needs approval.`;
@@ -331,7 +331,7 @@ interface ApprovalParts {
 
 /**
  * Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit.
- * @param config The one that holds now: it may change while questions are open.
+ * @param config The current one: it may change while questions are open.
  */
 export function createApprovals(config: () => LoadedConfig, parts: ApprovalParts): Approvals {
   const { clock, events, audit, onAsk, isBrought, shared } = parts;

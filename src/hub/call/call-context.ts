@@ -21,16 +21,16 @@ import type { Target, UnavailableServers, UnlistedResources } from "./locate.ts"
 
 export interface CallOptions extends UseOptions {
   readonly signal?: CancelSignal | undefined;
-  /** What the name has to lead to: where it means something else by now, nothing is called. */
+  /** The capability that the name has to lead to: if it means another one by now, nothing is called. */
   readonly origin?: CapabilityOrigin | undefined;
 }
 
 /** The parts that a call passes, in the order in which it does. */
 export interface CallPath {
   readonly clock: Clock;
-  /** What names stand for to a session: the hub's catalog, with what the session brought over it. */
+  /** The catalog of a session: the hub's catalog, with what the session brought over it. */
   readonly catalogOf: (session: Session) => CatalogReader;
-  /** Servers that are not up, for names that nobody else has. */
+  /** Servers that are not connected, for names that no other source has. */
   readonly absent: UnavailableServers;
   /** Resources that no server lists. */
   readonly unlisted: UnlistedResources;
@@ -47,7 +47,7 @@ export interface CallPath {
   readonly guard: GuardRules;
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
-  /** What people and models know a source by. */
+  /** The name that people and models know a source by. */
   readonly calledName: (source: string) => string;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
@@ -87,7 +87,7 @@ export function publicNameOf(use: Use): string {
   }
 }
 
-/** What rules are matched against: a completion is about the URI that its template has with what was typed so far. */
+/** The name that rules are matched against: a completion is about the URI that its template has with what was typed so far. */
 export function ruledNameOf(use: Use): string {
   if (use.kind !== "completion" || use.ref.type !== "ref/resource") return publicNameOf(use);
   const { ref, argument, context } = use;
@@ -98,8 +98,6 @@ export function ruledNameOf(use: Use): string {
 export function argumentsOf(use: Use): Readonly<JsonObject> {
   return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
 }
-
-/** What callers ask of a hub. */
 
 export interface CallRequest extends CallOptions {
   readonly name: string;
@@ -125,7 +123,7 @@ export interface CompleteRequest extends CallOptions {
 
 /** Which tools of those that a session sees are offered. */
 export interface OfferOptions {
-  /** What the agent is about to do, such as its prompt: above `max` the tools that fit it best are offered. */
+  /** The task of the agent, such as its prompt: above `max` the tools that fit it best are offered. */
   readonly query?: string | undefined;
   /** How many at most, search tools included; the config's `tools.max` if absent. */
   readonly max?: number | undefined;
@@ -142,6 +140,6 @@ export interface ToolsOptions extends OfferOptions {
   readonly session?: Session;
   /** A longer text is cut in its middle and kept whole for the session; the config's `limits.inlineBytes` if absent. */
   readonly inlineBytes?: number | undefined;
-  /** Who answers if a call needs a yes, by the id given to `execute`; the session's own callback if absent or undefined. */
+  /** Answers if a call needs approval, by the id given to `execute`; the session's own callback if absent or undefined. */
   readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
 }

@@ -92,7 +92,7 @@ function callContext(
   return call;
 }
 
-/** What a completion would lead to and the session may not see is not suggested either. */
+/** A completion does not suggest what the session may not see. */
 function withoutHiddenCompletions({ path, session, use }: CallContext, target: Target, result: Result): Result {
   if (use.kind !== "completion" || use.ref.type !== "ref/resource") return result;
   const { completion } = result;

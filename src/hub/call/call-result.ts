@@ -1,4 +1,4 @@
-/** What becomes of a source's result on its way out: the guard, hooks, taint, and the Outcome. */
+/** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CatalogReader } from "../../catalog/catalog.ts";
@@ -85,7 +85,7 @@ function isKeptResult({ source }: Target): boolean {
   return source.id === RESULTS_SOURCE;
 }
 
-/** What was kept has been inspected, but perhaps for a program; an agent gets it with boundaries. */
+/** A kept result has been inspected, but perhaps for a program; an agent gets it with boundaries. */
 function untrustedResult(call: CallContext, target: Target, raw: Result): UntrustedOrigin | undefined {
   const { source: server, name: tool } = target.capability.origin;
   if (!isKeptResult(target)) return untrustedOrigin(call, { server, tool });
@@ -111,7 +111,7 @@ export function outcomeOf({ callId, use }: CallContext, result: Result): Outcome
 function withContent(result: Result): CallToolResult {
   const { content } = result;
   if (Array.isArray(content) && content.every(isJsonObject)) {
-    // Blocks may lack a `type`; whoever reads one treats it as a type that nobody knows.
+    // Blocks may lack a `type`; readers treat it as an unknown type.
     return result as CallToolResult;
   }
   return { ...result, content: Array.isArray(content) ? content.filter(isJsonObject) : [] } as CallToolResult;
@@ -123,7 +123,7 @@ function withContent(result: Result): CallToolResult {
  */
 
 /**
- * The same result unless something of it is mapped; of most servers nothing ever is. Links to what nobody lists are
+ * The same result unless something of it is mapped; of most servers nothing ever is. Links to unlisted resources are
  * remembered for the session.
  */
 export function withPublicUris(catalog: CatalogReader, session: Session, source: Source, result: Result): Result {
@@ -191,8 +191,6 @@ function mapItems(items: unknown[], map: MapItem, publicUri: PublicUri): unknown
   return changed ?? items;
 }
 
-/** A call that failed, as its caller may hear of it: servers word errors, and what they write to stderr is quoted in some. */
-
 /** An error is read at once and goes to a model as it is: a document has no place in it. */
 const MAX_ERROR_BYTES = 16 * 1024;
 const MAX_DETAILS_BYTES = 64 * 1024;
@@ -231,13 +229,13 @@ export function failedOutcome(call: CallContext, error: ToolcribError): Outcome 
   };
 }
 
-/** Of a server that never came up there is no capability to ask. */
+/** A server that never connected has no capability to ask. */
 function serverNamedBy({ code, details }: ErrorObject): string | undefined {
   const server = details?.["server"];
   return code === "server_unavailable" && typeof server === "string" ? server : undefined;
 }
 
-/** What the server answered, or why it is not there: that quotes its stderr, or its answer to the handshake. */
+/** The server's own answer, or why it is not connected: that quotes its stderr, or its answer to the handshake. */
 function isServerWorded({ code, details }: ErrorObject): boolean {
   return code === "server_unavailable" || details?.["rpc"] !== undefined;
 }
@@ -284,9 +282,7 @@ function reworded(error: ErrorObject, { content, details }: { readonly [key: str
   };
 }
 
-/** What a server says while it works reaches agents as well, so it passes the guard like a result. */
-
-/** Progress is a line, not a text. */
+/** Progress reaches agents as well, so it passes the guard like a result. It is a line, not a text. */
 const MAX_PROGRESS_LENGTH = 300;
 
 /** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
@@ -341,9 +337,7 @@ function taintSession({ path, callId, session, startedAt }: CallContext, { capab
   session.markTainted({ callId, name: capability.name, at: startedAt });
 }
 
-/** A tool's result that is too large to hand out: kept for the session, with a short result that says where it is. */
-
-/** Larger ones are refused: no session keeps more. */
+/** Results that are too large to return are kept for the session; larger ones than this are refused. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Of the text, in the short result. */
 const PREVIEW_BYTES = 2048;
@@ -421,11 +415,11 @@ function firstBytes(text: string): string {
 }
 
 function blocksOf({ content }: Result): ContentBlock[] {
-  // Blocks may lack a `type`; whoever reads one treats it as a type that nobody knows.
+  // Blocks may lack a `type`; readers treat it as an unknown type.
   return Array.isArray(content) ? (content.filter(isJsonObject) as ContentBlock[]) : [];
 }
 
-/** What we wrote into `_meta`: the mark, and what hooks noted. */
+/** Our own entries of `_meta`: the mark, and what hooks noted. */
 function ownMeta({ _meta: meta }: Result): JsonObject | undefined {
   const own = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => isOwnKey(key)) : [];
   return own.length === 0 ? undefined : Object.fromEntries(own);

@@ -15,7 +15,7 @@ import type { Session } from "../../sessions/session.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 
-/** What a public name stands for: the capability, the source that has it, and the use in that source's own words. */
+/** The meaning of a public name: the capability, the source that has it, and the use in that source's own words. */
 export interface Target {
   readonly capability: Capability;
   readonly source: Source;
@@ -28,7 +28,7 @@ interface Lookup {
   readonly absent: UnavailableServers;
   readonly unlisted: UnlistedResources;
   readonly searchTools?: { target(session: Session, use: Use): Target | undefined } | undefined;
-  /** Whether a URI stands below a skill of the user's own: then nobody else answers for it. */
+  /** Whether a URI is below a skill of the user's own: then no other source answers for it. */
   readonly isOwnSkillUri: (uri: string) => boolean;
 }
 
@@ -138,7 +138,7 @@ function describeUse(use: Use): { noun: string; name: string } {
   }
 }
 
-/** A name that nobody has may belong to a server that is not up: then it is woken, or its absence is the answer. */
+/** An unknown name may belong to a server that is not connected: then that server is woken, or its absence is the answer. */
 
 interface UnavailableServersOptions {
   readonly config: LoadedConfig;
@@ -207,7 +207,7 @@ export class UnavailableServers {
   }
 }
 
-/** MCP does not promise that a resource which a result links to is listed, so a URI that nobody lists may be readable. */
+/** MCP does not promise that a resource which a result links to is listed, so an unlisted URI may be readable. */
 
 interface UnlistedResourcesOptions {
   readonly catalogOf: (session: Session) => CatalogReader;
@@ -224,7 +224,7 @@ export class UnlistedResources {
 
   /**
    * For a URI that is not in the catalog: the server that gave the session a link to it, else the only one with resources
-   * that the session may see. Of several nobody can tell which is meant.
+   * that the session may see. Of several it is unknown which is meant.
    */
   find(session: Session, uri: string): ResourceRoute | undefined {
     if (isOwnScheme(uri)) return undefined;

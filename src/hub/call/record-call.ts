@@ -1,4 +1,4 @@
-/** What is recorded of a call: for the audit log and listeners, and for OpenTelemetry. */
+/** The records of a call: for the audit log and listeners, and for OpenTelemetry. */
 import type { Outcome } from "../../model/errors.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { Source, Use, UseContext } from "../../model/source.ts";

@@ -1,4 +1,4 @@
-/** What a call passes through and what it is recorded by; wired for the first time at the end. */
+/** The parts that a call passes and that record it, wired for the first time. */
 import { CallLimits } from "../../policy/call-limits.ts";
 import { thisMachine } from "../../skills/needs.ts";
 import { Tracing } from "../../telemetry/tracing.ts";

@@ -20,7 +20,7 @@ import type { ConfiguredParts, HubBase } from "./open-base.ts";
 import { configuredWorkspace, ownSessionOptions } from "./hub-sessions.ts";
 import { trustedSources } from "./wiring.ts";
 
-/** What connections ask for whenever they need it. */
+/** Settings that connections read whenever they need them. */
 export interface ConnectionSettings {
   logLevel: string;
   idleClient: IdleClient | undefined;
@@ -100,7 +100,7 @@ export async function buildServers(
   return { catalog, deps, connections, connectionSettings, definitions, subscriptions, sessionSources, pids, stderr };
 }
 
-/** What the connections of a hub share. Getters are asked when a connection is made: it takes the current value. */
+/** The dependencies that all connections of a hub share. Getters give each new connection the current value. */
 function connectionDeps(
   { env, clock, home, redactor, current, sessions, loaded, opened }: HubBase,
   { pids, stderr, connectionSettings }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings">,

@@ -159,7 +159,7 @@ async function startHub(
     events.on("visibility", () => connections.list().forEach((connection) => subscriptions.renew(connection))),
     registry.on("warning", ({ message }) => warn(message)),
     closeOnAbort(hub, options.signal),
-    // A program that does not listen for signals itself must not leave servers behind when it is told to end.
+    // A program that does not listen for signals itself must not leave servers behind when it is ended.
     closeOnSignals(() => hub.close(), { unlessHandled: true }),
   ];
   const connectAll = async (): Promise<void> => {

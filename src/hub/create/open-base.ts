@@ -1,4 +1,4 @@
-/** What a hub stands on: home, store, secrets, events, cluster; and what its config adds before any server is made. */
+/** The base of a hub: home, store, secrets, events, cluster; and what its config adds before any server is made. */
 import { resolve } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
@@ -25,7 +25,7 @@ import { HubSessions } from "./hub-sessions.ts";
 import { type HubHome, openHome } from "./open-home.ts";
 import { CurrentWiring } from "./wiring.ts";
 
-/** What every other part stands on. */
+/** The parts that every other part needs. */
 export interface HubBase {
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;

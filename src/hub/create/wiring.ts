@@ -1,4 +1,4 @@
-/** The parts of a hub that follow from its config. They are made together, and made anew when the config changes. */
+/** The parts of a hub that follow from its config. They are made together, and again when the config changes. */
 import type { Clock } from "../../base/clock.ts";
 import type { Catalog, CatalogReader } from "../../catalog/catalog.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -34,16 +34,16 @@ import { SEARCH_SOURCE } from "../view/search-definitions.ts";
 import { SearchTools, type SearchToolsOptions, ToolSearch } from "../view/search-tools.ts";
 import { type View, Views } from "../view/view.ts";
 
-/** What lives as long as the hub, whatever the config says. */
+/** Parts that live as long as the hub, whatever the config says. */
 export interface HubParts {
   readonly clock: Clock;
-  /** Undefined for a hub that is no node of one. */
+  /** Undefined for a hub that is not a node of one. */
   readonly cluster: Cluster | undefined;
   readonly redactor: Redactor;
   readonly registry: ToolRegistry;
   readonly catalog: Catalog;
   readonly servers: ServerConnections;
-  /** What sessions brought. */
+  /** The sources that sessions brought. */
   readonly sessionSources: SessionSources;
   readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;

@@ -11,7 +11,7 @@ export interface WatchOptions {
 }
 
 const DEFAULT_DEBOUNCE_MS = 200;
-/** Where the system tells of no changes, as when it can watch no more folders. */
+/** Where the system reports no changes, as when it can watch no more folders. */
 const POLL_MS = 2000;
 
 /**
@@ -31,7 +31,7 @@ class FileWatcher {
   readonly #folders: FolderWatcher;
   /** By folder. */
   #names = new Map<string, Set<string>>();
-  /** What was told of last, and what was seen last. */
+  /** The content that was reported last, and that was seen last. */
   #told: string;
   #seen: string;
   #stopTimer: (() => void) | undefined;
@@ -139,7 +139,7 @@ function contentOf(files: readonly string[]): string {
   return files.map(hashOf).join(" ");
 }
 
-/** A file that cannot be read is as good as none. */
+/** A file that cannot be read counts as missing. */
 function hashOf(file: string): string {
   try {
     return createHash("sha256").update(readFileSync(file)).digest("hex");

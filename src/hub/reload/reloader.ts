@@ -50,7 +50,7 @@ export class Reloader {
   readonly #options: ReloaderOptions;
   #plugins: readonly PluginHandle[];
   #toldNames: ReadonlySet<string> = new Set();
-  /** So that a config that is looked at again is not told of again. */
+  /** Warnings that were given, so that a config that is read again does not repeat them. */
   #toldTrust: ReadonlySet<string> = new Set();
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -66,7 +66,7 @@ export class Reloader {
 
   /**
    * Loads the config again, from the same place if no other is given. Resolves when the servers that are new or other are
-   * ready, have failed, or take too long; the rest holds before. A config that does not load changes nothing.
+   * ready, have failed, or take too long; the rest applies before. A config that does not load changes nothing.
    */
   async reload(source?: ConfigSource): Promise<ReloadReport> {
     const { report, connecting } = await this.#inTurn(async () => {
@@ -77,7 +77,7 @@ export class Reloader {
     return report;
   }
 
-  /** The same from the same place, if that says anything else than what holds. */
+  /** The same from the same place, if that differs from the current config. */
   async reloadIfChanged(): Promise<void> {
     await this.#inTurn(async () => {
       const { approvals } = this.#options.parts;
@@ -88,8 +88,8 @@ export class Reloader {
   }
 
   /**
-   * Servers of the store are written and taken up as one step. What cannot be taken up is taken back; undefined for
-   * nothing to take up. Resolves when new servers are ready, have failed, or take too long.
+   * Servers of the store are written and applied as one step. A change that cannot be applied is taken back; undefined for
+   * no change. Resolves when new servers are ready, have failed, or take too long.
    */
   async change(write: () => Promise<WrittenChange | undefined>): Promise<void> {
     const applied = await this.#inTurn(async (): Promise<AppliedConfig | undefined> => {
@@ -108,7 +108,7 @@ export class Reloader {
     if (applied !== undefined) await this.#options.waitFor(applied.connecting);
   }
 
-  /** Takes up what another process wrote into the store. */
+  /** Applies what another process wrote into the store. */
   async refreshServers(): Promise<void> {
     await this.#inTurn(async () => {
       const config = await this.#rejoin();
@@ -139,7 +139,7 @@ export class Reloader {
     events.emit("visibility", {});
   }
 
-  /** From now on every reload is refused, also one that is under way. */
+  /** From now on every reload is refused, also one that is in progress. */
   stop(): void {
     this.#closed = true;
   }
@@ -199,7 +199,7 @@ export class Reloader {
     const specs = new Map(config.servers.map((spec) => [spec.id, spec]));
     const specsOf = (ids: readonly string[]): ServerSpec[] => ids.flatMap((id) => specs.get(id) ?? []);
 
-    // From here to the end without a pause: nobody sees half of it.
+    // From here to the end without a pause: no one sees half of it.
     this.#changePlugins(config, newPlugins);
     if (!isDeepStrictEqual(before.config.secrets, config.config.secrets)) secrets.configure(config.config.secrets);
     limits.configure(config.config.limits);

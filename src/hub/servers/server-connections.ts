@@ -81,7 +81,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     return connection;
   }
 
-  /** Its tools leave the catalog at once; calls under way finish first. */
+  /** Its tools leave the catalog at once; calls in progress finish first. */
   remove(id: string): void {
     const member = this.#serving.get(id);
     if (member === undefined) return;
@@ -95,7 +95,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
   }
 
   /**
-   * Another spec for a server. Where the link is not touched it holds at once. The returned function does what takes time:
+   * Another spec for a server. Where the link is not touched it applies at once. The returned function does what takes time:
    * otherwise a new connection takes over when it is ready or has failed, and until then the old one serves. It resolves
    * then, or when it was overtaken by a newer spec.
    */
@@ -106,7 +106,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     const { autoConnect } = present.spec;
     if (!present.respec(spec)) return () => this.#replace(present, spec, wantsConnection);
     return async () => {
-      // Only if that is what changed: whoever disconnected it by hand meant it.
+      // Only if that is what changed: a user who disconnected it by hand meant it.
       if (wantsConnection && !autoConnect) await this.connect(present);
       if (present.settled === undefined) return;
       await present.settled();
@@ -148,7 +148,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     const connection = this.#make(spec);
     const successor: Successor = { connection, stopMessages: this.#listenTo(connection) };
     this.#successors.set(spec.id, successor);
-    // Somebody may have connected by hand what does not connect by itself.
+    // A user may have connected by hand what does not connect by itself.
     const connects = spec.enabled && (wantsConnection || present.info().status === "connected");
     if (!connects || !offersAnything(present)) this.#succeed(spec.id, successor);
     if (connects) await this.connect(connection);
@@ -175,7 +175,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     };
   }
 
-  /** One step for everybody who looks: the list changes where it differs, and there is no moment without the server. */
+  /** One step for every observer: the list changes where it differs, and there is no moment without the server. */
   #succeed(id: string, { connection, stopMessages: stopWords }: Successor): void {
     const old = this.#serving.get(id);
     this.#successors.delete(id);
@@ -190,7 +190,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     this.#retire(old.connection, old.stopMessages);
   }
 
-  /** A connection that never served: nobody has a call on it. */
+  /** A connection that never served has no calls. */
   #dismissSuccessor(id: string): void {
     const successor = this.#successors.get(id);
     if (successor === undefined) return;

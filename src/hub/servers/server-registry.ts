@@ -261,7 +261,7 @@ interface DetailParts {
   readonly connection: ServerConnection;
   /** As the config has it now. */
   readonly spec: ServerSpec;
-  /** Only of a server that the store holds and no file names. */
+  /** Only of a server that is in the store and in no file. */
   readonly stored: StoredServer | undefined;
   readonly config: LoadedConfig;
   readonly stderr: readonly string[];
@@ -286,7 +286,7 @@ function serverDetail(facts: DetailParts): ServerDetail {
     promptCount: prompts.length,
   };
   const { tags, warnings, origin, ...rest } = redactor.maskAll(detail);
-  // Of a stored entry the whole counts, of another one what is shown: nobody can change that here.
+  // Of a stored entry the whole counts, of another one what is shown: it cannot be changed here.
   const etag = stored === undefined ? etagOf(shown) : etagOf(stored.entry, stored.revision);
   return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
 }
@@ -307,7 +307,7 @@ interface ServerEvent {
   readonly reason?: string;
 }
 
-/** The last changes of state of each server, for whoever wants to know why one is red. Reasons are masked already. */
+/** The last changes of state of each server, to show why one failed. Reasons are masked already. */
 class ServerHistory {
   readonly #events = new Map<string, ServerEvent[]>();
   readonly #stops: readonly (() => void)[];
@@ -333,7 +333,7 @@ class ServerHistory {
   }
 
   #add({ id, state, lastError }: ServerInfo, at: string): void {
-    // A removed server ends its last calls first, and nobody asks for it any more.
+    // A removed server ends its last calls first, and its history is no longer needed.
     if (state === "closed") return;
     const events = this.#events.get(id) ?? [];
     const isDown = state === "failed" || state === "restarting" || state === "degraded";

@@ -22,7 +22,7 @@ import type { Store, StoredServer, StoredServers } from "../../store/store.ts";
 import { etagOf, maskedEntry } from "./server-entry.ts";
 import type { ServerSecrets } from "./server-secrets.ts";
 
-/** The dialect of servers that stand in no file. */
+/** The dialect of servers that are in no file. */
 export const STORE_DIALECT = "store";
 /** The source of a server that came through the library or a door. */
 export const FROM_API = "api";
@@ -191,7 +191,9 @@ async function isImported(
       }
     } catch (error) {
       if (!(error instanceof ToolcribError)) throw error;
-      warn(`The server "${spec.id}" of ${file} is not taken into the store, and used as it stands: ${error.message}`);
+      warn(
+        `The server "${spec.id}" of ${file} is not imported into the store, and used from the file: ${error.message}`,
+      );
       return false;
     }
   }

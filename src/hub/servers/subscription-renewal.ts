@@ -14,14 +14,14 @@ interface SubscriptionRenewalOptions {
 
 export class SubscriptionRenewal {
   readonly #options: SubscriptionRenewalOptions;
-  /** By public URI, with the server that was told of it. */
+  /** By public URI, with the server that has the subscription. */
   readonly #servers = new WeakMap<Session, Map<string, string>>();
 
   constructor(options: SubscriptionRenewalOptions) {
     this.#options = options;
   }
 
-  /** Its source has agreed to tell of it. */
+  /** Its source has accepted the subscription. */
   add(session: Session, uri: string): void {
     const { originOf, connection } = this.#options;
     const server = originOf(session, uri)?.source;
@@ -29,7 +29,7 @@ export class SubscriptionRenewal {
     let servers = this.#servers.get(session);
     if (servers === undefined) this.#servers.set(session, (servers = new Map()));
     servers.set(uri, server);
-    // Another connection may have taken over while the old one was told.
+    // Another connection may have taken over meanwhile.
     const serving = connection(server);
     if (serving !== undefined) this.#resume(session, serving);
   }
@@ -40,7 +40,7 @@ export class SubscriptionRenewal {
 
   /**
    * To be called when a server is ready, and when another connection serves: sessions go on following there what they
-   * followed at this server. They were admitted when they began, so this is no call of theirs; what they may no longer see
+   * followed at this server. They were admitted when they began, so this is not a call of theirs; what they may no longer see
    * is left out.
    */
   renew(connection: ServerConnection): void {

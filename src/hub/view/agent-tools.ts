@@ -69,9 +69,9 @@ interface AgentToolsOptions {
     },
   ) => Promise<Outcome<CallToolResult>>;
   readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
-  /** The tool whose result a call gives: another one where a tool runs tools. */
+  /** The tool whose result a call returns: another one where a tool runs tools. */
   readonly toolBehind: (tool: ToolCapability, args: JsonObject) => ToolCapability;
-  /** Told of a tool that this provider cannot take; the tool is left out. */
+  /** Gets each tool that this provider cannot take; the tool is left out. */
   readonly onUnusable: (tool: ToolCapability, reason: string) => void;
 }
 
@@ -278,7 +278,7 @@ export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, event
 
 /** Tools that run another one on the caller's behalf: what comes back is that one's, and as untrusted. */
 
-/** The tool whose result a call of `tool` gives; mostly itself. */
+/** The tool whose result a call of `tool` returns; mostly itself. */
 function dispatchedTool(
   tool: ToolCapability,
   args: JsonObject,

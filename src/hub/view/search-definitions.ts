@@ -1,6 +1,6 @@
 /**
  * The three tools that stand in for those that a list leaves out. They are not in the catalog: their names are reserved,
- * so nobody else can have them, and a list that is complete needs none of them.
+ * so no server can have them, and a list that is complete needs none of them.
  */
 import type { Capability, ToolCapability } from "../../model/capability.ts";
 import type { ToolDefinition } from "../../model/protocol.ts";

@@ -39,7 +39,7 @@ export class SearchTools {
     this.#options = options;
   }
 
-  /** What a use stands for if it is one of a search tool. */
+  /** The target of a use of a search tool; undefined for any other. */
   target(session: Session, use: Use): Target | undefined {
     if (use.kind !== "tool" || !this.#options.isThere(session)) return undefined;
     const capability = SEARCH_TOOLS.find((tool) => tool.name === use.name);
@@ -110,7 +110,7 @@ function innerArguments(given: unknown): JsonObject {
   }
   throw new ToolcribError(
     "invalid_arguments",
-    `The arguments for ${CALL_TOOL} to pass on are text that is no JSON object.`,
+    `The arguments for ${CALL_TOOL} to pass on are text that is not a JSON object.`,
     {
       hint: "Send them as an object.",
     },
@@ -156,7 +156,7 @@ interface SearchState {
   readonly parts: WeakMap<View, SearchParts>;
 }
 
-/** What a view has of the catalog, and what it has besides: the session's own. */
+/** The tools of a view that are in the catalog, and those besides: the session's own. */
 interface SearchParts {
   readonly shared: Subset;
   readonly own: { readonly index: ToolIndex; readonly byName: ReadonlyMap<string, ToolCapability> } | undefined;

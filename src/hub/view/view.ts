@@ -1,4 +1,4 @@
-/** What one kind of session may see of the catalog. Sessions that see the same share one View. */
+/** The part of the catalog that one kind of session may see. Sessions that see the same share one View. */
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
@@ -22,7 +22,7 @@ export interface View {
   readonly prompts: readonly PromptCapability[];
 }
 
-/** What clients choose by themselves must not fill the memory; a view that went is made again when it is asked for. */
+/** Clients choose how they narrow, which must not fill the memory; an evicted view is made again when it is needed. */
 const MAX_ROLE_VIEWS = 64;
 const MAX_NARROWED_VIEWS = 64;
 
