@@ -101,9 +101,7 @@ export function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["wa
   return kept;
 }
 
-/** Everything below the hub speaks in events; this is where they become the hub's own. */
-
-/** In-process sources and servers alike. */
+/** Events of the catalog become the hub's own, of in-process sources and servers alike. */
 export function relayCatalog(catalog: Catalog, events: Emitter<HubEvents>): void {
   catalog.on("change", (change) => events.emit("catalog", change));
   catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));

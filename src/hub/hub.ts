@@ -221,14 +221,14 @@ export class Hub {
       catalog.find(name) ??
       catalog.findPrompt(name) ??
       catalog.findResource(name)?.capability;
-    return capability && path.gate.explain(session, capability, name);
+    return capability && path.access.explain(session, capability, name);
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
   missing(session: Session, toolName: string): ToolcribError {
     const use: Use = { kind: "tool", name: toolName, arguments: {} };
-    const { absent, visibleNames } = this.#wiring.path;
-    return absent.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
+    const { unavailable, visibleNames } = this.#wiring.path;
+    return unavailable.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
   }
 
   /** Calls that wait for approval here; `activity` has those of all nodes of a cluster. */

@@ -17,18 +17,16 @@ import { HeldCalls } from "./held-calls.ts";
 
 interface ApprovalsOptions {
   readonly clock: Clock;
-  readonly timeoutMs: number;
+  /** The current one: it may change while questions are open. */
+  readonly config: () => LoadedConfig;
+  readonly events: Emitter<HubEvents>;
+  readonly audit: AuditLog;
   /** Answers for sessions that have no callback of their own. */
-  readonly onAsk?: AskCallback | undefined;
-  /** Writes an "always" into the config, so that it outlives the hub. False if that failed, which does not deny the call. */
-  readonly remember: (request: AskRequest) => Promise<boolean>;
+  readonly onAsk: AskCallback | undefined;
   /** Whether a source is one that a session brought. */
-  readonly isBrought?: (source: string) => boolean;
+  readonly isBrought: (source: string) => boolean;
   /** In a cluster: what callers were allowed, at whichever node. */
-  readonly shared?: SharedPrincipals | undefined;
-  readonly onAsked: (request: AskRequest) => void;
-  /** An unknown answer counts as no; after `timeout` and `withdrawn` the call does not run either. */
-  readonly onAnswered: (request: AskRequest, answer: AskOutcome, by?: Answerer) => void;
+  readonly shared: SharedPrincipals | undefined;
 }
 
 /** Who answered, as far as that is known; absent when the time ran out or the question was withdrawn. */
@@ -72,9 +70,8 @@ export class Approvals {
     this.#options = options;
     this.#held = new HeldCalls({
       clock: options.clock,
-      // Read when it is needed: the config can change.
-      timeoutMs: () => options.timeoutMs,
-      onDropped: options.onAnswered,
+      timeoutMs: () => this.#timeoutMs,
+      onDropped: (request, why) => this.#answered(request, why),
       shared: options.shared,
     });
   }
@@ -104,7 +101,7 @@ export class Approvals {
     if (held === undefined) return false;
     const { request, session, key, grant } = held;
     const known = knownAnswer(answer);
-    this.#options.onAnswered(request, known, operator);
+    this.#answered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
     // It is written down in the background; if that fails, the hub warns.
     else if (known !== "no") void this.#keep(session, grant, request, known === "always" && this.#canLast(request));
@@ -131,11 +128,11 @@ export class Approvals {
 
     const request = this.#request(session, question, false);
     const answered = this.#wait(session, request, callback, signal);
-    this.#options.onAsked(request);
+    this.#options.events.emit("ask", request);
     const { answer, operator } = await answered;
     const asked = callback === this.#options.onAsk ? UNKNOWN_ANSWERER : answererOf(session);
     const isUnanswered = answer === "timeout" || answer === "withdrawn" || signal.aborted;
-    this.#options.onAnswered(request, answer, isUnanswered ? undefined : (operator ?? asked));
+    this.#answered(request, answer, isUnanswered ? undefined : (operator ?? asked));
     if (signal.aborted || answer === "withdrawn")
       throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
     if (answer === "no" || answer === "timeout") throw refusedError(request, session.owner);
@@ -152,7 +149,7 @@ export class Approvals {
    */
   #canLast({ kind, name, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
     const isWritten = rules.some(({ level }) => level !== "session") && exactPattern(kind, name) !== undefined;
-    return rule.list === "ask" && isWritten && this.#options.isBrought?.(origin.source) !== true;
+    return rule.list === "ask" && isWritten && !this.#options.isBrought(origin.source);
   }
 
   /**
@@ -176,7 +173,7 @@ export class Approvals {
     }
     const entry = { written: false };
     this.#always.set(lastingKey(request), entry);
-    entry.written = await this.#options.remember(request);
+    entry.written = await this.#remember(request);
   }
 
   /** Approvals that the config file has by now. */
@@ -189,13 +186,52 @@ export class Approvals {
     for (const each of lasting) this.#always.delete(each);
   }
 
+  get #timeoutMs(): number {
+    return this.#options.config().config.tools.askTimeout;
+  }
+
+  /** Writes an "always" into the config, so that it outlives the hub. False if that failed, which does not deny the call. */
+  async #remember(request: AskRequest): Promise<boolean> {
+    const { config, events } = this.#options;
+    try {
+      await rememberAnswer(config(), request);
+      return true;
+    } catch (error) {
+      const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
+      events.emit("warning", { message });
+      return false;
+    }
+  }
+
+  /** @param by Absent when the time ran out or the question was withdrawn: then the call does not run either. */
+  #answered(request: AskRequest, answer: AskOutcome, by?: Answerer): void {
+    const { clock, events, audit } = this.#options;
+    events.emit("answer", { request, answer });
+    const { callId, session, name, origin, rule } = request;
+    audit.decision({
+      time: new Date(clock.now()).toISOString(),
+      callId,
+      session: session.id,
+      door: session.door,
+      role: session.role ?? null,
+      user: session.user ?? null,
+      kind: "ask",
+      name,
+      origin,
+      decision: verdictOf(answer),
+      rule,
+      answer,
+      ...(by === undefined ? {} : { answeredBy: by.user, answeredThrough: by.door }),
+    });
+  }
+
   #hold(session: Session, question: Question, grant: string, key: string): ToolcribError {
     if (session.holdsCalls !== true || session.closed) return noApproverError(question, session.owner);
     const known = this.#held.find(session, key)?.request;
     if (known !== undefined) return heldError(known, session.owner);
     const request = this.#request(session, question, true);
     this.#held.hold({ request, session, key, grant });
-    this.#options.onAsked(request);
+    this.#options.events.emit("ask", request);
     return heldError(request, session.owner);
   }
 
@@ -210,7 +246,7 @@ export class Approvals {
         role: session.role,
         user: session.user,
       },
-      expiresAt: new Date(this.#options.clock.now() + this.#options.timeoutMs).toISOString(),
+      expiresAt: new Date(this.#options.clock.now() + this.#timeoutMs).toISOString(),
     };
   }
 
@@ -220,7 +256,7 @@ export class Approvals {
     return new Promise<Answered>((resolve) => {
       const giveUp = (): void => resolve({ answer: "withdrawn" });
       const timeUp = (): void => resolve({ answer: "timeout" });
-      const stopTimer = this.#options.clock.after(this.#options.timeoutMs, timeUp);
+      const stopTimer = this.#options.clock.after(this.#timeoutMs, timeUp);
       const settle: WaitingCall["settle"] = (answer, operator) => resolve({ answer: knownAnswer(answer), operator });
       this.#waiting.set(request.id, { request, session, settle });
       signal.addEventListener("abort", giveUp, { once: true });
@@ -318,62 +354,6 @@ function refusedError({ name, rule, expiresAt }: AskRequest, owner: boolean): To
     `The answer to whether ${name} may be used was no, or none came until ${expiresAt}.`,
     owner ? { details: { rule } } : {},
   );
-}
-
-interface ApprovalParts {
-  readonly clock: Clock;
-  readonly events: Emitter<HubEvents>;
-  readonly audit: AuditLog;
-  readonly onAsk: AskCallback | undefined;
-  readonly isBrought: (source: string) => boolean;
-  readonly shared?: SharedPrincipals | undefined;
-}
-
-/**
- * Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit.
- * @param config The current one: it may change while questions are open.
- */
-export function createApprovals(config: () => LoadedConfig, parts: ApprovalParts): Approvals {
-  const { clock, events, audit, onAsk, isBrought, shared } = parts;
-  return new Approvals({
-    clock,
-    get timeoutMs() {
-      return config().config.tools.askTimeout;
-    },
-    onAsk,
-    isBrought,
-    shared,
-    remember: async (request) => {
-      try {
-        await rememberAnswer(config(), request);
-        return true;
-      } catch (error) {
-        const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
-        events.emit("warning", { message });
-        return false;
-      }
-    },
-    onAsked: (request) => events.emit("ask", request),
-    onAnswered: (request, answer, by) => {
-      events.emit("answer", { request, answer });
-      const { callId, session, name, origin, rule } = request;
-      audit.decision({
-        time: new Date(clock.now()).toISOString(),
-        callId,
-        session: session.id,
-        door: session.door,
-        role: session.role ?? null,
-        user: session.user ?? null,
-        kind: "ask",
-        name,
-        origin,
-        decision: verdictOf(answer),
-        rule,
-        answer,
-        ...(by === undefined ? {} : { answeredBy: by.user, answeredThrough: by.door }),
-      });
-    },
-  });
 }
 
 function verdictOf(answer: AskOutcome): DecisionRecord["decision"] {

@@ -30,7 +30,7 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameCapability(target, found)) throw changedError(name);
-    const verdicts = path.gate.verdicts(session, target.capability, ruledNameOf(use));
+    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(use));
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
     const open = verdicts.flatMap(({ verdict, rule }) => (verdict === "ask" && !answered.has(rule.list) ? [rule] : []));
@@ -43,7 +43,7 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
 
 function approvalQuestion({ path, callId, session, use }: CallContext, { capability }: Target, rule: Rule): Question {
   const name = publicNameOf(use);
-  const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, ruledNameOf(use)) : [rule];
+  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(use)) : [rule];
   const reason = `${name} needs approval: ${describeRule(rule)}.`;
   return {
     callId,
@@ -61,8 +61,8 @@ function approvalQuestion({ path, callId, session, use }: CallContext, { capabil
 
 function deniedError({ path, session, use }: CallContext, { capability }: Target, rule: Rule): ToolcribError {
   const name = publicNameOf(use);
-  if (!session.owner && !path.gate.shows(session, capability, ruledNameOf(use))) {
-    return path.absent.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
+  if (!session.owner && !path.access.shows(session, capability, ruledNameOf(use))) {
+    return path.unavailable.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
   }
   return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
     hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,

@@ -31,7 +31,7 @@ export interface CallPath {
   /** The catalog of a session: the hub's catalog, with what the session brought over it. */
   readonly catalogOf: (session: Session) => CatalogReader;
   /** Servers that are not connected, for names that no other source has. */
-  readonly absent: UnavailableServers;
+  readonly unavailable: UnavailableServers;
   /** Resources that no server lists. */
   readonly unlisted: UnlistedResources;
   /** Whether a URI is below a skill of the user's own. */
@@ -39,7 +39,7 @@ export interface CallPath {
   /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly searchTools?: SearchTools | undefined;
-  readonly gate: AccessControl;
+  readonly access: AccessControl;
   readonly approvals: Approvals;
   readonly limits: CallLimits;
   readonly limitValues: LimitValues;
@@ -48,7 +48,7 @@ export interface CallPath {
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
-  readonly calledName: (source: string) => string;
+  readonly displayName: (source: string) => string;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */

@@ -33,7 +33,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     checkRequest(call);
     const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
     checkOrigin(found, call.origin);
-    call.decision = path.gate.decide(session, found.capability, ruledNameOf(use));
+    call.decision = path.access.decide(session, found.capability, ruledNameOf(use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(call, found));
     const taken = acquireSlot(call, target);
     // A hub on its own decides at once, and its calls go on in the same turn.
@@ -100,7 +100,7 @@ function withoutHiddenCompletions({ path, session, use }: CallContext, target: T
   const given: unknown[] = completion["values"];
   const values = given.filter((value) => {
     const argument = { ...use.argument, value: String(value) };
-    return path.gate.shows(session, target.capability, ruledNameOf({ ...use, argument }));
+    return path.access.shows(session, target.capability, ruledNameOf({ ...use, argument }));
   });
   if (values.length === given.length) return result;
   const { total: _total, ...rest } = completion;

@@ -118,12 +118,8 @@ function withContent(result: Result): CallToolResult {
 }
 
 /**
- * A server speaks of its resources by its own URIs. Where the public one is another, because other servers claim it,
- * results get the public one: what a client finds in a result it can read, from the server that said it.
- */
-
-/**
- * The same result unless something of it is mapped; of most servers nothing ever is. Links to unlisted resources are
+ * A server names its resources by its own URIs. Where the public one differs, because other servers claim it, results get
+ * the public one, which the client can read. The same result if nothing is mapped; links to unlisted resources are
  * remembered for the session.
  */
 export function withPublicUris(catalog: CatalogReader, session: Session, source: Source, result: Result): Result {
@@ -293,7 +289,7 @@ export function guardedProgress({ path, audience, target }: CallContext, report:
   const { progress, total, message } = masked;
   const said = typeof message === "string" ? allowedMessage(message, path.guard.onSuspicious) : "";
   // A short prefix marks it: a boundary around every step would be longer than what it is about.
-  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.calledName(server)}] ${neutralize(said)}`;
+  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.displayName(server)}] ${neutralize(said)}`;
   return {
     progress,
     ...(typeof total === "number" ? { total } : {}),
@@ -320,8 +316,8 @@ interface ToolOrigin {
 
 /** How the guard treats what comes from there; undefined for a trusted source. */
 function untrustedOrigin(call: CallContext, { server, tool }: ToolOrigin): UntrustedOrigin | undefined {
-  const { isTrusted, calledName } = call.path;
-  return isTrusted(server) ? undefined : untrustedSource(call, { server: calledName(server), tool });
+  const { isTrusted, displayName } = call.path;
+  return isTrusted(server) ? undefined : untrustedSource(call, { server: displayName(server), tool });
 }
 
 /** For what is known to be untrusted, of a server as people call it. */
@@ -333,7 +329,8 @@ function untrustedSource({ path, audience }: CallContext, { server, tool }: Tool
 
 /** From now on the session holds content that anyone may have written. */
 function taintSession({ path, callId, session, startedAt }: CallContext, { capability }: Target): void {
-  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.gate.isOpenWorld(capability)) return;
+  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.access.isOpenWorld(capability))
+    return;
   session.markTainted({ callId, name: capability.name, at: startedAt });
 }
 

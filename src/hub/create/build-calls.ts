@@ -3,7 +3,7 @@ import { CallLimits } from "../../policy/call-limits.ts";
 import { thisMachine } from "../../skills/needs.ts";
 import { Tracing } from "../../telemetry/tracing.ts";
 import { auditSink } from "../audit/audit-sink.ts";
-import { createApprovals } from "../call/approvals.ts";
+import { Approvals } from "../call/approvals.ts";
 import { HookChain } from "../call/hooks.ts";
 import type { HubOptions } from "../hub-options.ts";
 import { ServerSkillOffers } from "../skills/server-skills.ts";
@@ -41,8 +41,9 @@ export async function buildCalls(
     mask: redactor.maskContent,
     warn: (message, server) => events.emit("warning", { server, message }),
   });
-  const approvals = createApprovals(() => current.config, {
+  const approvals = new Approvals({
     ...{ clock, events, audit: auditLog, onAsk, shared: shared?.principals },
+    config: () => current.config,
     isBrought: (source) => sessionSources.get(source) !== undefined,
   });
   const limits = new CallLimits(clock, config.config.limits);

@@ -161,10 +161,9 @@ function passwordsOf(address: string): string[] {
 }
 
 /**
- * `store.json`: which database outside the home the home was last used with. Whoever comes without the config that names it
- * would otherwise take the home's own for it, and find everything gone.
+ * `store.json` names the database outside the home that the home was last used with. Without the config that names it, the
+ * home's own database would be taken for it, and everything would seem to be gone.
  */
-
 export function storeNoteFile(home: string): string {
   return join(home, "store.json");
 }

@@ -12,7 +12,7 @@ import type { CallLimits } from "../../policy/call-limits.ts";
 import { ToolClasses } from "../../policy/pattern.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { MountedParts } from "../../sessions/mounted-parts.ts";
-import type { SessionSource, SessionSources } from "../../sessions/session-parts.ts";
+import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import { serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
@@ -102,7 +102,7 @@ export class CurrentWiring {
   resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
     const { path } = this.wiring;
     const target = locate(path, session, { kind: "resource", uri });
-    if (target?.use.kind !== "resource" || !path.gate.shows(session, target.capability, uri)) return undefined;
+    if (target?.use.kind !== "resource" || !path.access.shows(session, target.capability, uri)) return undefined;
     return { source: target.source.id, name: target.use.uri };
   }
 }
@@ -116,79 +116,46 @@ export interface Wiring {
 }
 
 export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
-  const {
-    clock,
-    redactor,
-    registry,
-    catalog,
-    servers,
-    sessionSources,
-    skills,
-    definitions,
-    approvals,
-    limits,
-    hooks,
-    audit,
-    call,
-  } = parts;
+  const { clock, redactor, registry, catalog, servers, sessionSources, skills, definitions } = parts;
+  const { approvals, limits, hooks, audit, tracing, call, searching } = parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = buildPolicy(config);
-  const brought = (source: string): SessionSource | undefined => sessionSources.get(source);
   const catalogOf = (session: Session): CatalogReader => session.brought?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
-  const gate = new AccessControl({
+  const access = new AccessControl({
     policy,
     classes: new ToolClasses(guard.classes),
     taint: guard.taint,
     tagsOf,
     aliasOf: replacedToolNames(config),
     isOwnerOnly: ({ source, name }) => (sessionSources.get(source) ?? registry).isOwnerOnly(name),
-    brought,
+    brought: (source) => sessionSources.get(source),
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
     serverOf: (source) => skills.serverOf(source) ?? source,
     objections: definitions.objections,
   });
-  const views = new Views(catalog, gate);
-  const view = (viewer: Session): View => views.of(viewer);
-  const search = new ToolSearch({ catalog, view, tagsOf });
+  const views = new Views(catalog, access);
+  const search = new ToolSearch({ catalog, views, tagsOf });
+  const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
-    clock,
-    catalogOf,
-    absent: new UnavailableServers({ config, connection: (id) => servers.get(id), policy, brought }),
-    unlisted: new UnlistedResources({
-      catalogOf,
-      servers: () => servers.list(),
-      shows: (viewer, capability) => gate.shows(viewer, capability),
-    }),
+    ...{ clock, catalogOf, access, approvals, limits, limitValues, hooks, guard, audit, tracing },
+    unavailable: new UnavailableServers({ config, connections: servers, policy, sessionSources }),
+    unlisted: new UnlistedResources({ catalogOf, connections: servers, access }),
+    searchTools: new SearchTools({ search, views, call, isThere }),
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
     visibleNames: (caller, kind) => views.names(caller, kind),
-    searchTools: new SearchTools({
-      search,
-      view,
-      call,
-      isThere: (session) => tools.max !== undefined || parts.searching.has(session),
-    }),
-    gate,
-    approvals,
-    limits,
-    limitValues,
-    hooks,
-    guard,
     isTrusted: trustedSources(config.servers, (id) => servers.get(id)?.spec),
-    calledName: (source) => brought(source)?.name ?? source,
+    displayName: (source) => sessionSources.get(source)?.name ?? source,
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
-    audit,
-    tracing: parts.tracing,
   };
-  const offered = new OfferedTools({
-    max: tools.max,
-    view,
-    search,
-    shows: (viewer, tool) => gate.shows(viewer, tool),
-    onSearchOffered: (session) => parts.searching.add(session),
-  });
-  return { config, path, views, offered };
+  const onSearchOffered = (session: Session): void => void searching.add(session);
+  return {
+    config,
+    path,
+    views,
+    offered: new OfferedTools({ max: tools.max, views, search, access, onSearchOffered }),
+  };
 }
 
 function tagsBySource(servers: readonly ServerSpec[]): (source: string) => readonly string[] {
@@ -197,8 +164,8 @@ function tagsBySource(servers: readonly ServerSpec[]): (source: string) => reado
 }
 
 /**
- * In-process tools, also a session's, the hub's own and the user's skills are trusted; a server is trusted, and with it its skills, only if its entry says so. While a server with
- * another entry still serves under the id, that entry must say so as well.
+ * In-process tools, also a session's, the hub's own and the user's skills are trusted. A server is trusted, and with it its
+ * skills, only if its entry says so. While a server with another entry still serves under the id, that entry must say so too.
  */
 export function trustedSources(
   servers: readonly ServerSpec[],
@@ -218,11 +185,10 @@ export function trustedSources(
   return (source) => sources.has(source) || isSessionLocalSource(source);
 }
 
-/** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
-
 const paths = new WeakMap<MountedParts, { readonly of: CallPath; readonly path: CallPath }>();
 
-export function callPathFor({ path, config }: Wiring, { brought }: Session): CallPath {
+/** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
+function callPathFor({ path, config }: Wiring, { brought }: Session): CallPath {
   if (brought === undefined || !brought.redactor.learned) return path;
   const known = paths.get(brought);
   if (known?.of === path) return known.path;

@@ -87,8 +87,7 @@ export function maskedEntry(entry: JsonObject, redactor: Redactor): JsonObject {
   return redactor.maskAll(replaceCredentials(entry, findPlaintextCredentials(entry), () => MASK));
 }
 
-/** Strong tags that change with a server's entry, as HTTP writes them. */
-
+/** A strong tag that changes with a server's entry, as HTTP writes it. */
 export function etagOf(entry: JsonObject, revision = 0): string {
   const digest = createHash("sha256").update(canonicalJson(entry)).digest("hex").slice(0, 16);
   return `"${revision}-${digest}"`;

@@ -255,8 +255,6 @@ async function configFileError(id: string, file: string): Promise<ToolcribError>
   });
 }
 
-/** One server with everything that an operator wants to know of it. */
-
 interface DetailParts {
   readonly connection: ServerConnection;
   /** As the config has it now. */
@@ -269,6 +267,7 @@ interface DetailParts {
   readonly redactor: Redactor;
 }
 
+/** One server with everything that an operator wants to know of it. */
 function serverDetail(facts: DetailParts): ServerDetail {
   const { connection, spec, stored, config, stderr, history, redactor } = facts;
   const { resources, templates, prompts } = connection.definitions();

@@ -132,20 +132,12 @@ function withoutStoredIds(
   return taken.length === 0 ? servers : servers.filter((spec) => !isTaken(spec));
 }
 
+type ImportServersOptions = Pick<StoredServerConfigsOptions, "home" | "env" | "importsFile" | "secrets" | "warn">;
+
 /**
- * `etc/mcp-servers.json` of the home: what stands there goes into the store once, and from then on the store's entry counts.
- * A server that was removed afterwards does not come back.
+ * The servers of the config without those that the store answers for. Each entry of the home's `etc/mcp-servers.json` goes
+ * into the store once, and from then on the store's entry counts: a server that was removed there does not come back.
  */
-
-interface ImportServersOptions {
-  readonly home: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly importsFile: boolean;
-  readonly secrets: ServerSecrets;
-  readonly warn: (message: string) => void;
-}
-
-/** The servers of the config without those that the store answers for. */
 async function importServersFile(
   config: LoadedConfig,
   store: Store,
@@ -161,7 +153,7 @@ async function importServersFile(
   return left.length === config.servers.length ? config.servers : left;
 }
 
-/** Whoever names the file as a config or an import has servers of the user's own in it. */
+/** A file that is named as a config or an import is the user's own. */
 function isNamedByConfig(
   file: string,
   { file: primary, config, baseDir }: LoadedConfig,
@@ -174,12 +166,12 @@ async function isImported(
   spec: ServerSpec,
   file: string,
   { servers, settings }: Store,
-  { importsFile: takesIn, secrets, warn }: ImportServersOptions,
+  { importsFile, secrets, warn }: ImportServersOptions,
 ): Promise<boolean> {
   const mark = `mcp-servers.json:${spec.id}`;
   if ((await settings.get(mark)) !== undefined) return true;
   if ((await servers.get(spec.id)) === undefined) {
-    if (!takesIn) return false;
+    if (!importsFile) return false;
     try {
       const { entry, undo } = await secrets.secure(spec.id, toServerEntry(spec));
       try {
@@ -197,12 +189,11 @@ async function isImported(
       return false;
     }
   }
-  if (takesIn) await settings.setOnce(mark, file);
+  if (importsFile) await settings.setOnce(mark, file);
   return true;
 }
 
-/** Servers of the store that cannot be used: they are shown with the reason, and can be mended or removed. */
-
+/** A server of the store that cannot be used: it is shown with the reason, and can be changed or removed. */
 interface UnusableServer {
   readonly server: StoredServer;
   readonly origin: SpecOrigin;
@@ -239,7 +230,6 @@ export function unusableError({ server: { id }, reason }: UnusableServer): Toolc
 }
 
 /** Servers of a hub without a store: they live as long as it does. */
-
 class MemoryServers implements StoredServers {
   readonly #servers = new Map<string, StoredServer>();
   readonly #clock: Clock;

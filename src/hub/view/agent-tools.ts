@@ -242,8 +242,6 @@ function progressText({ progress, total, message }: Progress): string {
   return typeof total === "number" ? `${progress} of ${total}` : `${progress}`;
 }
 
-/** The tools of a hub for an agent loop, as a model provider takes them. */
-
 interface HubToolsParts {
   /** The hub's own session. */
   readonly own: Session;
@@ -253,6 +251,7 @@ interface HubToolsParts {
   readonly call: AgentToolsOptions["call"];
 }
 
+/** The tools of a hub for an agent loop, as a model provider takes them. */
 export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, events, call }: HubToolsParts): Tool[] {
   const session = options.session ?? own;
   if (options.for !== undefined && !PROVIDERS.includes(options.for)) {
@@ -276,9 +275,7 @@ export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, event
   });
 }
 
-/** Tools that run another one on the caller's behalf: what comes back is that one's, and as untrusted. */
-
-/** The tool whose result a call of `tool` returns; mostly itself. */
+/** The tool whose result a call of `tool` returns: mostly itself, else the one that it runs, and as untrusted as that. */
 function dispatchedTool(
   tool: ToolCapability,
   args: JsonObject,

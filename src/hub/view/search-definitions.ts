@@ -84,9 +84,11 @@ export const SEARCH_TOOLS: readonly ToolCapability[] = DEFINITIONS.map((definiti
   }),
 );
 
-const SEARCH_TOOL_SET: ReadonlySet<Capability> = new Set(SEARCH_TOOLS);
+export const SEARCH_TOOLS_BY_NAME: ReadonlyMap<string, ToolCapability> = new Map(
+  SEARCH_TOOLS.map((tool) => [tool.name, tool]),
+);
 
 /** By identity, so that nothing a server sends can pass for one. */
 export function isSearchTool(capability: Capability): boolean {
-  return SEARCH_TOOL_SET.has(capability);
+  return SEARCH_TOOLS_BY_NAME.get(capability.name) === capability;
 }

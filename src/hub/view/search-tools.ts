@@ -17,15 +17,15 @@ import {
   DESCRIBE_TOOL,
   SEARCH_SOURCE,
   SEARCH_TOOL,
-  SEARCH_TOOLS,
+  SEARCH_TOOLS_BY_NAME,
 } from "./search-definitions.ts";
-import type { View } from "./view.ts";
+import type { View, Views } from "./view.ts";
 
 export interface SearchToolsOptions {
   readonly search: ToolSearch;
   /** Whether they are there for the session: where every list is complete they do not exist. */
   readonly isThere: (session: Session) => boolean;
-  readonly view: (session: Session) => View;
+  readonly views: Views;
   /** The hub's own `call`. */
   readonly call: NestedCall;
 }
@@ -41,9 +41,10 @@ export class SearchTools {
 
   /** The target of a use of a search tool; undefined for any other. */
   target(session: Session, use: Use): Target | undefined {
-    if (use.kind !== "tool" || !this.#options.isThere(session)) return undefined;
-    const capability = SEARCH_TOOLS.find((tool) => tool.name === use.name);
-    return capability && { capability, use, source: this.#source(session, capability) };
+    if (use.kind !== "tool") return undefined;
+    const capability = SEARCH_TOOLS_BY_NAME.get(use.name);
+    if (capability === undefined || !this.#options.isThere(session)) return undefined;
+    return { capability, use, source: this.#source(session, capability) };
   }
 
   #source(session: Session, tool: ToolCapability): Source {
@@ -81,7 +82,7 @@ export class SearchTools {
   }
 
   #describe(session: Session, name: string): CallToolResult {
-    const { tools } = this.#options.view(session);
+    const { tools } = this.#options.views.of(session);
     const tool = tools.find((one) => one.name === name);
     if (tool === undefined) throw unknownTool(name, tools);
     // The public name is the one that can be called.
@@ -142,11 +143,9 @@ function oneLine(description: string): string {
     .toWellFormed()}…`;
 }
 
-/** Search over what a session may see. */
-
 interface ToolSearchOptions {
   readonly catalog: Catalog;
-  readonly view: (session: Session) => View;
+  readonly views: Views;
   readonly tagsOf: (source: string) => readonly string[];
 }
 
@@ -162,6 +161,7 @@ interface SearchParts {
   readonly own: { readonly index: ToolIndex; readonly byName: ReadonlyMap<string, ToolCapability> } | undefined;
 }
 
+/** Search over what a session may see. */
 export class ToolSearch {
   readonly #options: ToolSearchOptions;
   #ready: SearchState | undefined;
@@ -172,8 +172,8 @@ export class ToolSearch {
 
   /** Best first. Of what only this session has and what others have, each its turn: their scores cannot be compared. */
   find(session: Session, query: string, limit: number): ToolCapability[] {
-    const { catalog, view: viewOf } = this.#options;
-    const view = viewOf(session);
+    const { catalog, views } = this.#options;
+    const view = views.of(session);
     const ready = this.#prepare();
     let parts = ready.parts.get(view);
     if (parts === undefined) ready.parts.set(view, (parts = this.#partsOf(view, ready)));

@@ -35,7 +35,7 @@ interface SessionView {
 
 export class Views {
   readonly #catalog: Catalog;
-  readonly #gate: AccessControl;
+  readonly #access: AccessControl;
   #snapshot: Snapshot | undefined;
   /** For roles that nothing names, however many are invented. */
   #nothing: View | undefined;
@@ -45,9 +45,9 @@ export class Views {
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
 
-  constructor(catalog: Catalog, gate: AccessControl) {
+  constructor(catalog: Catalog, access: AccessControl) {
     this.#catalog = catalog;
-    this.#gate = gate;
+    this.#access = access;
   }
 
   of(session: Session): View {
@@ -60,7 +60,7 @@ export class Views {
   #join(session: Session, shared: View, own: Snapshot): View {
     const known = this.#joined.get(session);
     if (known?.shared === shared && known.own === own) return known.view;
-    const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
+    const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
     const view = {
       version: shared.version + own.version,
       tools: [...shared.tools, ...own.tools.filter(shows)],
@@ -78,7 +78,7 @@ export class Views {
       this.forget();
       this.#snapshot = snapshot;
     }
-    if (!this.#gate.knowsRoleOf(session)) {
+    if (!this.#access.knowsRoleOf(session)) {
       this.#nothing ??= { version: snapshot.version, tools: [], resources: [], templates: [], prompts: [] };
       return this.#nothing;
     }
@@ -86,7 +86,7 @@ export class Views {
     const views = session.rules === undefined ? this.#ofRoles : this.#narrowed;
     let view = views.get(key);
     if (view === undefined) {
-      const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
+      const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
       view = {
         version: snapshot.version,
         tools: snapshot.tools.filter(shows),
@@ -124,8 +124,7 @@ export class Views {
   }
 }
 
-/** The servers' own advice on how to use them. */
-
+/** A server's own advice on how to use it. */
 export interface ServerInstructions {
   /** The id of the server. */
   readonly server: string;
