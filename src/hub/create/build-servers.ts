@@ -115,7 +115,7 @@ function connectionDeps(
     offers: ALL_CAPABILITIES,
     workspaceRoots: workspace === undefined ? [] : [rootFor(resolve(workspace))],
     clientVersion: VERSION,
-    cages: { home, containers: () => current.config.config.containers },
+    sandboxes: { home, containers: () => current.config.config.containers },
     idleClient: (server, user, session) => connectionSettings.idleClient?.(server, user, session),
     maxSessionConnections: () => current.config.config.limits.sessionConnections,
     get hubSession() {

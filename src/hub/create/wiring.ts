@@ -189,7 +189,7 @@ const paths = new WeakMap<MountedParts, { readonly of: CallPath; readonly path: 
 
 /** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
 function callPathFor({ path, config }: Wiring, { brought }: Session): CallPath {
-  if (brought === undefined || !brought.redactor.learned) return path;
+  if (brought === undefined || !brought.redactor.hasValues) return path;
   const known = paths.get(brought);
   if (known?.of === path) return known.path;
   const { redactor } = brought;
