@@ -21,10 +21,10 @@ export function openCommandHome({ env, out }: Place, config: LoadedConfig, creat
 /** The config with the servers that the store holds. */
 export function withStoredServers({ env, out }: Place, config: LoadedConfig, home: HubHome): Promise<LoadedConfig> {
   const { store, sealed } = home;
-  const kept = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
+  const secrets = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
   const warn = (message: string): void => out.warn(message);
   const place = { clock: systemClock, home: toolcribHome(env), env };
-  return new StoredServerConfigs({ store, ...place, importsFile: false, kept, warn }).join(config);
+  return new StoredServerConfigs({ store, ...place, importsFile: false, secrets, warn }).join(config);
 }
 
 /** Rejects if the config names a key that cannot be had. */

@@ -59,7 +59,7 @@ export class DefinitionWatch {
   #isTrusted: (source: string) => boolean;
   readonly #reports: DefinitionReports;
   #pins: Pins;
-  /** Those of a config that is about to be taken over. */
+  /** Those of a config that is about to be applied. */
   #prepared: Pins | undefined;
   /** Pins that were replaced and still write. */
   #writing: Promise<unknown> = Promise.resolve();
@@ -203,7 +203,7 @@ export class DefinitionWatch {
     return serious;
   }
 
-  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded and not warned of. */
+  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded without a warning. */
   #shadowed(found: readonly Shadowing[]): void {
     const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) =>
       isAtLeast(severity, "medium") ? "serious" : "slight",
