@@ -382,7 +382,7 @@ function skillWarningCheck(warning: string): Check {
 const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     / of skills\.dirs does not exist\.$/,
-    "Create it, or correct skills.dirs in the config. Paths are relative to the config\'s folder.",
+    "Create it, or correct skills.dirs in the config. Paths are relative to the config's folder.",
   ],
   [/ is withheld: /, "Review it. If it is safe, import it with toolcrib skill import <folder> --force."],
   [/^The role /, "Correct roles.<role>.skills, or import the skill. Run toolcrib skill list to see all skills."],
