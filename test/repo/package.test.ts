@@ -152,6 +152,23 @@ describe("the library", () => {
     expect(JSON.parse(run.stdout)).toEqual({ names: Object.keys(source).toSorted(), servers: true });
   });
 
+  it("[house-11a] the main entry has at most 40 exports", () => {
+    const lists = readFileSync(join(root, "src", "index.ts"), "utf8").matchAll(/\{([^}]*)\}/g);
+    const names = [...lists].flatMap(([, list = ""]) => list.split(",").filter((name) => name.trim() !== ""));
+    expect(names.length).toBeLessThanOrEqual(40);
+  });
+
+  it("[house-11b] the agent and the adapters have entries of their own", async () => {
+    write(
+      "entries.mjs",
+      `import { createAgent } from "toolcrib/agent";
+      import { toAiTools, toOpenAITools } from "toolcrib/adapters";
+      console.log(typeof createAgent, typeof toAiTools, typeof toOpenAITools);`,
+    );
+    const run = await runProgram(process.execPath, ["entries.mjs"], { cwd: consumer });
+    expect(run).toEqual({ code: 0, stdout: "function function function\n", stderr: "" });
+  });
+
   it("[spine-03] gives types that a strict consumer can check, library files included", async () => {
     write(
       "typed.ts",
