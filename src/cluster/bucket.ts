@@ -334,7 +334,7 @@ export class Bucket {
 
 function bucketUnavailable(name: string, cause: unknown): ToolcribError {
   return new ToolcribError("server_unavailable", `NATS does not answer for ${name}.`, {
-    hint: "It is tried again as soon as NATS is back.",
+    hint: "It is retried as soon as NATS is back.",
     cause,
   });
 }

@@ -306,5 +306,5 @@ class HeldLease implements Lease {
 }
 
 function lostError(key: string): ToolcribError {
-  return new ToolcribError("conflict", `The lease ${key} is not held any more.`);
+  return new ToolcribError("conflict", `The lease ${key} is no longer held.`);
 }

@@ -169,7 +169,7 @@ export class NatsLink {
 
 /** Told at start and by `doctor`. */
 export const OPEN_NATS_WARNING =
-  "NATS asks for no credentials: whoever reaches it can read what nodes send each other and disturb them. Give it a user, a token or credentials, and name them in `cluster`.";
+  "NATS does not ask for credentials: anyone who can reach it can read and disturb what nodes send each other. Set up a user, a token or credentials in NATS, and name them in `cluster`.";
 
 export interface ConnectOptions {
   /** Name of the node, for people. */

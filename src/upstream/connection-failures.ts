@@ -29,7 +29,7 @@ export function removedError(id: string): ToolcribError {
 const STATE_HINTS: Partial<Record<ServerState["kind"], string>> = {
   disabled: "Enable it in the config.",
   restarting: "It is being restarted; try again shortly.",
-  failed: "`toolcrib doctor` says more; connect it again after mending it.",
+  failed: "Run `toolcrib doctor` for details, and connect it again when it is fixed.",
 };
 
 /**

@@ -233,7 +233,7 @@ class ChangeStream {
       const heard = agreed["resourceSubscriptions"];
       const missing = uris.filter((uri) => !before.includes(uri) && !(Array.isArray(heard) && heard.includes(uri)));
       if (missing.length === 0) return;
-      throw new ToolcribError("not_found", `The server does not tell of changes of ${missing.join(", ")}.`);
+      throw new ToolcribError("not_found", `The server does not report changes of ${missing.join(", ")}.`);
     } catch (error) {
       this.#uris = before;
       throw error;

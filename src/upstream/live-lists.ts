@@ -275,7 +275,10 @@ function sizeOf(entry: unknown): number {
 function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {
   const good = entries.filter((entry) => isJsonObject(entry) && typeof entry["name"] === "string");
   const bad = entries.length - good.length;
-  if (bad > 0) reading.warn(`${method} holds ${bad} ${bad === 1 ? "entry" : "entries"} without a name, left out.`);
+  if (bad > 0)
+    reading.warn(
+      `${method} contains ${bad} ${bad === 1 ? "entry" : "entries"} without a name, which ${bad === 1 ? "is" : "are"} left out.`,
+    );
   // Only the name has been checked: the catalog looks at each definition and quarantines those that are no D.
   return good as D[];
 }

@@ -198,7 +198,7 @@ export class Peer {
     if ("error" in response) return pending.reject(errorFromRpc(response.error));
     if (isJsonObject(response.result)) return pending.resolve(response.result);
     pending.reject(
-      new ToolcribError("tool_error", `The server answered ${pending.method} with something that is no object.`),
+      new ToolcribError("tool_error", `The server answered ${pending.method} with something that is not an object.`),
     );
   }
 

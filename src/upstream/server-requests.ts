@@ -53,7 +53,7 @@ function acceptsUrls({ capabilities }: ClientSide): boolean {
 function noHandler(method: string, option: string): ToolcribError {
   return rpcRefusal(
     METHOD_NOT_FOUND,
-    `Nobody here answers ${method}: the caller's client cannot, and the session has no ${option} callback.`,
+    `No one can answer ${method}: the caller's client cannot, and the session has no ${option} callback.`,
     `Use a client that answers ${method}; in a program, give ${option}.`,
   );
 }

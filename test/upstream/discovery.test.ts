@@ -149,7 +149,7 @@ describe("reading lists", () => {
       url: "https://x.example/mcp",
     });
     expect(http.connection.definitions().tools.map(({ name }) => name)).toEqual(["good"]);
-    expect(http.warnings).toEqual([expect.stringMatching(/"bad".*no string, integer or boolean/)]);
+    expect(http.warnings).toEqual([expect.stringMatching(/"bad".*not a string, integer or boolean/)]);
     const stdio = await connected(new FakeWire("stdio", modernHandlers({ tools: [bad] })));
     expect(stdio.connection.definitions().tools).toEqual([bad]);
   });

@@ -431,7 +431,7 @@ export function clusterState(replicas: readonly Pick<Replica, "state">[], now: S
     return {
       ...takingOver,
       reason: "NATS cannot be reached, and without it no node can know which one may run it",
-      hint: "It starts by itself when NATS is back. `replicas: 2` or more lets a stateless server run meanwhile.",
+      hint: "It starts by itself when NATS is back. `replicas: 2` or more lets a stateless server run until then.",
     };
   }
   if (now.wasUp && !now.isHandedOver)

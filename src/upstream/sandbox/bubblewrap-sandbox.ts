@@ -347,7 +347,7 @@ const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program t
 /** What is no fault of the sandbox is left to the program's own words. */
 export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemory: boolean): ToolcribError | undefined {
   if (wasOutOfMemory) {
-    const message = `was ended because it wanted more memory than its sandbox gives it (${settings.memory} bytes)`;
+    const message = `was ended because it needed more memory than its sandbox allows (${settings.memory} bytes)`;
     return new ToolcribError("server_unavailable", message, {
       hint: "Raise `sandbox.memory`.",
       details: { ...exitDetails(end) },

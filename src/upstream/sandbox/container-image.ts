@@ -100,7 +100,7 @@ export async function imageFor(request: ImageRequest): Promise<ServerImage> {
 /** What begins with a dash would be an option. */
 function checkName(image: string): void {
   if (/^[A-Za-z0-9][\w./:@-]*$/.test(image)) return;
-  throw new ToolcribError("invalid_config", `${JSON.stringify(image)} is no name of an image.`, {
+  throw new ToolcribError("invalid_config", `${JSON.stringify(image)} is not the name of an image.`, {
     hint: "Write it as in host.example.com/folder/name:tag.",
     details: { sent: false },
   });
@@ -205,7 +205,7 @@ function readWords(words: readonly string[], npm: string): NpmLaunch {
 /** Which npm package a command line starts, if it is one that an image can be made for. */
 function readPackage(spec: string): { name: string; version: string } {
   const [, name, version] = PACKAGE.exec(spec) ?? [];
-  if (name === undefined) throw unclear(`${JSON.stringify(spec)} is no package of a registry`);
+  if (name === undefined) throw unclear(`${JSON.stringify(spec)} is not a package of a registry`);
   if (version !== undefined && EXACT.test(version)) return { name, version };
   const found = version === undefined ? "no version" : `the version ${JSON.stringify(version)}`;
   throw new ToolcribError(

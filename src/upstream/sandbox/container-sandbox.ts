@@ -279,7 +279,7 @@ function withoutHost(env: Readonly<Record<string, string>>, host: NodeJS.Process
 function cannotPass(name: string): ToolcribError {
   return new ToolcribError(
     "invalid_config",
-    `The variable ${JSON.stringify(name)} cannot be given to a container with this value: an env file holds neither line breaks nor quotes, and by name it would change what starts the container.`,
+    `The variable ${JSON.stringify(name)} cannot be passed to a container with this value: an env file cannot contain line breaks or quotes, and passed by name it would change the program that starts the container.`,
     { hint: "Change its value, or put it into a file that `sandbox.read` names.", details: { sent: false } },
   );
 }

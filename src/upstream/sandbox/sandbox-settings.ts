@@ -114,8 +114,8 @@ function withVariables(path: string, env: NodeJS.ProcessEnv): string {
     if (typeof part === "string") return part;
     const found = part.kind === "variable" ? env[part.name] || part.fallback : undefined;
     if (found !== undefined) return found;
-    const why = part.kind === "variable" ? "that variable is not set" : "secrets cannot stand in it";
-    throw new ToolcribError("invalid_config", `A path of \`sandbox\` holds ${part.text}: ${why}.`, {
+    const why = part.kind === "variable" ? "that variable is not set" : "it cannot contain secrets";
+    throw new ToolcribError("invalid_config", `A path of \`sandbox\` contains ${part.text}: ${why}.`, {
       hint: "Set it for the hub, write ${NAME:-default}, or write the path itself.",
       details: { sent: false },
     });
@@ -150,8 +150,8 @@ export function refuseNul({ command, args, env, cwd }: Omit<SandboxedProgram, "s
   ];
   const found = places.find(([, text]) => text.includes("\0"));
   if (found === undefined) return;
-  throw new ToolcribError("invalid_config", `${found[0]} holds a NUL character.`, {
-    hint: "No program can be given one. Correct the text, or the secret that it stands for.",
+  throw new ToolcribError("invalid_config", `${found[0]} contains a NUL character.`, {
+    hint: "No program can receive one. Correct the text, or the secret that it refers to.",
     details: { sent: false },
   });
 }

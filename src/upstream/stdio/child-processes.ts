@@ -256,7 +256,7 @@ export function startError(error: unknown, command: string): ToolcribError {
         code,
       );
     case "ERR_INVALID_ARG_VALUE":
-      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` holds a null character.", {
+      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` contains a null character.", {
         details: { sent: false },
       });
     default: {

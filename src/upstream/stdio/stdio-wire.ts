@@ -258,9 +258,7 @@ export class StdioWire implements Wire {
           : "closed its output but is still running";
     const text = stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${stderr}`;
     const hint =
-      exitCode === 0 && !this.#heard
-        ? "It ended without a word. Is it an MCP server that speaks over stdio?"
-        : undefined;
+      exitCode === 0 && !this.#heard ? "It ended without any output. Is it an MCP server that uses stdio?" : undefined;
     this.#giveUp(new ToolcribError("server_unavailable", text, { hint, details: { exitCode, signalCode } }));
   }
 
@@ -352,7 +350,7 @@ function escapeArgument(argument: string): string {
   if (/[\r\n\0]/.test(argument)) {
     throw new ToolcribError(
       "invalid_config",
-      "An argument of a batch file holds a line break, which cmd.exe cannot carry.",
+      "An argument of a batch file contains a line break, which cmd.exe cannot pass on.",
       {
         hint: "Give the program behind the batch file as `command`, such as node with the path of the script.",
       },
