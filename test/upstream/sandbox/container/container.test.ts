@@ -32,9 +32,10 @@ import { Connection } from "../../../../src/upstream/connection.ts";
 import { contextOf, depsOf, specOf } from "../../../support/connection-bench.ts";
 import { missingPodman, startEngine, type TestEngine } from "../../../support/containers.ts";
 import { startRegistry } from "../../../support/npm-registry.ts";
+import { isMissing } from "../../../support/skips.ts";
 
 const missing = missingPodman();
-if (missing !== undefined) console.log(`Containers are not tested here: ${missing}.`);
+isMissing("containers", missing);
 
 const fixtures = resolve(import.meta.dirname, "../../../fixtures");
 const hostile = join(fixtures, "hostile-server.mjs");
