@@ -293,7 +293,7 @@ interface ConnectionOwner {
   /** For warnings. */
   readonly label: string;
   readonly audience: Audience;
-  /** What its connection has in the place of what all have. */
+  /** Replaces dependencies that are shared otherwise. */
   readonly deps: Partial<ConnectionDeps>;
 }
 
@@ -367,7 +367,7 @@ class IsolatedConnection {
   #closed = false;
   #stopTimer: () => void = () => {};
 
-  /** @param onUnused Called once nobody needs the connection; it is then to be closed. */
+  /** @param onUnused Called once the connection is not needed any more; close it then. */
   constructor(connection: Connection, terms: IdleTerms, clock: Clock, onUnused: () => void) {
     this.connection = connection;
     this.#terms = terms;

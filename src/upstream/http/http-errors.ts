@@ -1,4 +1,4 @@
-/** What goes wrong between us and a remote server, in words a person can act on. No header and no query is ever named. */
+/** Errors of HTTP, with messages that help to fix them. They never contain a header or a query. */
 import type { IncomingHttpHeaders } from "node:http";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";

@@ -34,7 +34,7 @@ export interface StdioOptions {
   /** The complete environment of the child. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** What it runs in; as any other child of ours if absent. */
+  /** The sandbox it runs in, if any. */
   readonly sandbox?: StdioSandbox;
   readonly pids: PidRecords;
   /** A longer line is dropped; default 64 MiB. */
@@ -74,7 +74,7 @@ export class StdioWire implements Wire {
   #launch: SandboxLaunch;
   #child: ChildProcessWithoutNullStreams | undefined;
   #input: LineWriter | undefined;
-  /** About how many requests are under way: cancelled ones may never be answered. */
+  /** Roughly the requests in progress: cancelled ones may never be answered. */
   #unanswered = 0;
   #state: "new" | "open" | "lost" | "closed" = "new";
   #heard = false;
@@ -266,7 +266,7 @@ export class StdioWire implements Wire {
     if (this.#state !== "open") return;
     this.#state = "lost";
     this.#events.emit("lost", reason);
-    // What it started goes with it. close() waits for this.
+    // Its own children end with it. close() waits for this.
     void this.#end(0);
   }
 
@@ -361,7 +361,7 @@ function escapeArgument(argument: string): string {
 }
 
 interface WithheldDescriptors {
-  /** What follows in `stdio` of a child: each entry is one descriptor. */
+  /** The next entries of a child's `stdio`: each is one descriptor. */
   readonly stdio: readonly ("ignore" | number)[];
   close(): void;
 }
