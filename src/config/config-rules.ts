@@ -1,6 +1,6 @@
 /** Rules that no schema of single keys can express, and warnings about what is unwise. No message contains a value. */
 import { isIP } from "node:net";
-import { isLoopback } from "../base/loopback.ts";
+import { isLoopback } from "../base/network-address.ts";
 import { clusterOf, type Config, type ModelSetting } from "../model/config.ts";
 import { type SandboxEntry, sandboxImageOf, sandboxKindOf, type ServerEntry } from "../model/server-spec.ts";
 import { isCredentialName, isPlainText } from "../secrets/credential-names.ts";

@@ -1,7 +1,7 @@
 /** Changes the servers of a config file in place: comments, order and layout stay, other processes are respected. */
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { findNearest } from "../base/nearest.ts";
+import { findNearest } from "../base/near-matches.ts";
 import { appendItem, removeProperty, setProperty } from "../files/edit/json-edit.ts";
 import { withLock } from "../files/lock-file.ts";
 import { realTarget, writeAtomic } from "../files/write-atomic.ts";

@@ -1,7 +1,8 @@
 /** Servers from a pasted text: a command line, an address, or a snippet of any program's config. */
 import { homedir } from "node:os";
 import { CLIENTS } from "../clients/clients.ts";
-import { TextSyntaxError, editorFor } from "../files/edit/editors.ts";
+import { editorFor } from "../files/edit/editors.ts";
+import { TextSyntaxError } from "../files/edit/text-syntax.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
 import {

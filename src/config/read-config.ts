@@ -1,7 +1,7 @@
 /** Reads one config of any dialect, with its imports, into a LoadedConfig, or says everything that is wrong with it. */
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { findNearest } from "../base/nearest.ts";
+import { findNearest } from "../base/near-matches.ts";
 import { CLIENT_IDS, type ClientId } from "../clients/agent-client.ts";
 import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";

@@ -1,6 +1,6 @@
 /** Validates a value with a zod schema and describes what is wrong in plain words, with its line. */
 import type { z } from "zod";
-import { findNearest } from "../base/nearest.ts";
+import { findNearest } from "../base/near-matches.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
 import type { SchemaNode } from "./config-schema.ts";

@@ -1,6 +1,6 @@
 /** A secret provider: one place for secrets behind one function, and the helpers that providers share. */
 import type { Clock } from "../base/clock.ts";
-import { isLoopback } from "../base/loopback.ts";
+import { isLoopback } from "../base/network-address.ts";
 import { runProgram } from "../base/programs.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { SecretReference } from "./secret-references.ts";

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving, type Workspace, workspace } from "./run-cli.ts";
+import { isMissing } from "../support/skips.ts";
 
 function configured(): Workspace {
   const place = workspace();
@@ -19,7 +20,7 @@ describe("[guard-06] policy explain", () => {
     const denied = await place.run(["policy", "explain", "files__exit"]);
     expect(denied.code).toBe(0);
     expect(denied.stdout).toContain("files__exit for the owner: deny");
-    expect(denied.stdout).toContain('Because of deny "files__exit" at the level hub');
+    expect(denied.stdout).toContain('Because of deny "files__exit" at level hub');
     expect(denied.stdout).toMatch(/hub\s+deny\s+deny: files__exit/);
 
     const asRole = await place.run(["policy", "explain", "files__echo", "--role", "reviewer", "--json"]);
@@ -29,7 +30,7 @@ describe("[guard-06] policy explain", () => {
       decision: { verdict: "deny", rule: { level: "role", pattern: "*__echo" } },
     });
     const plain = await place.run(["policy", "explain", "files__echo"]);
-    expect(plain.stdout).toContain("No rule speaks of it");
+    expect(plain.stdout).toContain("No rule applies to it");
   });
 
   it("says so for a tool or an action that does not exist", async () => {
@@ -64,7 +65,7 @@ describe("roles and asking on the command line", () => {
 });
 
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
-if (!hasScript) console.log("skipped: asking on a terminal, because the program `script` is not here");
+isMissing("questions on a terminal", hasScript ? undefined : "no program `script`");
 
 /** Runs a command on a pseudo-terminal and types `answer` when the question is there. */
 async function onTerminal(
@@ -84,7 +85,7 @@ async function onTerminal(
   let typed = false;
   child.stdout.on("data", (chunk) => {
     shown += String(chunk);
-    if (typed || !shown.includes("Allow it?")) return;
+    if (typed || !shown.includes("Allow this call?")) return;
     typed = true;
     child.stdin.write(`${answer}\n`);
   });
@@ -101,7 +102,7 @@ describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
     const no = await onTerminal(place, ["call", "files__change"], "n");
     expect(no.code).toBe(3);
     const skipped = await onTerminal(place, ["call", "files__change", "--yes"], "");
-    expect(skipped.shown).not.toContain("Allow it?");
+    expect(skipped.shown).not.toContain("Allow this call?");
     expect(skipped.code).toBe(0);
   });
 
