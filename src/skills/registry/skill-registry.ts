@@ -52,7 +52,7 @@ export interface ManifestChange {
 /** How manifests change where more changes along with them. */
 export interface WithinChanges {
   /**
-   * To call `write` in its own time. The files of what was there before stay, so that it can be put back with `takeBack`;
+   * To call `write` in its own time. The files of what was there before stay, so that it can be put back with `undoChanges`;
    * `sweep` removes what is over in the end.
    */
   readonly within?: (changes: readonly ManifestChange[], write: () => Promise<void>) => Promise<void>;
@@ -73,7 +73,7 @@ export class SkillRegistry {
   readonly #clock: Clock;
   readonly #lock: string;
   readonly #warn: (message: string) => void;
-  readonly #toldLarge = new Set<string>();
+  readonly #warnedLarge = new Set<string>();
   /** Folders that manifests spoke of before this object changed them. */
   readonly #named = new Set<string>();
   #known: { readonly stamp: string; readonly manifests: readonly SkillManifest[] } | undefined;
@@ -141,7 +141,7 @@ export class SkillRegistry {
   }
 
   /** Undoes changes that were made with `within`. A manifest that has changed since is kept. */
-  async takeBack(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
+  async undoChanges(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
     const store = await this.#manifests({ create: true });
     if (store === undefined) throw noStore();
     await mkdir(this.dir, { recursive: true, mode: 0o700 });
@@ -215,7 +215,7 @@ export class SkillRegistry {
       const folder = this.fileOf(manifest, ".");
       if ((await stampOf(folder)) !== undefined) continue;
       if (isTooLarge(manifest)) {
-        this.#tellLarge(manifest, "They are only where it was imported; import it here too.");
+        this.#warnLarge(manifest, "They are only where it was imported; import it here too.");
         continue;
       }
       await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
@@ -226,9 +226,9 @@ export class SkillRegistry {
     return isWhole;
   }
 
-  #tellLarge({ name, dir }: SkillManifest, meaning: string): void {
-    if (this.#toldLarge.has(dir)) return;
-    this.#toldLarge.add(dir);
+  #warnLarge({ name, dir }: SkillManifest, meaning: string): void {
+    if (this.#warnedLarge.has(dir)) return;
+    this.#warnedLarge.add(dir);
     this.#warn(`The files of the skill ${name} are too large to be shared through the store. ${meaning}`);
   }
 
@@ -267,7 +267,7 @@ export class SkillRegistry {
       const { files } = store;
       if (files !== undefined) {
         for (const { after } of copied) {
-          if (isTooLarge(after)) this.#tellLarge(after, "Other machines must import it themselves.");
+          if (isTooLarge(after)) this.#warnLarge(after, "Other machines must import it themselves.");
           else await publishFiles(files, after, this.fileOf(after, "."));
         }
       }
