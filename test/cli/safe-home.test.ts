@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { bundled, type Workspace, workspace } from "./run-cli.ts";
+import { isMissing } from "../support/skips.ts";
 
 const COMMANDS = [
   ["list"],
@@ -42,6 +43,7 @@ async function refused(place: Workspace, args: readonly string[]): Promise<Refus
 }
 
 const isRoot = process.geteuid?.() === 0;
+isMissing("a home of another user", isRoot ? undefined : "needs root");
 
 describe("[trust-18a] a home", () => {
   it("that is a link to nothing is refused by every command, and nothing is made at its end", async () => {

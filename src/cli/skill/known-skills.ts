@@ -1,5 +1,5 @@
 /** Skills with what holds of them now: whether their needs are met, and whether their source has changed. */
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { readUserSkills } from "../../hub/skills/user-skills.ts";

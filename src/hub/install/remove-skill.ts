@@ -1,7 +1,7 @@
 /** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
 import { existsSync } from "node:fs";
 import { mkdir, rmdir } from "node:fs/promises";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { clientById } from "../../clients/clients.ts";
 import { textWithoutServer } from "../../config/edit-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";

@@ -2,7 +2,7 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { explainGitFailure, runFetchProgram } from "./run-fetch-program.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, entryPath, tooLarge } from "./unpack-archive.ts";

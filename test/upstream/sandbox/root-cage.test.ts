@@ -22,6 +22,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bubblewrapSandbox } from "../../../src/upstream/sandbox/bubblewrap-sandbox.ts";
 import { readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 import { missingBubblewrap, pidsWith } from "../../support/bubblewrap.ts";
+import { isMissing } from "../../support/skips.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const SERVER = realpathSync(join(ROOT, "test/fixtures/hostile-server.mjs"));
@@ -29,13 +30,15 @@ const HUB = join(import.meta.dirname, "run-hub.ts");
 const PACKAGES = join(ROOT, "node_modules/@modelcontextprotocol");
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
-const missing = missingBubblewrap() ?? (process.getuid?.() === 0 ? undefined : "that takes root");
-if (missing !== undefined) console.warn(`No cage of a root hub is tried here: ${missing}.`);
+const missing =
+  missingBubblewrap() ??
+  (process.getuid?.() === 0 ? undefined : "needs root") ??
+  (isReadableByNobody() ? undefined : "other users cannot read this folder");
+isMissing("the cage of a hub that is root", missing);
 const HUBS: [who: string, user: { uid: number; gid: number } | undefined][] = [
   ["root", undefined],
-  ...(missing === undefined && isReadableByNobody() ? [["nobody", NOBODY] as [string, typeof NOBODY]] : []),
+  ["nobody", NOBODY],
 ];
-if (HUBS.length === 1) console.warn(`No cage is tried as nobody here: it may not read ${HUB}.`);
 /** Calls by their numbers, which are those of this kind of processor. */
 const noCalls = process.arch !== "x64" || !existsSync("/usr/bin/perl");
 

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { context, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createHub } from "../../../src/hub/create/create-hub.ts";
-import type { Hub } from "../../../src/hub/hub.ts";
-import type { JsonObject } from "../../../src/model/json.ts";
-import { Tracing } from "../../../src/telemetry/tracing.ts";
-import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
-import { settle } from "../../support/fake-clock.ts";
-import { type RecordedSpan, recordTraces } from "../../support/trace-recorder.ts";
+import { createHub } from "../../src/hub/create/create-hub.ts";
+import type { Hub } from "../../src/hub/hub.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import { Tracing } from "../../src/telemetry/tracing.ts";
+import { ToolRegistry } from "../../src/tools/tool-registry.ts";
+import { settle } from "../support/fake-clock.ts";
+import { type RecordedSpan, recordTraces } from "../support/trace-recorder.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = "00f067aa0ba902b7";
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const reads = { "file:///a": { contents: [], __meta: true } };
   const resources = [{ uri: "file:///a", name: "a" }];
   writeFileSync(script, JSON.stringify({ tools, results, resources, reads }));
-  const server = resolve(import.meta.dirname, "../../fixtures/scripted-server.mjs");
+  const server = resolve(import.meta.dirname, "../fixtures/scripted-server.mjs");
   const registry = new ToolRegistry();
   registry.register({
     name: "local",

@@ -32,9 +32,10 @@ import { Connection } from "../../../../src/upstream/connection.ts";
 import { contextOf, depsOf, specOf } from "../../../support/connection-bench.ts";
 import { missingPodman, startEngine, type TestEngine } from "../../../support/containers.ts";
 import { startRegistry } from "../../../support/npm-registry.ts";
+import { isMissing } from "../../../support/skips.ts";
 
 const missing = missingPodman();
-if (missing !== undefined) console.log(`Containers are not tested here: ${missing}.`);
+isMissing("containers", missing);
 
 const fixtures = resolve(import.meta.dirname, "../../../fixtures");
 const hostile = join(fixtures, "hostile-server.mjs");
@@ -72,7 +73,7 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
   });
 
   function connectionTo(entry: ServerEntryInput, id = "Caged one", containers = engine.containers): Connection {
-    const deps = depsOf(systemClock, { cages: { home, containers: () => containers } });
+    const deps = depsOf(systemClock, { sandboxes: { home, containers: () => containers } });
     const connection = new Connection({ ...specOf({ restart: false, ...entry }), id }, deps);
     connection.on("warning", (text) => warnings.push(text));
     open.push(connection);

@@ -25,16 +25,17 @@ import { readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 import { PidRecords } from "../../../src/upstream/stdio/pid-records.ts";
 import { StdioWire } from "../../../src/upstream/stdio/stdio-wire.ts";
 import { missingBubblewrap, pidsWith } from "../../support/bubblewrap.ts";
+import { isMissing } from "../../support/skips.ts";
 
 const missing = missingBubblewrap();
-if (missing !== undefined) console.warn(`No end of a caged server is tried here: ${missing}.`);
+isMissing("the end of a caged server", missing);
 
 const SERVER = realpathSync(join(import.meta.dirname, "../../fixtures/hostile-server.mjs"));
 const HUB = join(import.meta.dirname, "caged-hub.ts");
 const LEFT_OPEN = 40;
 const NOBODY = { uid: 65_534, gid: 65_534 };
 const noOther = missing ?? missingOther();
-if (noOther !== undefined) console.warn(`No cage is tried as another user here: ${noOther}.`);
+isMissing("a cage as another user", noOther);
 
 let dir: string;
 let marker: string;
@@ -65,7 +66,7 @@ function wireOf(
     env,
     pids,
     closeGraceMs: 1000,
-    cage: { settings, baseDir: dir, open: (warn) => openSandbox(settings, { ...deps, warn }) },
+    sandbox: { settings, baseDir: dir, open: (warn) => openSandbox(settings, { ...deps, warn }) },
   });
   wires.push(wire);
   return wire;
@@ -156,7 +157,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
       args: [join(dir, "not-named.mjs")],
       env: { PATH: process.env["PATH"] ?? "" },
       pids: new PidRecords(join(dir, "run")),
-      cage: {
+      sandbox: {
         settings: {},
         baseDir: dir,
         open: (warn) =>

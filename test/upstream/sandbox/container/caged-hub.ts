@@ -16,7 +16,7 @@ const wire = new StdioWire({
   // It goes on when its input ends.
   args: [server, "orderly", "/tmp/ended"],
   env: {},
-  cage: {
+  sandbox: {
     baseDir: "/",
     settings,
     open: (warn) => openSandbox(settings, { home, env: process.env, containers: JSON.parse(containers), warn }),

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { Progress } from "../../src/model/protocol.ts";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
 import type { Use } from "../../src/model/source.ts";
-import type { ConnectionDeps } from "../../src/upstream/connection.ts";
+import type { ConnectionDeps } from "../../src/upstream/connection-deps.ts";
 import { bench, contextOf, sessionOf } from "../support/connection-bench.ts";
 import { settle } from "../support/fake-clock.ts";
 import { FakeWire, type Handlers, legacyHandlers, modernHandlers, RpcFailure } from "../support/fake-wire.ts";

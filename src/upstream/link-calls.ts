@@ -1,134 +1,16 @@
-/** Runs uses on the link that a Connection has, once more where that is safe, and knows which are under way. */
-import type { Clock } from "../base/clock.ts";
+/** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import {
-  CLIENT_CAPABILITIES_KEY,
-  HEADER_MISMATCH,
-  LOG_LEVEL_KEY,
-  type Result,
-  type ToolDefinition,
-} from "../model/protocol.ts";
+import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY } from "../model/protocol.ts";
 import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { ClientSide, InputRound, Use, UseContext } from "../model/source.ts";
-import { isLoginNeeded } from "../secrets/oauth/login-errors.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
-import { isSessionLost, isUnreachable, maskError, recoveryFor, removedError } from "./connection-failures.ts";
 import { paramHeaders } from "./http/mcp-headers.ts";
-import type { ResourceSubscriptions } from "./link-maintenance.ts";
 import type { Link } from "./link.ts";
 import type { LiveLists } from "./live-lists.ts";
 import type { RequestOptions } from "./peer.ts";
 import { rpcOf } from "./rpc-error.ts";
 import { answerServer, modernCapabilities, withOfferedAnswers, withOfferedRoots } from "./server-requests.ts";
-
-/** The Connection, as far as its calls need it. */
-export interface LinkKeeper {
-  /** The link in use. */
-  readonly link: () => Link | undefined;
-  readonly spec: () => ServerSpec;
-  readonly deps: CallSettings["deps"];
-  readonly lists: LiveLists;
-  readonly subscriptions: ResourceSubscriptions;
-  /** Waits for a link that is being made; rejects if there is none to wait for. */
-  usableLink(signal: AbortSignal): Promise<Link>;
-  /** Replaces this link, unless that has been done. */
-  reconnect(link: Link, sessionLost?: boolean): Promise<void>;
-  /** Nothing works on this link without a new login. */
-  lostLogin(error: ToolcribError): void;
-  /** Has a modern server tell of exactly these resources. */
-  follow(uris: readonly string[]): Promise<void>;
-  readonly mask: (text: string) => string;
-}
-
-export class CallRunner {
-  readonly #keeper: LinkKeeper;
-  readonly #setting: CallSettings;
-  #running = 0;
-  #retired = false;
-  #idleWaiters: (() => void)[] = [];
-
-  constructor(keeper: LinkKeeper) {
-    this.#keeper = keeper;
-    this.#setting = {
-      get spec() {
-        return keeper.spec();
-      },
-      deps: keeper.deps,
-      findTool: (name) => keeper.lists.findTool(name),
-      readTools: () => keeper.lists.readNow("tools"),
-    };
-  }
-
-  async run(use: Use, context: UseContext): Promise<Result> {
-    const keeper = this.#keeper;
-    if (this.#retired) throw removedError(keeper.spec().id);
-    this.#running++;
-    try {
-      const link = keeper.link() ?? (await keeper.usableLink(context.signal));
-      try {
-        return await this.#runOn(link, use, context);
-      } catch (error) {
-        return await this.#runAgain(link, use, context, error);
-      }
-    } catch (error) {
-      throw maskError(error, keeper.spec().id, keeper.mask);
-    } finally {
-      this.#running--;
-      if (this.#running === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
-    }
-  }
-
-  /** From now on nothing new is run. Resolves when nothing runs any more, or after this time. */
-  retire(clock: Clock, limitMs: number): Promise<void> {
-    this.#retired = true;
-    if (this.#running === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const stop = clock.after(limitMs, resolve);
-      this.#idleWaiters.push(() => {
-        stop();
-        resolve();
-      });
-    });
-  }
-
-  #runOn(link: Link, use: Use, context: UseContext): Promise<JsonObject> {
-    if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return runOnLink(link, use, context, this.#setting);
-    return this.#keeper.subscriptions.change(use, context.session.id, async (uris) => {
-      if (link.agreement.era === "legacy") return runOnLink(link, use, context, this.#setting);
-      await this.#keeper.follow(uris);
-      return {};
-    });
-  }
-
-  async #runAgain(link: Link, use: Use, context: UseContext, error: unknown): Promise<JsonObject> {
-    if (isLoginNeeded(error) && this.#keeper.link() === link) this.#keeper.lostLogin(asToolcribError(error));
-    const again = await this.#linkForRetry(link, use, error);
-    if (again === undefined) throw error;
-    return this.#runOn(again, use, context).catch((second: unknown) => {
-      if (isUnreachable(second) && !again.peer.busy) void this.#keeper.reconnect(again);
-      throw second;
-    });
-  }
-
-  /** The link to run a failed use on once more, if that is safe and makes sense. */
-  async #linkForRetry(link: Link, use: Use, error: unknown): Promise<Link | undefined> {
-    const { lists } = this.#keeper;
-    const tool = use.kind === "tool" ? lists.findTool(use.name) : undefined;
-    const remedy = recoveryFor(error, {
-      use,
-      tool,
-      transport: link.wire.transport,
-      restart: this.#keeper.spec().restart,
-    });
-    const reconnected = remedy.reconnect ? this.#keeper.reconnect(link, isSessionLost(error)) : undefined;
-    if (!remedy.retry) return undefined;
-    await reconnected;
-    return remedy.reconnect || this.#keeper.link() === link ? this.#keeper.link() : undefined;
-  }
-}
-
-/** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
 
 /** Progress restarts a call's timeout, up to so many times the timeout in all. */
 const MAX_PROGRESS_FACTOR = 10;
@@ -141,11 +23,10 @@ export function maxCallMs({ toolTimeout }: ServerSpec): number {
 interface CallSettings {
   readonly spec: ServerSpec;
   readonly deps: Pick<ConnectionDeps, "workspaceRoots" | "env">;
-  readonly findTool: (name: string) => ToolDefinition | undefined;
-  readonly readTools: () => Promise<void>;
+  readonly lists: Pick<LiveLists, "findTool" | "readNow">;
 }
 
-function runOnLink(link: Link, use: Use, given: UseContext, setting: CallSettings): Promise<JsonObject> {
+export function runOnLink(link: Link, use: Use, given: UseContext, setting: CallSettings): Promise<JsonObject> {
   const context = { ...given, client: withOfferedRoots(given.client, setting.spec, setting.deps) };
   const { method, params: known } = requestFor(use);
   // What the hub knows of the request is never overwritten by what it does not know.
@@ -172,7 +53,7 @@ function runOnLink(link: Link, use: Use, given: UseContext, setting: CallSetting
   /** The server's idea of which parameters are headers may be newer than ours. */
   async function sendAgainWithFreshHeaders(error: unknown, extra: JsonObject): Promise<JsonObject> {
     if (use.kind !== "tool" || rpcOf(error)?.code !== HEADER_MISMATCH) throw error;
-    await setting.readTools();
+    await setting.lists.readNow("tools");
     const headers = headersOf(use, setting);
     return link.peer.request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) });
   }
@@ -220,17 +101,12 @@ function mirrorsParamsInHeaders(link: Link): boolean {
 }
 
 function headersOf(use: Use, setting: CallSettings): Record<string, string> | undefined {
-  const tool = use.kind === "tool" ? setting.findTool(use.name) : undefined;
+  const tool = use.kind === "tool" ? setting.lists.findTool(use.name) : undefined;
   return use.kind === "tool" && tool !== undefined ? paramHeaders(tool, use.arguments) : undefined;
 }
 
-interface UseRequest {
-  readonly method: string;
-  readonly params: JsonObject;
-}
-
 /** A Use as the MCP request that stands for it. */
-function requestFor(use: Use): UseRequest {
+function requestFor(use: Use): { readonly method: string; readonly params: JsonObject } {
   switch (use.kind) {
     case "tool":
       return { method: "tools/call", params: { name: use.name, arguments: use.arguments } };
@@ -240,10 +116,7 @@ function requestFor(use: Use): UseRequest {
       return { method: "prompts/get", params: { name: use.name, arguments: use.arguments } };
     case "completion": {
       const { ref, argument, context } = use;
-      return {
-        method: "completion/complete",
-        params: { ref, argument, context },
-      };
+      return { method: "completion/complete", params: { ref, argument, context } };
     }
     case "subscribe":
       return { method: "resources/subscribe", params: { uri: use.uri } };
@@ -251,8 +124,6 @@ function requestFor(use: Use): UseRequest {
       return { method: "resources/unsubscribe", params: { uri: use.uri } };
   }
 }
-
-/** The modern era's way for a server to ask back: the result says what is missing, and the request is sent again. */
 
 const MAX_ROUNDS = 10;
 
@@ -263,6 +134,7 @@ interface InputRounds {
   readonly signal: AbortSignal;
 }
 
+/** The modern era's way for a server to ask back: the result says what is missing, and the request is sent again. */
 async function completeInputRounds(rounds: InputRounds): Promise<JsonObject> {
   let result = await rounds.send({});
   for (let round = 0; result["resultType"] === "input_required"; round++) {
@@ -299,11 +171,15 @@ async function answerOne(request: unknown, rounds: InputRounds, signal: AbortSig
   try {
     return await rounds.answer(method, params, signal);
   } catch (thrown) {
-    if (rounds.signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled by the caller.");
+    if (rounds.signal.aborted) throw cancelledByCaller();
     const error = asToolcribError(thrown);
     throw new ToolcribError("denied", `The server asked for ${method}, which was not answered: ${error.message}`, {
       hint: error.hint ?? "The callback that answers it failed.",
       cause: thrown,
     });
   }
+}
+
+export function cancelledByCaller(): ToolcribError {
+  return new ToolcribError("cancelled", "The call was cancelled by the caller.");
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { HubMetrics } from "../../../src/telemetry/metrics/hub-metrics.ts";
+import { HubMetrics } from "../../src/telemetry/metrics.ts";
 
-const docs = resolve(import.meta.dirname, "../../../docs");
+const docs = resolve(import.meta.dirname, "../../docs");
 
 interface Panel {
   readonly type: string;

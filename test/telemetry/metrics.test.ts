@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { metricsRoute } from "../../../src/doors/http/status-routes.ts";
-import { Emitter } from "../../../src/base/emitter.ts";
-import type { CallRecord } from "../../../src/telemetry/call-record.ts";
-import { HubMetrics } from "../../../src/telemetry/metrics/hub-metrics.ts";
-import { MAX_SERVER_LABELS, type MeasuredHub } from "../../../src/telemetry/metrics/call-counters.ts";
-import { place } from "../../doors/http/support.ts";
-import { callRecord } from "../../support/call-record.ts";
+import { metricsRoute } from "../../src/doors/http/status-routes.ts";
+import { Emitter } from "../../src/base/emitter.ts";
+import type { CallRecord } from "../../src/telemetry/call-record.ts";
+import { HubMetrics, MAX_SERVER_LABELS, type MeasuredHub } from "../../src/telemetry/metrics.ts";
+import { place } from "../doors/http/support.ts";
+import { callRecord } from "../support/call-record.ts";
 
 interface Events {
   call: CallRecord;
