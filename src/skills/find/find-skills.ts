@@ -16,7 +16,7 @@ export interface FindProblem {
   readonly message: string;
 }
 
-export interface FoundSkills {
+interface FoundSkills {
   /** Absolute, in order of path. */
   readonly dirs: string[];
   readonly problems: FindProblem[];
@@ -191,7 +191,7 @@ function inOrder(a: string, b: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-export interface ReadSkills {
+interface ReadSkills {
   /** In order of the folders given, then of path. */
   readonly skills: Skill[];
   /** Of finding and of reading. `path` is the folder; the code is `unreadable` and the like, or of the error table. */

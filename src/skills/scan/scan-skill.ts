@@ -226,7 +226,7 @@ export const RULES: readonly Rule[] = [
 const GREEDY =
   /\b(?:every|all|any|each)\s{1,3}(?:single )?(?:user )?(?:requests?|tasks?|messages?|conversations?|questions?|prompts?|sessions?|quer(?:y|ies)|interactions?|responses?|situations?|slicer?|tool calls?|commands?|outputs?)\b|\balways (?:use|load|run|invoke|activate|apply|call|follow)\b|\bbefore (?:any|every|each|all)\b|\bfor everything\b|\bno matter what\b|\bregardless of\b|\bwhatever the\b/i;
 
-export function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): SkillFinding | undefined {
+function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): SkillFinding | undefined {
   if (!skill.always) return undefined;
   const greedy = GREEDY.test(skill.description);
   const suspicious = findings.some(({ severity, code }) => severity !== "note" && code !== "undeclared_env");
@@ -254,7 +254,7 @@ function lineOfAlways({ bytes }: Skill): number {
 
 const MAX_INSTALL_STEPS = 50;
 
-export function installStepFindings(subject: Subject, document: string): SkillFinding[] {
+function installStepFindings(subject: Subject, document: string): SkillFinding[] {
   const findings: SkillFinding[] = [];
   for (const { kind, step } of subject.skill.install.slice(0, MAX_INSTALL_STEPS)) {
     const { url } = step;

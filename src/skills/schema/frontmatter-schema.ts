@@ -81,7 +81,10 @@ export const OpenClawBlockSchema = z.looseObject({
 
 /** Top-level keys that OpenClaw adds. */
 export const OpenClawSchema = z.looseObject({
-  "command-dispatch": z.literal("tool").optional().describe("Passes its arguments directly to a tool, without a model."),
+  "command-dispatch": z
+    .literal("tool")
+    .optional()
+    .describe("Passes its arguments directly to a tool, without a model."),
   "command-tool": z.string().optional().describe("Public name of that tool."),
   "command-arg-mode": z.literal("raw").optional().describe("Passes the text as written."),
   homepage: z.string().optional().describe("Where to read more."),
@@ -91,10 +94,7 @@ export const OpenClawSchema = z.looseObject({
 export const ParameterSchema = z.looseObject({
   description: z.string().optional().describe("What to fill in."),
   required: z.boolean().optional().describe("true by default, unless there is a default value."),
-  sensitive: z
-    .boolean()
-    .optional()
-    .describe("true: asked for without echo, stored as a secret, never with a default."),
+  sensitive: z.boolean().optional().describe("true: asked for without echo, stored as a secret, never with a default."),
   default: z
     .union([z.string(), z.number(), z.boolean()])
     .optional()
