@@ -123,7 +123,7 @@ function readAuthor(fields: FrontmatterFields): string | undefined {
   return fields.object("author")?.label("name") ?? fields.label("author");
 }
 
-/** `argument-hint: [file]` is a list to YAML and text to everybody else. */
+/** `argument-hint: [file]` is a list to YAML and text to all other readers. */
 function readArgumentHint(top: FrontmatterFields): string | undefined {
   const value = top.get("argument-hint");
   if (!Array.isArray(value)) return top.text("argument-hint");

@@ -29,7 +29,7 @@ const CARRYING_IMAGE =
 const GATHERED =
   /\b(?:read|collect|gather|find|search for|search|extract|copy|grab|scan for|look for|locate|harvest|dump|capture|record|save|store|log)\b[^.\n]{0,120}\b(?:passwords?|(?:access |api |auth |session )?tokens?|credentials?|api keys?|private keys?|ssh keys?|secrets|cookies|seed phrases?|key ?strokes)\b/;
 const UNSEEN =
-  /\b(?:never|do not|don'?t) (?:ever )?(?:mention|tell|inform|notify|disclose|reveal|show|report) (?:this|it|that|the user|users?|anyone|anybody|the human|the owner|them)\b|\bwithout (?:the )?(?:user'?s? )?(?:telling|informing|notifying|knowing|noticing|knowledge|mentioning)|\b(?:secretly|covertly|unnoticed)\b|\bhidden (?:html )?comment\b|\bwithout the user\b/;
+  /\b(?:never|do not|don'?t) (?:ever )?(?:mention|tell|inform|notify|disclose|reveal|show|report) (?:this|it|that|the user|users?|any(?:one|body)|the human|the owner|them)\b|\bwithout (?:the )?(?:user'?s? )?(?:telling|informing|notifying|knowing|noticing|knowledge|mentioning)|\b(?:secretly|covertly|unnoticed)\b|\bhidden (?:html )?comment\b|\bwithout the user\b/;
 /** Secrets that no program should send: private keys, stored passwords, wallets, the whole environment. */
 const HARD: readonly RegExp[] = [
   /\b(?:r?glob\w{0,6}|find|cat|tar|zip|cp|listdir|startswith|-name)\b.{0,40}["'\s/(]id_(?:\*|["'])(?!\.pub)/,
