@@ -170,7 +170,7 @@ export function withinChanges(changes: ChangeSet): Required<WithinChanges> {
 
 function undoManifests(registry: SkillRegistry): UndoEntries {
   // Entries of these journals are what `withinChanges` wrote down.
-  return (changes) => registry.takeBack(changes as readonly ManifestChange[]);
+  return (changes) => registry.undoChanges(changes as readonly ManifestChange[]);
 }
 
 export function interruptedError(): ToolcribError {
