@@ -13,12 +13,12 @@ export interface KindTable<C extends Capability> {
   readonly byName: ReadonlyMap<string, C>;
 }
 
-/** What one source adds to the table. */
+/** The entries of one source. */
 interface Contribution<K extends Kind> {
   readonly source: string;
   readonly isLocal: boolean;
   readonly accepted: readonly AcceptedDefinition<K>[];
-  /** While this is the same, so are the names that `naming` gives. */
+  /** While this is the same, `naming` returns the same names. */
   readonly basis: unknown;
   naming(): (name: string) => string;
 }
@@ -45,7 +45,7 @@ export class TableBuilder<K extends Kind> {
     return this.#table;
   }
 
-  /** Capabilities that are kept out because their public names clash. */
+  /** Capabilities that are left out because their public names clash. */
   get clashes(): readonly Quarantined[] {
     return this.#clashes;
   }
@@ -145,7 +145,7 @@ interface AcceptedDefinition<K extends Kind> {
   readonly fingerprint: string;
 }
 
-/** One kind of one source. `given` is what the source offered: while it is the same object, nothing is done again. */
+/** One kind of one source. `given` is the list of the source: while it is the same object, nothing is checked again. */
 interface KindOffer<K extends Kind> {
   readonly given: unknown;
   readonly accepted: readonly AcceptedDefinition<K>[];
@@ -199,26 +199,26 @@ export interface SourceOffer<K extends Kind> {
   readonly accepted: readonly AcceptedDefinition<K>[];
 }
 
-/** Tools or prompts. Servers yield to in-process names, so these are remembered to tell whether they changed. */
+/** Tools or prompts. In-process names take precedence over servers, so they are remembered to detect changes. */
 export class NamedContributions<K extends "tool" | "prompt"> {
   #naming: Naming | undefined;
-  #beneath: TakenNames | undefined;
+  #base: TakenNames | undefined;
   #locals: readonly (readonly AcceptedDefinition<K>[])[] = [];
   #taken: TakenNames = new Set<string>();
 
-  /** @param beneath Names that the hub has, where a session brings these; another object when they may be others. */
-  of(offers: readonly SourceOffer<K>[], naming: Naming, beneath?: TakenNames): Contribution<K>[] {
+  /** @param base Names that the hub has, where a session brings these; another object when they may be others. */
+  of(offers: readonly SourceOffer<K>[], naming: Naming, base?: TakenNames): Contribution<K>[] {
     const locals = offers.filter(({ source }) => source.kind !== "server");
     const isSame =
       this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
-    if (naming !== this.#naming || beneath !== this.#beneath || !isSame) {
+    if (naming !== this.#naming || base !== this.#base || !isSame) {
       this.#naming = naming;
-      this.#beneath = beneath;
+      this.#base = base;
       this.#locals = locals.map(({ accepted }) => accepted);
       const own = new Set(
-        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), beneath).values()]),
+        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), base).values()]),
       );
-      this.#taken = beneath === undefined ? own : { has: (name) => own.has(name) || beneath.has(name) };
+      this.#taken = base === undefined ? own : { has: (name) => own.has(name) || base.has(name) };
     }
     const taken = this.#taken;
     return offers.map(({ source, accepted }) => ({
@@ -231,7 +231,7 @@ export class NamedContributions<K extends "tool" | "prompt"> {
         const publicNames =
           source.kind === "server"
             ? naming.serverNames(source.id, names, taken)
-            : naming.localNames(source, names, beneath);
+            : naming.localNames(source, names, base);
         return (name) => publicNames.get(name) ?? name;
       },
     }));

@@ -1,4 +1,4 @@
-/** What the guard does with a result on its way out: size, detectors, redaction, marks, wrapping. */
+/** Inspects a result on its way out: size, detectors, redaction, marks, wrapping. */
 import type { GuardRules } from "../model/config.ts";
 import { formatBytes } from "../model/content.ts";
 import { type Finding, isAtLeast } from "../model/finding.ts";
@@ -8,7 +8,7 @@ import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-text
 import { scanTexts, scanTextsInTurns, type TextFindings, type YieldNow } from "./scan-texts.ts";
 import { findingKinds, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
-/** What the guard says of a result. */
+/** The verdict of the guard on a result. */
 type Inspection =
   | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
   | {
@@ -28,22 +28,22 @@ type Inspection =
 interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
   readonly resultBytes: number;
-  /** Where it came from; absent for a trusted source, of which only the size is looked at. */
+  /** The untrusted origin; absent for a trusted source, where only the size is checked. */
   readonly untrusted?: UntrustedOrigin | undefined;
 }
 
 export interface UntrustedOrigin {
   readonly server: string;
   readonly tool: string;
-  /** Names the boundary of this result where it is wrapped; nobody outside can know it beforehand. */
+  /** Names the boundary of this result where it is wrapped; no one outside can know it in advance. */
   readonly boundary: string;
   readonly wrap: boolean;
   readonly onSuspicious: GuardRules["onSuspicious"];
 }
 
-/** What is told of one result. The worst come first. */
+/** Reported findings of one result, the worst first. */
 const MAX_FINDINGS = 200;
-/** Each text gets a boundary of its own, which is longer than many a text. */
+/** Each text gets its own boundary, which is longer than many texts. */
 const MAX_WRAPPED_TEXTS = 5_000;
 const NO_FINDINGS: TextFindings = new Map();
 
@@ -66,7 +66,7 @@ export async function inspectResult(
   }
 }
 
-/** The same for what is known to be short, such as an error. */
+/** The same for a short result, such as an error. */
 export function inspectShortResult(result: Result, untrusted: UntrustedOrigin): Inspection {
   try {
     const texts = textsOf(result);

@@ -4,7 +4,7 @@ import type { Capability } from "../model/capability.ts";
 import type { Rule } from "../model/decision.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 
-/** Everything a server says that a model may read before any call. */
+/** Everything from a server that a model may read before any call. */
 const PIN_KINDS = ["tool", "prompt", "resource", "template", "instructions"] as const;
 export type PinKind = (typeof PIN_KINDS)[number];
 
@@ -16,7 +16,7 @@ export interface Offered {
   readonly kind: PinKind;
   /** The server's own name for it; of a resource its URI, of a template its `uriTemplate`. */
   readonly name: string;
-  /** What is compared: the definition, without what changes by itself. */
+  /** The definition without fields that change by themselves. */
   readonly definition: JsonObject;
   /** SHA-256 (hex) of the canonical JSON of the definition. */
   readonly fingerprint: string;
@@ -69,7 +69,7 @@ export function offeredOf(capability: Capability): Offered {
   return offered;
 }
 
-/** Also of a server that gives none: the first ones that it ever gives are a change. */
+/** Also for a server without instructions: the first ones that it sends are a change. */
 export function offeredInstructions(text: string | null): Offered {
   const definition = text === null || text === "" ? {} : { text };
   return { kind: "instructions", name: INSTRUCTIONS, definition, fingerprint: fingerprint(definition) };
@@ -104,7 +104,7 @@ const REPAIR_HINT =
   "Restore an earlier version of the file, or delete it while no hub is running to pin everything again.";
 const ALLOWED: PinVerdict = { verdict: "allow" };
 
-/** Something whose definition is not the pinned one; or, where there are no usable pins, any. */
+/** Something whose definition is not the pinned one; anything if there are no usable pins. */
 interface Unpinned extends Pick<Offered, "kind" | "name" | "fingerprint"> {
   readonly server: string;
 }
@@ -132,7 +132,7 @@ export function unusableVerdict(mode: PinMode, thing: Unpinned, file: string): P
 }
 
 /**
- * The rule names the definition, so that a yes to it is none to the next. The whole fingerprint, because a server that
+ * The rule names the definition, so that an approval does not cover the next one. The whole fingerprint, because a server that
  * chooses both definitions finds two with the same beginning in no time.
  */
 function pinRefusal(mode: PinMode, { fingerprint }: Unpinned, file: string, reason: string, hint: string): PinVerdict {

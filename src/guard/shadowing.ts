@@ -39,7 +39,7 @@ export function describeShadowing({ kind, tool, target }: Shadowing): string {
   return `The tool ${tool.name} has ${tool.name === target.name ? "the same name as" : "almost the same name as"} ${other}.`;
 }
 
-/** What tools are called: by their server, and by models. */
+/** The names of tools: those of their servers and the public ones. */
 class NameIndex {
   readonly #byName = new Map<string, { readonly first: ListedTool; readonly servers: Set<string> }>();
 
@@ -106,7 +106,7 @@ function mentionsIn(tool: ListedTool, index: NameIndex): Mention[] {
   return [...found.values()];
 }
 
-/** The word as it stands, or what follows the server in `files/read_file` and `files.read_file`. */
+/** The word itself, or the part after the server in `files/read_file` and `files.read_file`. */
 function targetOf(word: string, speaker: string, index: NameIndex): ListedTool | undefined {
   const name = word.replace(/(?<![./:-])[./:-]+$/, "");
   const whole = index.find(name, speaker);
@@ -114,7 +114,7 @@ function targetOf(word: string, speaker: string, index: NameIndex): ListedTool |
   return whole !== undefined || cut === -1 ? whole : index.find(name.slice(cut + 1), speaker);
 }
 
-/** A name that is no plain word: it has a separator, a digit, an inner capital, or length. */
+/** A name that is not a plain word: it has a separator, a digit, an inner capital, or length. */
 function isDistinctive(name: string): boolean {
   if (/[A-Za-z0-9][_./:-]+[A-Za-z0-9]|[a-z][A-Z]|\d/.test(name)) return name.length >= MIN_NAME_LENGTH;
   return name.length > MIN_PLAIN_LENGTH + 4;
@@ -128,11 +128,11 @@ export interface ListedTool {
   /** The name that models know it by. */
   readonly publicName?: string;
   readonly description?: string;
-  /** What else there is to read: titles, and the texts of its schemas. */
+  /** Other texts: titles, and the texts of its schemas. */
   readonly texts?: readonly string[];
 }
 
-/** Larger than any real definition; whoever scans definitions for poison reports one that is. */
+/** Larger than any real definition; the scan of definitions reports a larger one. */
 const MAX_TEXTS = 20_000;
 
 export function listedTool({
@@ -150,7 +150,7 @@ export function listedTool({
   };
 }
 
-/** With a stack of its own, since the depth is the server's choice. */
+/** With an explicit stack, since the server chooses the depth. */
 function definitionTexts(definition: unknown): string[] {
   const texts: string[] = [];
   const pending = [definition];

@@ -22,7 +22,7 @@ const LETTER_BY_DIGIT: Readonly<Record<string, string>> = {
 };
 const FORGED_MARKER = "[forged marker]";
 
-/** Whether some spelling of the marker stands in the text. */
+/** Whether the text contains any spelling of the marker. */
 function hasMarker(text: string): boolean {
   return lettersOf(normalise(text).text).includes(MARKER_LETTERS);
 }
@@ -116,7 +116,7 @@ export function neutralize(text: string, id?: string): string {
 }
 
 interface WrapOptions {
-  /** Random and fresh for each result: nobody who writes the content can know it. At least 8 letters or digits. */
+  /** Random and fresh for each result: the author of the content cannot know it. At least 8 letters or digits. */
   readonly id: string;
   readonly server: string;
   readonly tool: string;
@@ -161,7 +161,7 @@ function isBoundaryId(id: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(id);
 }
 
-/** Whether `wrapUntrusted` made it with this id, which nobody else can know. */
+/** Whether `wrapUntrusted` made it with this id, which no one else can know. */
 export function isWrappedWith(text: string, id: string): boolean {
   return text.startsWith(`<<<${MARKER} id="${id}" `) && text.endsWith(closingOf(id));
 }
@@ -177,7 +177,7 @@ export function shortenWrapped(wrapped: string, maxBytes: number, note: string):
 
 const OPENING = new RegExp(`^<<<${MARKER} id="([A-Za-z0-9_-]{8,64})" server="([^"]*)" tool="([^"]*)">>>\\n`);
 
-/** What `wrapUntrusted` made, taken apart; undefined for anything else. The text is the neutralised one. */
+/** Takes apart a text that `wrapUntrusted` made; undefined for any other. The text is the neutralized one. */
 export function unwrapUntrusted(wrapped: string): Wrapped | undefined {
   const parts = partsOf(wrapped);
   return parts && { id: parts.id, server: parts.server, tool: parts.tool, text: parts.text };
@@ -218,16 +218,16 @@ function summary(findings: NonNullable<WrapOptions["findings"]>): string {
     .join(", ");
 }
 
-/** Under this key of `_meta` stands what is known of untrusted content. */
+/** The key of the mark in `_meta`. */
 export const UNTRUSTED_KEY = "toolcrib/untrusted";
 
 /** Keys of `_meta` that are ours alone. Those that a server sends are dropped. */
 const RESERVED_PREFIX = "toolcrib/";
 
-/** What was found, without where: each pair of code and severity once. */
+/** A finding without its place: each pair of code and severity once. */
 type FindingKind = Pick<Finding, "code" | "severity">;
 
-/** What is known of untrusted content: its origin, whether it is wrapped, and the findings. */
+/** The mark of untrusted content: its origin, whether it is wrapped, and the findings. */
 export interface UntrustedMark {
   readonly server: string;
   readonly tool: string;
@@ -243,7 +243,7 @@ export function withUntrustedMark(result: Result, mark: UntrustedMark): Result {
   return { ...result, _meta: { ...meta, "toolcrib/untrusted": mark } satisfies Record<typeof UNTRUSTED_KEY, unknown> };
 }
 
-/** The mark of a result. Trusted sources may write what they like under its key, so its shape is looked at. */
+/** The mark of a result. Trusted sources may write anything under its key, so its shape is checked. */
 export function untrustedMarkOf(result: Result | undefined): UntrustedMark | undefined {
   const meta = result?.["_meta"];
   const mark = isJsonObject(meta) ? meta[UNTRUSTED_KEY] : undefined;
@@ -297,7 +297,7 @@ export function wrappedModelContent(result: CallToolResult): ContentBlock[] {
   });
 }
 
-/** The whole result as text, for whoever it is meant for. */
+/** The whole result as text. */
 export function readableText(result: CallToolResult): string {
   if (untrustedMarkOf(result)?.boundary === undefined) return resultText(result);
   return wrappedModelContent(result).map(describeBlock).join("\n");

@@ -14,7 +14,7 @@ import {
   stringList,
 } from "./schema-keywords.ts";
 
-/** Keywords that mean something only together: of two such groups the first stands. */
+/** Keywords that mean something only together: of two such groups the first is kept. */
 const GROUPS: readonly (readonly [head: string, ...rest: string[]])[] = [
   ["if", "then", "else"],
   ["contains", "minContains", "maxContains"],
@@ -220,7 +220,7 @@ function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): Keyword
 
 const UNIONS = ["anyOf", "oneOf"] as const;
 
-/** `anyOf` of the branches, or something shorter that says the same. */
+/** `anyOf` of the branches, or something shorter that means the same. */
 export function unionOf(branches: readonly JsonObject[]): JsonObject {
   const choices = distinct(branches);
   const [only] = choices;
@@ -314,7 +314,7 @@ function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): Json
   };
 }
 
-/** A name that stands in `outer` too is left out unless every branch has it: a branch without it would allow what `outer` allows. */
+/** A name that is also in `outer` is left out unless every branch has it: a branch without it would allow what `outer` allows. */
 function unionOfMaps(maps: readonly SchemaMap[], outer: SchemaMap): SchemaMap {
   const byName = new Map<string, JsonObject[]>();
   for (const [name, schema] of maps.flatMap((map) => Object.entries(map))) {
@@ -365,7 +365,7 @@ function flattenOuterUnion(node: JsonObject, notes: SchemaNotes, path: string): 
     notes.add("a union beside items is dropped", path);
     return own;
   }
-  // What is left beside the union is small (types, bounds), so it can stand in each branch.
+  // What is left beside the union is small (types, bounds), so it can be repeated in each branch.
   const { title, description, ...shared } = own;
   const branches = schemaList(anyOf ?? oneOf).map((branch) => mergeSchemas([branch, shared], notes, path));
   const about = { ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
@@ -382,7 +382,7 @@ function withoutTuple(node: JsonObject, notes: SchemaNotes, path: string): JsonO
   return { ...rest, ...closed, items: unionOf(schemas) };
 }
 
-/** The types that a node allows, told by its values or keywords where it does not say; empty for any. */
+/** The types that a node allows, inferred from its values or keywords if `type` is absent; empty for any. */
 export function typesOf(node: JsonObject): string[] {
   const said = stringList([node["type"]].flat());
   if (said.length > 0) return said;

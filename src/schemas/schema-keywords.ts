@@ -1,5 +1,5 @@
 /**
- * Where schemas stand inside a schema. Everything that walks a schema goes by these lists, so that a property
+ * The positions of schemas inside a schema. Everything that walks a schema uses these lists, so that a property
  * called `format` or `$ref` is never taken for a keyword.
  */
 import { ToolcribError } from "../model/errors.ts";
@@ -81,7 +81,7 @@ export function mapValues(
   );
 }
 
-/** Deeper nesting is no honest schema, and providers stop long before. */
+/** No real schema is nested more deeply, and providers stop long before. */
 export const MAX_DEPTH = 100;
 
 export function tooDeep(path: string): ToolcribError {
@@ -92,7 +92,7 @@ export function tooDeep(path: string): ToolcribError {
   );
 }
 
-/** A deep copy of plain JSON; what JSON cannot say is left out. */
+/** A deep copy of plain JSON; values that JSON cannot express are left out. */
 export function copyJson(value: unknown, path: string, depth = 0): unknown {
   if (depth > MAX_DEPTH) throw tooDeep(path);
   if (Array.isArray(value)) return value.map((item) => copyJson(item, path, depth + 1) ?? null);
@@ -119,7 +119,7 @@ export function distinct<T>(values: readonly T[]): T[] {
 
 const MAX_PATH = 100;
 
-/** What normalising changed or lost, said once for each kind of change with the first place where it happened. */
+/** Changes and losses of normalizing: each kind once, with the first place where it happened. */
 export class SchemaNotes {
   readonly #places = new Map<string, Set<string>>();
 

@@ -1,7 +1,7 @@
 /** A query as the terms of an index that it asks for. */
 import { rawWords, readWord, synonymsOf } from "./search-words.ts";
 
-/** A query may be a whole prompt; what stands first says most. */
+/** A query may be a whole prompt; its beginning matters most. */
 const MAX_QUERY_LENGTH = 4000;
 const MAX_WORDS = 32;
 /** Looking for near terms of an unknown word goes through the whole vocabulary. */
@@ -15,7 +15,7 @@ export interface QueryTerm {
   readonly terms: readonly { readonly id: number; readonly weight: number }[];
 }
 
-/** What a query needs to know of the index. */
+/** The part of the index that a query needs. */
 interface IndexTerms {
   readonly termIds: ReadonlyMap<string, number>;
   readonly rarity: Float32Array;
