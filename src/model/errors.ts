@@ -59,6 +59,11 @@ export class ToolcribError extends Error {
   }
 }
 
+/** The code of an error of Node, such as `ENOENT`; undefined for any other. */
+export function systemErrorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}
+
 /** Any thrown value as a ToolcribError; an unexpected one becomes `internal` without its stack. */
 export function asToolcribError(thrown: unknown): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;

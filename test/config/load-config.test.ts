@@ -128,7 +128,7 @@ describe("errors", () => {
     [
       "no web address",
       { url: "ftp://h" },
-      "found a text that is no web address; allowed is https://…, or http://… on loopback",
+      "found a text that is not a web address; allowed is https://…, or http://… on loopback",
     ],
   ])("refuse a server with %s", async (_, entry, message) => {
     const place = new Workplace();

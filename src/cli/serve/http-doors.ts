@@ -1,6 +1,7 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { InFlight } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
 import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
 import type { ApiParts } from "../../doors/http/api/operation-handler.ts";
@@ -14,7 +15,6 @@ import { openEventStreams } from "../../doors/http/live/event-streams.ts";
 import { openWebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
-import { CallCount } from "../../doors/mcp/door-context.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
@@ -24,7 +24,7 @@ import type { HttpConfig } from "../../model/config.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { HubMetrics } from "../../telemetry/metrics/hub-metrics.ts";
+import { HubMetrics } from "../../telemetry/metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
   readonly hub: Hub;
@@ -194,7 +194,7 @@ function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
     streams: () => quotaOf(http(), http().limits.streams),
   });
   const metrics = new HubMetrics(hub, VERSION);
-  const underWay = new CallCount();
+  const underWay = new InFlight();
   return {
     routes: [
       ...apiRoutes({ ...parts, operations, sessions, ids }).map((route) => counted(route, underWay)),
@@ -215,11 +215,11 @@ function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
 }
 
 /** Sessions that end take calls with them: those under way are waited for. */
-function counted(route: HttpRoute, underWay: CallCount): HttpRoute {
+function counted(route: HttpRoute, underWay: InFlight): HttpRoute {
   return {
     ...route,
     async handle(exchange) {
-      underWay.begin();
+      underWay.start();
       try {
         await route.handle(exchange);
       } finally {

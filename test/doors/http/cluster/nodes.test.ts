@@ -5,8 +5,9 @@ import { ENVELOPE, modernHeaders, modernRequest } from "../../mcp/http/bench.ts"
 import { Talk } from "../live/live-setup.ts";
 import { ask, type Answer } from "../support.ts";
 import { ADA, EVE, openScene, OPS, type Scene, type SceneNode } from "./cluster-setup.ts";
+import { isMissing } from "../../../support/skips.ts";
 
-if (missing !== undefined) console.log(`the doors of nodes are not tested: ${missing}`);
+isMissing("the doors of nodes", missing);
 
 const WITHIN = { timeout: 20_000, interval: 20 };
 const JSON_AND_STREAM = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -216,7 +217,7 @@ describe.skipIf(missing !== undefined)("the doors of nodes", { timeout: 60_000 }
     }, WITHIN);
     const away = await callIn(b, id, "whereami");
     expect([away.status, away.headers["retry-after"]]).toEqual([503, "10"]);
-    expect(away.text).toContain("cannot be reached now");
+    expect(away.text).toContain("cannot be reached at the moment");
     expect((await callIn(a, id, "whereami")).status).toBe(200);
     expect((await rest(b, "GET", "/mcp/tools", undefined, OPS)).status).toBe(200);
     await ground.nats.restart();

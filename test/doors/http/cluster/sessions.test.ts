@@ -11,8 +11,9 @@ import type { JsonObject } from "../../../../src/model/json.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
 import { tool } from "../../../tools/support.ts";
 import { ADA, EVE, inTurn, openScene, type Scene, type SceneNode, thenOnly } from "./cluster-setup.ts";
+import { isMissing } from "../../../support/skips.ts";
 
-if (missing !== undefined) console.log(`sessions over nodes are not tested: ${missing}`);
+isMissing("sessions over nodes", missing);
 
 const WITHIN = { timeout: 15_000, interval: 20 };
 const JSON_AND_STREAM = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -184,7 +185,7 @@ describe.skipIf(missing !== undefined)("sessions over nodes", { timeout: 60_000 
     await c.close();
     await vi.waitFor(() => expect(a.hub.cluster?.nodes()).toHaveLength(2), WITHIN);
     const gone = await post(a, call("whereami"), { "mcp-session-id": id });
-    expect([gone.status, await gone.text()]).toEqual([404, expect.stringContaining("begin a new one")]);
+    expect([gone.status, await gone.text()]).toEqual([404, expect.stringContaining("start a new one")]);
     const next = await initialized(a);
     expect(await (await post(b, call("whereami"), { "mcp-session-id": next })).text()).toContain('"a"');
   });
