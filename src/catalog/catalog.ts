@@ -21,7 +21,7 @@ import { type CatalogChange, compareTables, type ResourceRoute, Snapshot, type T
 
 interface CatalogOptions {
   /** Template of public names. */
-  readonly naming?: string | undefined;
+  readonly naming?: string;
   /** Every configured server in the config's order, also those that are disabled or down. */
   readonly servers: readonly NamedServer[];
 }

@@ -5,6 +5,65 @@ import { isReservedName, type Naming, type TakenNames } from "./naming.ts";
 import type { PublicUris } from "./public-uris.ts";
 import { checkDefinition, type Quarantined } from "./quarantine.ts";
 
+export const KINDS = ["tool", "resource", "template", "prompt"] as const satisfies readonly Capability["kind"][];
+export type Kind = (typeof KINDS)[number];
+type DefinitionOf<K extends Kind> = Extract<Capability, { kind: K }>["definition"];
+
+interface AcceptedDefinition<K extends Kind> {
+  readonly name: string;
+  readonly definition: DefinitionOf<K>;
+  readonly fingerprint: string;
+}
+
+/** One kind of one source. `given` is the list of the source: while it is the same object, nothing is checked again. */
+interface KindOffer<K extends Kind> {
+  readonly given: unknown;
+  readonly accepted: readonly AcceptedDefinition<K>[];
+  readonly quarantined: readonly Quarantined[];
+  readonly duplicates: readonly string[];
+}
+
+/**
+ * The definitions of one source that the catalog accepts: checked, without duplicates, still under the names of the
+ * source.
+ */
+export type SourceView = { readonly [K in Kind]: KindOffer<K> };
+
+export function viewSource(source: Source, definitions: Definitions, before: SourceView | undefined): SourceView {
+  return {
+    tool: readOffer("tool", source, definitions.tools, before?.tool),
+    resource: readOffer("resource", source, definitions.resources, before?.resource),
+    template: readOffer("template", source, definitions.templates, before?.template),
+    prompt: readOffer("prompt", source, definitions.prompts, before?.prompt),
+  };
+}
+
+function readOffer<K extends Kind>(
+  kind: K,
+  source: Source,
+  given: readonly DefinitionOf<K>[],
+  before: KindOffer<K> | undefined,
+): KindOffer<K> {
+  if (before?.given === given) return before;
+  const quarantined: Quarantined[] = [];
+  const duplicates = new Set<string>();
+  // A Map keeps the place of the first insertion; deleting first moves a duplicate to where the last one stood.
+  const accepted = new Map<string, AcceptedDefinition<K>>();
+  for (const definition of given) {
+    const verdict = checkDefinition(kind, definition);
+    if (!verdict.ok) {
+      quarantined.push({ source: source.id, kind, name: verdict.name, reason: verdict.reason });
+    } else if (source.kind === "local" && !isSessionLocalSource(source.id) && isReservedName(verdict.name)) {
+      const reason = "names that begin with skill__ or toolcrib_ are reserved; give it another name";
+      quarantined.push({ source: source.id, kind, name: verdict.name, reason });
+    } else {
+      if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
+      accepted.set(verdict.name, { name: verdict.name, definition, fingerprint: verdict.fingerprint });
+    }
+  }
+  return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };
+}
+
 type CapabilityOf<K extends Kind> = Extract<Capability, { kind: K }>;
 
 /** All capabilities of one kind, in order and by public name. */
@@ -133,65 +192,6 @@ export function isSameCapability(a: Capability, b: Capability): boolean {
 
 function isSameSequence(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((value, i) => value === b[i]);
-}
-
-export const KINDS = ["tool", "resource", "template", "prompt"] as const satisfies readonly Capability["kind"][];
-export type Kind = (typeof KINDS)[number];
-type DefinitionOf<K extends Kind> = Extract<Capability, { kind: K }>["definition"];
-
-interface AcceptedDefinition<K extends Kind> {
-  readonly name: string;
-  readonly definition: DefinitionOf<K>;
-  readonly fingerprint: string;
-}
-
-/** One kind of one source. `given` is the list of the source: while it is the same object, nothing is checked again. */
-interface KindOffer<K extends Kind> {
-  readonly given: unknown;
-  readonly accepted: readonly AcceptedDefinition<K>[];
-  readonly quarantined: readonly Quarantined[];
-  readonly duplicates: readonly string[];
-}
-
-/**
- * The definitions of one source that the catalog accepts: checked, without duplicates, still under the names of the
- * source.
- */
-export type SourceView = { readonly [K in Kind]: KindOffer<K> };
-
-export function viewSource(source: Source, definitions: Definitions, before: SourceView | undefined): SourceView {
-  return {
-    tool: readOffer("tool", source, definitions.tools, before?.tool),
-    resource: readOffer("resource", source, definitions.resources, before?.resource),
-    template: readOffer("template", source, definitions.templates, before?.template),
-    prompt: readOffer("prompt", source, definitions.prompts, before?.prompt),
-  };
-}
-
-function readOffer<K extends Kind>(
-  kind: K,
-  source: Source,
-  given: readonly DefinitionOf<K>[],
-  before: KindOffer<K> | undefined,
-): KindOffer<K> {
-  if (before?.given === given) return before;
-  const quarantined: Quarantined[] = [];
-  const duplicates = new Set<string>();
-  // A Map keeps the place of the first insertion; deleting first moves a duplicate to where the last one stood.
-  const accepted = new Map<string, AcceptedDefinition<K>>();
-  for (const definition of given) {
-    const verdict = checkDefinition(kind, definition);
-    if (!verdict.ok) {
-      quarantined.push({ source: source.id, kind, name: verdict.name, reason: verdict.reason });
-    } else if (source.kind === "local" && !isSessionLocalSource(source.id) && isReservedName(verdict.name)) {
-      const reason = "names that begin with skill__ or toolcrib_ are reserved; give it another name";
-      quarantined.push({ source: source.id, kind, name: verdict.name, reason });
-    } else {
-      if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
-      accepted.set(verdict.name, { name: verdict.name, definition, fingerprint: verdict.fingerprint });
-    }
-  }
-  return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };
 }
 
 export interface SourceOffer<K extends Kind> {

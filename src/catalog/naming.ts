@@ -24,11 +24,11 @@ const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}$`);
 export interface NamedServer {
   readonly id: string;
   /** Replaces `{server}` and its separator; "" means bare names. */
-  readonly toolPrefix?: string | undefined;
+  readonly toolPrefix?: string;
   /** Stands for the id in names. */
-  readonly shownAs?: string | undefined;
+  readonly shownAs?: string;
   /** Brought by a project config: every name that a server of the home could have is that server's. */
-  readonly fromProject?: true | undefined;
+  readonly fromProject?: true;
 }
 
 /** Names that are already taken. */

@@ -29,7 +29,7 @@ interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
   readonly resultBytes: number;
   /** The untrusted origin; absent for a trusted source, where only the size is checked. */
-  readonly untrusted?: UntrustedOrigin | undefined;
+  readonly untrusted?: UntrustedOrigin;
 }
 
 export interface UntrustedOrigin {
@@ -132,44 +132,27 @@ function redactions(found: TextFindings): Map<string, string> {
 }
 
 function inspectionFailed(error: unknown): Inspection {
-  return {
-    verdict: "rejected",
-    code: "blocked",
-    message: `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`,
-    hint: "A result that cannot be inspected is not passed on. The tool must return plain JSON values.",
-    findings: [],
-  };
+  const message = `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`;
+  const hint = "A result that cannot be inspected is not passed on. The tool must return plain JSON values.";
+  return { verdict: "rejected", code: "blocked", message, hint, findings: [] };
 }
 
 function tooLarge(limit: number): Inspection {
-  return {
-    verdict: "rejected",
-    code: "too_large",
-    message: `The result is larger than the limit of ${formatBytes(limit)}.`,
-    hint: "Ask the tool for less, or raise limits.resultBytes.",
-    findings: [],
-  };
+  const message = `The result is larger than the limit of ${formatBytes(limit)}.`;
+  const hint = "Ask the tool for less, or raise limits.resultBytes.";
+  return { verdict: "rejected", code: "too_large", message, hint, findings: [] };
 }
 
 function tooManyTexts(): Inspection {
-  return {
-    verdict: "rejected",
-    code: "too_large",
-    message: `The result has more than ${MAX_WRAPPED_TEXTS} texts, too many to mark each as untrusted.`,
-    hint: "Ask the tool for less.",
-    findings: [],
-  };
+  const message = `The result has more than ${MAX_WRAPPED_TEXTS} texts, too many to mark each as untrusted.`;
+  return { verdict: "rejected", code: "too_large", message, hint: "Ask the tool for less.", findings: [] };
 }
 
 function blocked({ server, tool }: UntrustedOrigin, findings: readonly Finding[]): Inspection {
   const codes = [...new Set(findings.map(({ code }) => code))].join(", ");
-  return {
-    verdict: "rejected",
-    code: "blocked",
-    message: `The guard withheld the result of ${tool} of ${server}: ${codes}.`,
-    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such results.",
-    findings,
-  };
+  const message = `The guard withheld the result of ${tool} of ${server}: ${codes}.`;
+  const hint = "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such results.";
+  return { verdict: "rejected", code: "blocked", message, hint, findings };
 }
 
 /** Each span becomes `[removed: code]`; spans that overlap become one, with all their codes. */

@@ -113,7 +113,12 @@ function isWholeImage({ type, data, mimeType }: ContentBlock): boolean {
   return type === "image" && typeof data === "string" && typeof mimeType === "string" && MIME_TYPE.test(mimeType);
 }
 
-function textBlock(text: string): ContentBlock {
+/** Programs without types, and stored data, may contain anything. */
+export function isContentBlock(value: unknown): value is ContentBlock {
+  return isJsonObject(value) && typeof value["type"] === "string";
+}
+
+export function textBlock(text: string): ContentBlock {
   return { type: "text", text };
 }
 

@@ -30,8 +30,8 @@ export interface ErrorObject {
 }
 
 interface ToolcribErrorOptions {
-  readonly hint?: string | undefined;
-  readonly details?: { readonly [key: string]: unknown } | undefined;
+  readonly hint?: string;
+  readonly details?: { readonly [key: string]: unknown };
   readonly cause?: unknown;
 }
 

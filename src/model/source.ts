@@ -45,31 +45,31 @@ export interface UseContext {
   readonly callId: string;
   readonly session: SessionContext;
   readonly signal: AbortSignal;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: (progress: Progress) => void;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
-  readonly meta?: JsonObject | undefined;
+  readonly meta?: JsonObject;
   /** Params that go along as they came: fields of a later protocol, or of client and server alone. */
-  readonly extra?: JsonObject | undefined;
+  readonly extra?: JsonObject;
   /** Answers requests of the source while it runs. */
   readonly client: ClientSide;
   /**
    * Gets every notification on the stream of this use, such as log messages; without it they go to
    * all listeners. `notifications/progress` goes to `onProgress` instead.
    */
-  readonly onNotice?: ((method: string, params: JsonObject) => void) | undefined;
+  readonly onNotice?: (method: string, params: JsonObject) => void;
   /** The minimum log level for the caller while this runs; only for servers of the modern era. */
-  readonly logLevel?: string | undefined;
+  readonly logLevel?: string;
   /**
    * Set if the caller handles `input_required` results of a modern server itself; it then contains the input of a
    * retry. Without it the client is asked and the source continues by itself.
    */
-  readonly input?: InputRound | undefined;
+  readonly input?: InputRound;
   /** Whether a result that is too large is stored, for sources that run further calls on the caller's behalf. */
-  readonly keepLarge?: boolean | undefined;
+  readonly keepLarge?: boolean;
   /** Answers approval requests, for sources that run further calls on the caller's behalf. */
-  readonly onAsk?: AskCallback | undefined;
+  readonly onAsk?: AskCallback;
   /** Who reads the result, for sources that run further calls on the caller's behalf. */
-  readonly audience?: "agent" | undefined;
+  readonly audience?: "agent";
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

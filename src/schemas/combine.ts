@@ -2,10 +2,9 @@
  * Combines schemas into one: several that all apply (`allOf`), and several of which one applies (`anyOf`, `oneOf`). What
  * cannot be expressed in one schema is dropped, so the result never allows less.
  */
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import {
   ANNOTATIONS,
-  canonical,
   distinct,
   schemaList,
   schemaMap,
@@ -40,7 +39,7 @@ class SchemaMerge {
   readonly #notes: SchemaNotes;
   readonly #path: string;
   readonly #slots = new Map<string, Slot>();
-  /** `canonical` of the head of each group. */
+  /** `canonicalJson` of the head of each group. */
   readonly #heads = new Map<string, string>();
 
   constructor(notes: SchemaNotes, path: string) {
@@ -76,7 +75,7 @@ class SchemaMerge {
     for (const group of GROUPS) {
       const [head] = group;
       if (!(head in member)) continue;
-      const text = canonical(member[head]);
+      const text = canonicalJson(member[head]);
       const known = this.#heads.get(head);
       if (known === undefined) this.#heads.set(head, text);
       if (known === undefined || known === text) continue;
@@ -104,9 +103,9 @@ function mergeOf(keyword: string, first: unknown, notes: SchemaNotes, path: stri
       return { add: (value) => void all.push(...[value].flat()), result: () => all };
     }
     case "not": {
-      const refused = new Map([[canonical(first), first]]);
+      const refused = new Map([[canonicalJson(first), first]]);
       return {
-        add: (value) => void refused.set(canonical(value), value),
+        add: (value) => void refused.set(canonicalJson(value), value),
         result: () => ({ anyOf: [...refused.values()] }),
       };
     }
@@ -137,7 +136,7 @@ function mergeOfValues(keyword: string, first: unknown, notes: SchemaNotes, path
       if (/^(min|exclusiveMin)/.test(keyword)) return Math.max(merged, value);
       if (/^(max|exclusiveMax)/.test(keyword)) return Math.min(merged, value);
     }
-    if (!ANNOTATIONS.has(keyword) && (text ??= canonical(first)) !== canonical(value)) {
+    if (!ANNOTATIONS.has(keyword) && (text ??= canonicalJson(first)) !== canonicalJson(value)) {
       notes.add(`two different ${keyword} cannot be merged; the second is dropped`, path);
     }
     return merged;
@@ -194,7 +193,10 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
     return type === "integer" && others.includes("number") ? [type] : [];
   });
   if (common.length === 0) {
-    notes.add(`the types ${canonical(first)} and ${canonical(second)} have nothing in common; the first is kept`, path);
+    notes.add(
+      `the types ${canonicalJson(first)} and ${canonicalJson(second)} have nothing in common; the first is kept`,
+      path,
+    );
     return first;
   }
   return common.length === 1 ? common[0] : common;
@@ -202,13 +204,13 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
 
 function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): KeywordMerge {
   if (!Array.isArray(first)) return folding(first, () => first);
-  let common = first.map((value: unknown) => ({ value, text: canonical(value) }));
+  let common = first.map((value: unknown) => ({ value, text: canonicalJson(value) }));
   let texts = new Set(common.map(({ text }) => text));
   return {
     add: (value) => {
       if (!Array.isArray(value)) return;
       // Only what is in the new list is looked up, so that a long first list is not read again for each member.
-      const both = new Set(value.map(canonical).filter((text) => texts.has(text)));
+      const both = new Set(value.map(canonicalJson).filter((text) => texts.has(text)));
       if (both.size === 0) return notes.add("two enums have no value in common; the first is kept", path);
       if (both.size === texts.size) return;
       common = common.filter(({ text }) => both.has(text));

@@ -1,11 +1,11 @@
 /** Tool schemas in the form that a model provider takes. */
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import { flattenObject } from "./combine.ts";
 import { geminiSchema } from "./gemini-schema.ts";
 import { type Dialect, inlineReferences, isRegexForOpenAi, PLAIN_DIALECT } from "./inline.ts";
 import { openAiStrictSchema, withArrayItems, withoutStrictNulls } from "./openai-schema.ts";
-import { canonical, schemaMap, SchemaNotes, stringList } from "./schema-keywords.ts";
+import { schemaMap, SchemaNotes, stringList } from "./schema-keywords.ts";
 
 export const PROVIDERS = ["anthropic", "openai", "openai-strict", "gemini", "bedrock", "raw"] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -79,7 +79,7 @@ function convertUntilStable(
     const ignored = new SchemaNotes();
     // From the start, because Gemini's `nullable` is understood there.
     const next = convert(plainRoot(inlineReferences(current, ignored, dialect), ignored), ignored);
-    if (canonical(next) === canonical(current)) return current;
+    if (canonicalJson(next) === canonicalJson(current)) return current;
     current = next;
   }
   return current;

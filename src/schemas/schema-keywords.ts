@@ -3,7 +3,7 @@
  * called `format` or `$ref` is never taken for a keyword.
  */
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 
 /** Keywords whose value is one schema. */
 export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
@@ -104,17 +104,9 @@ export function copyJson(value: unknown, path: string, depth = 0): unknown {
   return typeof value === "function" || typeof value === "symbol" || typeof value === "bigint" ? undefined : value;
 }
 
-/** The same text for equal JSON, whatever the order of keys. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
-
+/** Without equal values. */
 export function distinct<T>(values: readonly T[]): T[] {
-  return [...new Map(values.map((value) => [canonical(value), value])).values()];
+  return [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 }
 
 const MAX_PATH = 100;

@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)("tools in a browser", () => {
   it("[oper-09c] shows pictures, sounds, resources and structured content as what they are", async () => {
     let { details, run } = await tryTool("everything__get-tiny-image");
     await run.click();
-    const picture = details.getByRole("img", { name: /What the tool returned/ });
+    const picture = details.getByRole("img", { name: /Result of the tool/ });
     await picture.waitFor();
     await expect
       .poll(() => picture.evaluate((element) => Number(Reflect.get(element, "naturalWidth"))))
