@@ -18,7 +18,7 @@ export function doorWord(door: string): string {
 export function whoText({ user, role, owner }: Pick<SessionInfo, "user" | "role" | "owner">): string {
   if (user !== null) return user;
   if (role !== null) return `Unknown user as ${role}`;
-  return owner ? "The hub's user" : "Somebody";
+  return owner ? "The hub's user" : "Unknown user";
 }
 
 /** What a taint leads to, by `guard.taint`; nothing is claimed while that is not known. */
