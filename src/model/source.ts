@@ -41,35 +41,41 @@ export interface InputRound {
   readonly state?: unknown;
 }
 
-export interface UseContext {
-  readonly callId: string;
-  readonly session: SessionContext;
-  readonly signal: AbortSignal;
+/** The options of a caller for one use. */
+export interface UseOptions {
   readonly onProgress?: (progress: Progress) => void;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject;
   /** Params that go along as they came: fields of a later protocol, or of client and server alone. */
   readonly extra?: JsonObject;
-  /** Answers requests of the source while it runs. */
-  readonly client: ClientSide;
+  /** Answers what the source asks while it runs; the session's own client if absent. */
+  readonly client?: ClientSide;
   /**
-   * Gets every notification on the stream of this use, such as log messages; without it they go to
-   * all listeners. `notifications/progress` goes to `onProgress` instead.
+   * Gets every notification that came on this use's own stream, such as log messages; without it they go to everyone who
+   * listens. `notifications/progress` goes to `onProgress` instead.
    */
   readonly onNotice?: (method: string, params: JsonObject) => void;
-  /** The minimum log level for the caller while this runs; only for servers of the modern era. */
+  /** The least log level that the caller wants while this runs; only servers of the modern era can be asked for it. */
   readonly logLevel?: string;
   /**
    * Set if the caller handles `input_required` results of a modern server itself; it then contains the input of a
    * retry. Without it the client is asked and the source continues by itself.
    */
   readonly input?: InputRound;
-  /** Whether a result that is too large is stored, for sources that run further calls on the caller's behalf. */
+  /** Keeps a result above `limits.resultBytes` for the session, and returns a short one that says where it can be read. */
   readonly keepLarge?: boolean;
-  /** Answers approval requests, for sources that run further calls on the caller's behalf. */
+  /** Answers if the call needs approval; the session's own callback, or the hub's, if absent. */
   readonly onAsk?: AskCallback;
-  /** Who reads the result, for sources that run further calls on the caller's behalf. */
+  /** The reader of the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent";
+}
+
+/** A use as its source sees it. */
+export interface UseContext extends UseOptions {
+  readonly callId: string;
+  readonly session: SessionContext;
+  readonly signal: AbortSignal;
+  readonly client: ClientSide;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */
