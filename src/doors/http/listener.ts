@@ -51,24 +51,6 @@ interface ListenerNode {
   readonly secret: Uint8Array;
 }
 
-export interface HttpListener {
-  /** Where this machine reaches it, without a slash at the end. */
-  readonly url: string;
-  readonly port: number;
-  /** An address that logs a browser in as the hub's owner, once. */
-  loginLink(): string;
-  /** Reports not ready, and asks clients to open other connections. Still serves everything. */
-  beginStopping(): void;
-  /** Accepts no new connections. Requests on open connections are still served. */
-  stopAccepting(): void;
-  /** Waits this long for responses of other nodes, then ends forwarded streams. */
-  endForwarded(graceMs: number): Promise<void>;
-  /** Tokens, names, origins and limits apply from the next request on. Warns about changes that need a restart. */
-  reconfigure(http: HttpConfig, callsPerMinute?: number): Promise<void>;
-  /** Ends what is left. Safe to call twice. */
-  close(): Promise<void>;
-}
-
 /** Longer than proxies keep theirs, so that the hub never closes a connection with a request on its way. */
 const KEEP_ALIVE_MS = 75_000;
 /** The operating system notices a peer that vanished, also on an idle stream. */
@@ -76,7 +58,7 @@ const PROBE_AFTER_MS = 30_000;
 
 /** Rejects with ToolcribError: `invalid_config` for an address that would be open to all, `conflict` for one in use. */
 export async function openListener(options: ListenerOptions): Promise<HttpListener> {
-  const listener = new Listener(options);
+  const listener = new HttpListener(options);
   await listener.open();
   return listener;
 }
@@ -84,7 +66,7 @@ export async function openListener(options: ListenerOptions): Promise<HttpListen
 /** How often the credentials of open streams are checked. */
 const CREDENTIALS_MS = 15_000;
 
-class Listener implements HttpListener {
+export class HttpListener {
   readonly #options: ListenerOptions;
   readonly #adminToken = randomBytes(32).toString("base64url");
   readonly #answers = new PendingResponses();
@@ -150,16 +132,19 @@ class Listener implements HttpListener {
     return this.#port;
   }
 
+  /** Where this machine reaches it, without a slash at the end. */
   get url(): string {
     const { host } = this.#options.http;
     if (!isWildcard(host)) return `http://${hostInUrl(host)}:${this.#port}`;
     return `http://${host.includes(":") ? "[::1]" : "127.0.0.1"}:${this.#port}`;
   }
 
+  /** An address that logs a browser in as the hub's owner, once. */
   loginLink(): string {
     return loginLink(this.#options.http.publicUrl?.replace(/\/$/, "") ?? this.url, this.#logins);
   }
 
+  /** Called once, by `openListener`. */
   async open(): Promise<void> {
     const { http } = this.#options;
     const { clock, warn } = this.#parts;
@@ -188,19 +173,23 @@ class Listener implements HttpListener {
     this.#watchCredentials();
   }
 
+  /** Reports not ready, and asks clients to open other connections. Still serves everything. */
   beginStopping(): void {
     this.#stopping = true;
   }
 
+  /** Waits this long for responses of other nodes, then ends forwarded streams. */
   async endForwarded(graceMs: number): Promise<void> {
     await this.#forwarder?.close(graceMs, this.#parts.clock);
   }
 
+  /** Accepts no new connections. Requests on open connections are still served. */
   stopAccepting(): void {
     this.#stopping = true;
     if (this.#server?.listening === true) this.#server.close();
   }
 
+  /** Tokens, names, origins and limits apply from the next request on. Warns about changes that need a restart. */
   async reconfigure(http: HttpConfig, callsPerMinute = this.#callsPerMinute): Promise<void> {
     const { http: first } = this.#options;
     // The address stays, and so do its auth requirements.
@@ -221,6 +210,7 @@ class Listener implements HttpListener {
     if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
   }
 
+  /** Ends what is left. Safe to call twice. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

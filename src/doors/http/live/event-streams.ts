@@ -34,17 +34,7 @@ export interface StreamParts {
   readonly clock?: Clock;
 }
 
-export interface EventStreams {
-  readonly routes: readonly HttpRoute[];
-  readonly size: number;
-  close(): void;
-}
-
-export function openEventStreams(parts: StreamParts): EventStreams {
-  return new Streams(parts);
-}
-
-class Streams implements EventStreams {
+export class EventStreams {
   readonly #parts: StreamParts;
   readonly #open = new Set<ServerResponse>();
   readonly #quota: Quota;

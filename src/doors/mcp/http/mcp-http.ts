@@ -17,7 +17,7 @@ import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
 import { OpenStreams, SseConnection } from "./open-streams.ts";
-import { type Engine, SessionTable, type Transport } from "./session-table.ts";
+import { type Engine, type McpPost, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
 
 export interface McpHttpLimits {
@@ -145,10 +145,9 @@ export class McpHttp {
     if (body === undefined) return;
     const all = parseMessages(body.value);
     const version = headerOf(request.headers[VERSION_HEADER]);
+    const post: McpPost = { transport: this.#transport, exchange, accepts, scope };
     if (all.isBatch) {
-      if (version !== MODERN_VERSION) {
-        return postBatch(this.#transport, exchange, accepts, scope, all.batch);
-      }
+      if (version !== MODERN_VERSION) return postBatch(post, all.batch);
       const message = "This protocol version has no batches.";
       return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
     }
@@ -157,17 +156,15 @@ export class McpHttp {
       case "invalid":
         return refuseMessage(exchange, posted.id);
       case "response":
-        if (version !== MODERN_VERSION) return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        if (version !== MODERN_VERSION) return postLegacy(post, posted);
         return refuseMessage(exchange, null);
       case "notification":
         // The modern era has no client notifications over HTTP: closing the connection cancels a request.
         if (isModern(posted.message, version)) return respondEmpty(response, 202);
-        return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        return postLegacy(post, posted);
       case "request":
-        if (isModern(posted.message, version)) {
-          return postModern(this.#transport, exchange, accepts, scope, posted.message);
-        }
-        return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        if (isModern(posted.message, version)) return postModern(post, posted.message);
+        return postLegacy(post, posted);
     }
   }
 

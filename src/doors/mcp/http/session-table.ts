@@ -1,4 +1,7 @@
 /** The state that all parts of MCP over HTTP share: the door, open sessions and open streams. */
+import type { HttpExchange } from "../../http/http-exchange.ts";
+import type { ViewScope } from "../view-scope.ts";
+import type { Accepts } from "./http-messages.ts";
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
@@ -32,6 +35,14 @@ export interface Transport {
   readonly ids?: RoutableIds | undefined;
   refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
+}
+
+/** One POST to `/mcp`. */
+export interface McpPost {
+  readonly transport: Transport;
+  readonly exchange: HttpExchange;
+  readonly accepts: Accepts;
+  readonly scope: ViewScope;
 }
 
 export interface OpenSession {

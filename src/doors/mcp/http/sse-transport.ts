@@ -45,7 +45,7 @@ export function postToSse(transport: Transport, exchange: HttpExchange, posted: 
   if (reason !== undefined) return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
   const messages = posted.isBatch ? posted.batch : [posted.message];
   const requests = messages.flatMap((one) => (one.kind === "request" ? [one.message] : []));
-  if (!admitOrRefuseRequests(transport, exchange, requests, { ofSession: true })) return;
+  if (!admitOrRefuseRequests({ transport, exchange }, requests, { ofSession: true })) return;
   respondEmpty(response, 202);
   for (const one of messages) {
     if (one.kind === "notification") session.legacy.notify(one.message);
