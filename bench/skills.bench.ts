@@ -1,12 +1,12 @@
 /** What reading a skill costs, as a ratio to parsing its frontmatter with `yaml` and nothing else. */
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import { parseSkill, readSkill } from "../src/skills/read/read-skill.ts";
 import { type Report, type Row, rowOf } from "./bench.ts";
 import { syntheticSkill } from "./synthetic-skills.ts";
 
-const CORPUS = resolve(import.meta.dirname, "../../shared/corpus/skills");
+const CORPUS = resolve(import.meta.dirname, "../test/fixtures/skill-corpus");
 
 /** Without words about odd tags; errors still throw. */
 const QUIET = { logLevel: "error" } as const;
@@ -30,14 +30,17 @@ export async function measureSkills({ files, rounds }: SkillsBenchOptions): Prom
   const made = Array.from({ length: Math.min(files, 300) }, (_, index) =>
     sampleOf(syntheticSkill(index), `made-${index}`),
   );
-  const real = corpus.filter(({ dir }) => dir !== undefined);
   const yamlOf = (samples: readonly Sample[]) => () => samples.forEach(({ yaml }) => parse(yaml, QUIET));
   const parseOf = (samples: readonly Sample[]) => () => samples.forEach(({ bytes, name }) => parseSkill(bytes, name));
   const cases = [
     { name: "made", count: made.length, yaml: yamlOf(made), parse: parseOf(made), read: undefined },
-    ...(real.length === 0
-      ? []
-      : [{ name: "real", count: real.length, yaml: yamlOf(real), parse: parseOf(real), read: () => readAll(real) }]),
+    {
+      name: "sample",
+      count: corpus.length,
+      yaml: yamlOf(corpus),
+      parse: parseOf(corpus),
+      read: () => readAll(corpus),
+    },
   ];
   const rows: Row[] = [];
   for (const { name, count, yaml, parse: parseAll, read } of cases) {
@@ -75,8 +78,7 @@ async function cpuInTurns(
 }
 
 function sampleCorpus(most: number): Sample[] {
-  if (!existsSync(CORPUS)) return [];
-  const found = globSync("*/*/SKILL.md", { cwd: CORPUS }).toSorted();
+  const found = globSync("{standard,dialects}/*/SKILL.md", { cwd: CORPUS }).toSorted();
   const step = Math.max(1, Math.floor(found.length / most));
   return found
     .filter((_, index) => index % step === 0)

@@ -8,6 +8,7 @@ export type { McpToolDetails } from "./hub/view/agent-tools.ts";
 export type { View } from "./hub/view/view.ts";
 export { loadMCPServers, type LoadMCPServersOptions, type MCPProvider } from "./hub/create/load-mcp-servers.ts";
 export { Session, type SessionOptions } from "./sessions/session.ts";
+export { defineTool, type DefineToolOptions, type ExecuteContext } from "./tools/define-tool.ts";
 export { ToolRegistry, type ToolContext, type ToolFactory } from "./tools/tool-registry.ts";
 export type { PluginApi } from "./tools/plugins.ts";
 export type { Provider } from "./schemas/normalize.ts";

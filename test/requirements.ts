@@ -492,4 +492,10 @@ export const REQUIREMENTS = {
     "What changes a caged program's user never has the program's environment: no loader or shell acts on it as root.",
   "trust-08h":
     "A project's lock file that cannot be used holds the project's servers, and approving fails; the home's go on.",
+  "house-09a": "Exported classes are named with words of the glossary or of the field.",
+  "house-09b": "Bounds are MAX_ or MIN_, and the glossary is short.",
+  "house-10a": "Code, messages and documents use plain English.",
+  "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
+  "house-12b": "Files that a document names exist.",
+  "house-12c": "Commands that CONTRIBUTING.md names exist.",
 } as const;

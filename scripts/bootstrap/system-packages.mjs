@@ -74,6 +74,6 @@ export function needsSystemPackages(args) {
   const files = args.filter((arg) => !arg.startsWith("-"));
   return (
     files.length === 0 ||
-    files.some((file) => /store|postgres|page|web|browser|cages|container|cluster|nats|doctor/.test(file))
+    files.some((file) => /store|postgres|page|web|browser|sandbox|container|cluster|nats|doctor/.test(file))
   );
 }

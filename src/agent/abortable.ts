@@ -1,57 +1,26 @@
+/** Waiting inside a run of the agent: the run's signal ends every wait. */
+import { pause, withAbort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 
-/** Rejects as soon as the signal aborts, also where whoever was asked does not mind it; what comes of it later is dropped. */
-export async function abortable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortError(signal));
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    aborted.catch(() => {});
-  }
+const HOUR_MS = 3_600_000;
+
+/** Rejects as soon as the signal aborts, even if the work ignores it. */
+export function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return withAbort(work, signal, () => abortError(signal));
 }
 
-/** Why a run was given up: the reason of its signal where that says so. */
+/** The reason of the signal where it is one of ours; otherwise the run was cancelled. */
 export function abortError({ reason }: AbortSignal): ToolcribError {
   return reason instanceof ToolcribError ? reason : new ToolcribError("cancelled", "The run was cancelled.");
 }
 
-/** Rejects with `silence()` if nothing comes of it for so long; what comes later is dropped. */
-export async function withSilenceTimeout<Value>(
-  promise: Promise<Value>,
-  { ms, clock, silence }: { readonly ms: number; readonly clock: Clock; readonly silence: () => Error },
-): Promise<Value> {
-  const { promise: silent, reject } = Promise.withResolvers<never>();
-  const cancel = clock.after(ms, () => reject(silence()));
-  try {
-    return await Promise.race([promise, silent]);
-  } finally {
-    cancel();
-  }
-}
-
-const HOUR = 3_600_000;
-
-/** Waits by the clock; ends early, without a word, when the signal aborts. */
+/** Ends early when the signal aborts. Keeps the process alive, which the clock's timers do not. */
 export async function sleep(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  // The clock's timers let the process end; somebody who waits for an answer does not want that.
-  const awake = setInterval(() => undefined, HOUR);
+  const keepAlive = setInterval(() => undefined, HOUR_MS);
   try {
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        cancel();
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const cancel = clock.after(ms, done);
-      signal.addEventListener("abort", done, { once: true });
-    });
+    await pause(ms, { clock, signal });
   } finally {
-    clearInterval(awake);
+    clearInterval(keepAlive);
   }
 }

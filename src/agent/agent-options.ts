@@ -1,4 +1,4 @@
-/** What an agent is made of, and what can be done with it. */
+/** The options of an agent, what can be done with it, and the events of a run. */
 import type { Clock } from "../base/clock.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { ModelSetting } from "../model/config.ts";
@@ -15,17 +15,17 @@ export type AgentMode = "ask" | "auto" | "read-only";
 
 export interface AgentOptions {
   readonly hub: Hub;
-  /** As in the config's `agent.model`, which holds if absent; or a model of your own. */
+  /** As in the config's `agent.model`, which is the default; or your own model. */
   readonly model?: ModelSetting | ChatModel | undefined;
   /**
-   * Whose tools it uses, and of one agent at a time: another one is refused with `conflict` until the first is closed. Not
-   * closed with the agent. One of its own, opened with `sessionOptions`, if absent.
+   * The session whose tools it uses. A session has one agent at a time: a second is refused with `conflict`. It is not
+   * closed with the agent. The agent opens its own, with `sessionOptions`, if absent.
    */
   readonly session?: Session | undefined;
   readonly sessionOptions?: SessionOptions | undefined;
   /** `auto` if absent. */
   readonly mode?: AgentMode | undefined;
-  /** Stands before everything else in the system prompt; the config's `agent.instructions` if absent. */
+  /** Text at the start of the system prompt; the config's `agent.instructions` if absent. */
   readonly instructions?: string | undefined;
   /** Patterns of tools, as in rules; the config's if absent. */
   readonly include?: readonly string[] | undefined;
@@ -36,11 +36,11 @@ export interface AgentOptions {
   readonly maxTokens?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
   readonly sampling?: "deny" | "ask" | "allow" | undefined;
-  /** Goes on with this one; a new one if absent. */
+  /** Continues this conversation; a new one if absent. */
   readonly conversation?: Conversation | undefined;
-  /** Answers for calls that need a yes; the session's own callback if absent. */
+  /** Answers approval requests; the session's own callback if absent. */
   readonly onAsk?: ((request: AskRequest, context: AskContext) => Promise<AskAnswer> | AskAnswer) | undefined;
-  /** With `sampling: "ask"`: may this server use the model? No if absent. */
+  /** With `sampling: "ask"`: whether this server may use the model; it may not if absent. */
   readonly onSampling?: ((request: SamplingQuestion, signal: AbortSignal) => Promise<boolean>) | undefined;
   /** Where keys of models are looked up; the environment of the process if absent. */
   readonly env?: NodeJS.ProcessEnv | undefined;
@@ -67,7 +67,7 @@ export interface RunOptions {
 export interface SlashCommand {
   readonly name: string;
   readonly description: string;
-  /** What to write after it, if the skill says so. */
+  /** What to write after the name, if the skill says so. */
   readonly hint?: string;
 }
 
@@ -82,23 +82,21 @@ export interface Agent extends AsyncDisposable {
   commands(): readonly SlashCommand[];
   /**
    * One turn: until the model is done, the budget is spent or the signal aborts. Never throws; the last event is `end`.
-   * `/name …` of a user-invocable skill runs the skill. Only one run at a time: another one ends at once with `conflict`.
+   * `/name …` of a user-invocable skill runs the skill. Only one run at a time: another one ends immediately with `conflict`.
    * Breaking out of the loop cancels the run.
    */
   run(prompt: string | readonly ContentBlock[], options?: RunOptions): AsyncIterable<AgentEvent>;
-  /** Ends the run under way, and the session if it is the agent's own; another one is left as it was. */
+  /** Ends the run in progress, and the session if it is the agent's own; another session is restored. */
   close(): Promise<void>;
 }
 
-/** What a run of the agent tells, in order. */
-
 /**
- * `pending`: the model asked for it. `waiting`: a person is asked. `running`. Then exactly one of `done`, `failed` (also for
+ * `pending`: the model requested it. `waiting`: it needs approval. `running`. Then exactly one of `done`, `failed` (also for
  * an error result of the tool), `denied`, `cancelled`.
  */
 export type ToolCallState = "pending" | "waiting" | "running" | "done" | "failed" | "denied" | "cancelled";
 
-/** The kinds of ACP: what an editor chooses an icon by. */
+/** The kinds of ACP, by which an editor chooses an icon. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
 
 export interface ToolCallEvent {
@@ -107,7 +105,7 @@ export interface ToolCallEvent {
   readonly id: string;
   /** Public name. */
   readonly name: string;
-  /** For people: what the tool is called and what it is used on. */
+  /** For people: the tool and what it is used on. */
   readonly title: string;
   readonly kind: ToolKind;
   /** Id of the server, or the client's name of one that the session brought; null for tools of the hub and of the session itself. */
@@ -117,9 +115,9 @@ export interface ToolCallEvent {
   /** Files that it works on, as far as its arguments say. */
   readonly locations: readonly { readonly path: string; readonly line?: number }[];
   readonly progress?: Progress;
-  /** What the model reads; there once it has ended. */
+  /** The content for the model; set once the call has ended. */
   readonly content?: readonly ContentBlock[];
-  /** What the tool gave for programs; there once it has ended, if it gave anything. */
+  /** The tool's details for programs, if any; set once the call has ended. */
   readonly details?: unknown;
   readonly error?: ErrorObject;
 }
@@ -134,7 +132,7 @@ export interface Tokens {
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
-  /** The model told nothing, at least once: counted by characters. */
+  /** At least one answer had no usage, and its tokens were estimated. */
   readonly estimated?: true;
 }
 

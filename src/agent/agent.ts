@@ -1,4 +1,4 @@
-/** The agent behind `createAgent`: its session, model and conversation, and the one run under way. */
+/** `createAgent` and the agent behind it: its session, model and conversation, and the one run in progress. */
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -19,10 +19,60 @@ import { addBuiltInTools, removeBuiltInTools } from "./tools/built-in-tools.ts";
 import { applyMode, applyToolPatterns, clearMode } from "./tools/session-rules.ts";
 import { runSlashCommand, slashCommands, type SlashResult } from "./tools/slash-commands.ts";
 
+/**
+ * Creates an agent that uses the tools of a hub. Nothing is connected yet; its first run opens the model.
+ *
+ *     await using agent = createAgent({ hub, model: "anthropic/claude-sonnet-4-5" });
+ *     for await (const event of agent.run("What changed in this folder today?")) {
+ *       if (event.type === "text") process.stdout.write(event.text);
+ *     }
+ */
+export function createAgent(options: AgentOptions): Agent {
+  const { hub, clock = systemClock, env = process.env } = options;
+  const model = new SelectedModel(options.model, { hub, env, clock });
+  const { session, mounted } =
+    options.session === undefined ? openOwnSession(options, model) : { session: options.session };
+  const conversation =
+    options.conversation ??
+    new Conversations(hub.store, clock).create({ door: session.door, cwd: session.workspaceDir, user: session.user });
+  return new BuiltInAgent({ ...options, model, session, conversation, ownsSession: mounted !== undefined, mounted });
+}
+
+interface OwnSession {
+  readonly session: Session;
+  /** Resolves when its servers are ready, have failed or take too long. */
+  readonly mounted: Promise<void>;
+}
+
+function openOwnSession(options: AgentOptions, model: SelectedModel): OwnSession {
+  const { hub } = options;
+  const { servers, ...given } = options.sessionOptions ?? {};
+  const config = hub.config.config.agent;
+  const mode = options.sampling ?? config.sampling;
+  // A session without the callback does not offer sampling to servers.
+  const sampling =
+    mode === "deny"
+      ? {}
+      : {
+          onSample: answerSampling({
+            model: () => model.open(),
+            mode,
+            maxTokens: config.samplingTokens,
+            clock: options.clock,
+            ask: options.onSampling,
+          }),
+        };
+  const session = hub.openSession({ ...sampling, ...given });
+  const mounted = servers === undefined ? Promise.resolve() : session.own.mount(servers);
+  // The first run reports it.
+  mounted.catch(() => {});
+  return { session, mounted };
+}
+
 interface BuiltInAgentOptions extends Omit<AgentOptions, "model" | "session" | "conversation"> {
   readonly model: SelectedModel;
   readonly session: Session;
-  /** Then it is closed with the agent. */
+  /** Whether it is closed with the agent. */
   readonly ownsSession: boolean;
   readonly mounted?: Promise<void> | undefined;
   readonly conversation: Conversation;
@@ -31,7 +81,7 @@ interface BuiltInAgentOptions extends Omit<AgentOptions, "model" | "session" | "
 type EndEvent = Extract<AgentEvent, { type: "end" }>;
 type Emit = (event: AgentEvent) => void;
 
-/** Sessions whose rules and tools an agent sets. */
+/** Sessions whose rules and tools are set by an agent. */
 const sessionsWithAgent = new WeakSet<Session>();
 
 const NO_TOKENS: Tokens = { input: 0, output: 0 };
@@ -46,7 +96,7 @@ class BuiltInAgent implements Agent {
   #emit: Emit | undefined;
   #running: { readonly abort: () => void; readonly ended: Promise<unknown> } | undefined;
   #closed = false;
-  #isSeated = true;
+  #holdsSession = true;
 
   constructor(options: BuiltInAgentOptions) {
     if (sessionsWithAgent.has(options.session)) throw sessionInUseError();
@@ -94,7 +144,7 @@ class BuiltInAgent implements Agent {
     const ending = runSignal(options.signal, this.session);
     const ended = this.#run(prompt, (event) => queue.push(event), ending.signal).then((end) => {
       ending.dispose();
-      // Whoever reads the end may begin the next run.
+      // The reader of the end may start the next run.
       this.#running = undefined;
       queue.end(end);
     });
@@ -112,15 +162,15 @@ class BuiltInAgent implements Agent {
     this.#running?.abort();
     await this.#running?.ended;
     this.#notices.close();
-    if (!this.#options.ownsSession) return this.#letGo();
+    if (!this.#options.ownsSession) return this.#releaseSession();
     this.session.close();
     await this.session.over;
   }
 
-  /** Leaves a session that goes on without it as it was. */
-  #letGo(): void {
-    if (!this.#isSeated) return;
-    this.#isSeated = false;
+  /** Restores a session that outlives the agent. */
+  #releaseSession(): void {
+    if (!this.#holdsSession) return;
+    this.#holdsSession = false;
     sessionsWithAgent.delete(this.session);
     if (this.session.closed) return;
     clearMode(this.session);
@@ -134,8 +184,8 @@ class BuiltInAgent implements Agent {
 
   #refusal(): ToolcribError | undefined {
     if (this.#running !== undefined) {
-      return new ToolcribError("conflict", "The agent is at work already: it has one run at a time.", {
-        hint: "Wait for the end of the run, or cancel it with its signal. Another agent, with a session and a conversation of its own, can work at the same time.",
+      return new ToolcribError("conflict", "The agent is already running. It has one run at a time.", {
+        hint: "Wait for the run to end, or cancel it with its signal. Another agent with its own session and conversation can run at the same time.",
       });
     }
     return this.#closed ? new ToolcribError("server_unavailable", "The agent is closed.") : undefined;
@@ -143,13 +193,13 @@ class BuiltInAgent implements Agent {
 
   /** Never rejects. */
   async #run(prompt: string | readonly ContentBlock[], emit: Emit, signal: AbortSignal): Promise<EndEvent> {
-    const silence = this.#notices.tell(emit);
+    const stopNotices = this.#notices.forward(emit);
     this.#emit = emit;
     let turn: AgentRun | undefined;
     try {
       if (signal.aborted) throw abortError(signal);
       await abortable(this.#options.mounted ?? Promise.resolve(), signal);
-      this.#notices.sayOfLate(connectingServers(this.#options.hub, this.session));
+      this.#notices.announceConnecting(connectingServers(this.#options.hub, this.session));
       const content = userContent(prompt);
       const command = await this.#command(content, signal);
       if (command.kind === "answer") return endEvent(await this.#answered(content, command, emit), NO_TOKENS);
@@ -165,7 +215,7 @@ class BuiltInAgent implements Agent {
       const ending: RunEnd = isCancelled ? { reason: "cancelled", text: "" } : { reason: "error", text: "", error };
       return endEvent(ending, turn?.usage ?? NO_TOKENS);
     } finally {
-      silence();
+      stopNotices();
       this.#emit = undefined;
     }
   }
@@ -213,7 +263,7 @@ class BuiltInAgent implements Agent {
     });
   }
 
-  /** A skill that hands over to a tool: no model is asked, and what came of it, or why nothing did, is part of the conversation. */
+  /** A skill that runs a tool directly: the model is not asked, and the result or the error becomes part of the conversation. */
   async #answered(
     content: readonly ContentBlock[],
     answer: Extract<SlashResult, { kind: "answer" }>,
@@ -238,8 +288,8 @@ class BuiltInAgent implements Agent {
 }
 
 function sessionInUseError(): ToolcribError {
-  return new ToolcribError("conflict", "The session has an agent already.", {
-    hint: "Close that one first, or open another session: an agent sets the rules and the tools of its session.",
+  return new ToolcribError("conflict", "The session already has an agent.", {
+    hint: "Close that agent first, or open another session. An agent sets the rules and tools of its session.",
   });
 }
 
@@ -251,14 +301,14 @@ function userContent(prompt: string | readonly ContentBlock[]): readonly Content
   const content = typeof prompt === "string" ? [{ type: "text", text: prompt }] : blocksOf(prompt);
   const isEmpty = content.every((block) => block.type === "text" && textOf([block]).trim() === "");
   if (!isEmpty) return content;
-  throw new ToolcribError("invalid_arguments", "The prompt is empty.", { hint: "Say what the agent is to do." });
+  throw new ToolcribError("invalid_arguments", "The prompt is empty.", { hint: "Say what the agent should do." });
 }
 
 /** Programs without types call it too. */
 function blocksOf(prompt: unknown): readonly ContentBlock[] {
   const isBlock = (block: unknown): block is ContentBlock => isJsonObject(block) && typeof block["type"] === "string";
   if (Array.isArray(prompt) && prompt.every(isBlock)) return prompt;
-  throw new ToolcribError("invalid_arguments", "The prompt is neither a text nor a list of content blocks.", {
+  throw new ToolcribError("invalid_arguments", "The prompt is neither text nor a list of content blocks.", {
     hint: 'A block is an object with a type, such as { type: "text", text: "…" }.',
   });
 }
@@ -273,64 +323,13 @@ function textOf(content: readonly ContentBlock[]): string {
     .join("\n");
 }
 
-/**
- * An agent over the tools of a hub. It connects to nothing yet; the model is opened by its first run.
- *
- *     await using agent = createAgent({ hub, model: "anthropic/claude-sonnet-4-5" });
- *     for await (const event of agent.run("What changed in this folder today?")) {
- *       if (event.type === "text") process.stdout.write(event.text);
- *     }
- */
-export function createAgent(options: AgentOptions): Agent {
-  const { hub, clock = systemClock, env = process.env } = options;
-  const model = new SelectedModel(options.model, { hub, env, clock });
-  const { session, mounted } =
-    options.session === undefined ? openOwnSession(options, model) : { session: options.session };
-  const conversation =
-    options.conversation ??
-    new Conversations(hub.store, clock).create({ door: session.door, cwd: session.workspaceDir, user: session.user });
-  return new BuiltInAgent({ ...options, model, session, conversation, ownsSession: mounted !== undefined, mounted });
-}
-
-interface OwnSession {
-  readonly session: Session;
-  /** Resolves when its servers are there, have failed, or take too long. */
-  readonly mounted: Promise<void>;
-}
-
-function openOwnSession(options: AgentOptions, model: SelectedModel): OwnSession {
-  const { hub } = options;
-  const { servers, ...given } = options.sessionOptions ?? {};
-  const config = hub.config.config.agent;
-  const mode = options.sampling ?? config.sampling;
-  // What is not offered to servers is not asked for.
-  const sampling =
-    mode === "deny"
-      ? {}
-      : {
-          onSample: answerSampling({
-            model: () => model.open(),
-            mode,
-            maxTokens: config.samplingTokens,
-            clock: options.clock,
-            ask: options.onSampling,
-          }),
-        };
-  const session = hub.openSession({ ...sampling, ...given });
-  const mounted = servers === undefined ? Promise.resolve() : session.own.mount(servers);
-  // Told by the first run.
-  mounted.catch(() => {});
-  return { session, mounted };
-}
-
-/** The model of an agent: opened when it is first needed, and again after a failure or another choice. */
-
 interface SelectedModelOptions {
   readonly hub: Hub;
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
 }
 
+/** The model of an agent: opened when it is first needed, and again after a failure or another choice. */
 class SelectedModel {
   readonly #options: SelectedModelOptions;
   #choice: ModelSetting | ChatModel | undefined;
@@ -351,7 +350,7 @@ class SelectedModel {
     if (this.#opened !== undefined) return this.#opened;
     const opened = this.#open();
     this.#opened = opened;
-    // A key can be set meanwhile.
+    // The next attempt may succeed, for example because a key was set.
     opened.catch(() => {
       if (this.#opened === opened) this.#opened = undefined;
     });
@@ -363,12 +362,12 @@ class SelectedModel {
     const config = hub.config.config.agent;
     const choice = this.#choice ?? config.model;
     if (choice === undefined) {
-      throw new ToolcribError("invalid_config", "No model is chosen for the agent.", {
+      throw new ToolcribError("invalid_config", "No model is configured for the agent.", {
         hint: 'Set agent.model in toolcrib.json, such as "anthropic/claude-sonnet-4-5" or "ollama/qwen3".',
       });
     }
     if (isModel(choice)) return choice;
-    // With it comes the `ai` package, which nobody else has to pay for.
+    // Loaded only here, because it brings the `ai` package with it.
     const { openModel } = await import("./model/open-model.ts");
     return openModel(choice, { resolve: (text) => hub.resolve(text), env, retries: config.retries, clock });
   }
@@ -378,15 +377,12 @@ function isModel(choice: ModelSetting | ChatModel): choice is ChatModel {
   return typeof choice !== "string" && "step" in choice;
 }
 
-/** What a session says about its servers, for the run under way or else for the next one. */
-
 const MAX_KEPT_NOTICES = 50;
 
-type EmitNotice = (event: AgentEvent) => void;
-
+/** Notices of a session about its servers, for the run in progress or else for the next one. */
 class RunNotices {
   #kept: SessionNotice[];
-  #emit: EmitNotice | undefined;
+  #emit: Emit | undefined;
   readonly #stop: () => void;
   readonly #late = new Set<string>();
 
@@ -400,17 +396,21 @@ class RunNotices {
     else this.#kept = [...this.#kept, notice].slice(-MAX_KEPT_NOTICES);
   }
 
-  /** Each of them once, by its id. */
-  sayOfLate(servers: ReadonlyMap<string, string>): void {
+  /** Each server once, by its id. */
+  announceConnecting(servers: ReadonlyMap<string, string>): void {
     for (const [id, server] of servers) {
       if (this.#late.has(id)) continue;
       this.#late.add(id);
-      this.say({ level: "info", message: `${server} is still connecting; its tools join when it is ready.`, server });
+      this.say({
+        level: "info",
+        message: `${server} is still connecting; its tools become available when it is ready.`,
+        server,
+      });
     }
   }
 
-  /** What was said since the last run, and then what is said until the returned function is called. */
-  tell(emit: EmitNotice): () => void {
+  /** Emits what has been kept since the last run, then every notice until the returned function is called. */
+  forward(emit: Emit): () => void {
     for (const notice of this.#kept.splice(0)) emit(noticeEvent(notice));
     this.#emit = emit;
     return () => {
@@ -432,14 +432,14 @@ function noticeEvent({ level, message, hint, server }: SessionNotice): AgentEven
   };
 }
 
-/** Names of the hub's servers that connect still, by their id. What a session brings itself it tells of by itself. */
+/** Names of the hub's servers that are still connecting, by id. A session reports the servers that it brings itself. */
 function connectingServers(hub: Hub, session: Session): ReadonlyMap<string, string> {
-  // What servers there are is told to whoever sees all of them.
+  // Only those who see all servers may learn which there are.
   if (!session.owner || session.role !== undefined) return new Map();
   return new Map(hub.servers().flatMap(({ id, name, state }) => (state === "connecting" ? [[id, name]] : [])));
 }
 
-/** What happens in a run, for one reader: events are kept until they are taken. */
+/** The events of a run, for one reader: they are kept until they are read. */
 class EventQueue<Event> implements AsyncIterable<Event> {
   readonly #events: Event[] = [];
   #ended = false;
@@ -451,7 +451,7 @@ class EventQueue<Event> implements AsyncIterable<Event> {
     this.#wake();
   }
 
-  /** The reader gets this one and what is before it; whatever comes later is dropped. */
+  /** The reader gets this event and those before it; later ones are dropped. */
   end(last: Event): void {
     this.push(last);
     this.#ended = true;
@@ -468,12 +468,11 @@ class EventQueue<Event> implements AsyncIterable<Event> {
   }
 }
 
-/** What ends a run early: the caller, the end of its session, whoever stops reading its events. */
-
+/** Ends a run early: by its caller, with its session, or when its events are no longer read. */
 interface RunSignal {
   readonly signal: AbortSignal;
   abort(): void;
-  /** Lets go of the others' signals, which outlive the run. */
+  /** Removes the listeners from signals that outlive the run. */
   dispose(): void;
 }
 
@@ -497,6 +496,6 @@ function runSignal(callers: AbortSignal | undefined, session: Session): RunSigna
 
 function sessionClosed(): ToolcribError {
   return new ToolcribError("server_unavailable", "The session of the agent is closed.", {
-    hint: "Make a new agent; it can go on with the same conversation.",
+    hint: "Create another agent. It can continue the same conversation.",
   });
 }

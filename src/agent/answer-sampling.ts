@@ -1,4 +1,4 @@
-/** Servers that want an answer of a model get one from the agent's, if the operator allows it. */
+/** MCP sampling: servers get answers from the agent's model, if the operator allows it. */
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -20,7 +20,7 @@ export interface AnswerSamplingOptions {
   readonly clock?: Clock;
 }
 
-/** One for each session: what all its servers use counts together. */
+/** One for each session: the usage of all its servers is added up. */
 export function answerSampling(options: AnswerSamplingOptions): SamplingCallback {
   const budget = new SamplingBudget(options.clock ?? systemClock, options.maxTokens);
   return async (params, { server, signal }) => {
@@ -29,7 +29,7 @@ export function answerSampling(options: AnswerSamplingOptions): SamplingCallback
         "The operator does not let servers use the model.",
         'Set agent.sampling to "ask" or "allow".',
       );
-    // Nobody is asked about what cannot be answered anyway.
+    // Checked first: the user is not asked about a request that cannot be answered anyway.
     const step = samplingStep(params, { maxTokens: options.maxTokens, signal });
     const tokens = estimateSamplingTokens(step);
     if (options.mode === "allow") budget.take(tokens);
@@ -58,7 +58,7 @@ async function requireConsent(
 ): Promise<void> {
   if (ask === undefined) {
     throw samplingDenied(
-      "There is nobody to ask whether this server may use the model.",
+      "No client can be asked whether this server may use the model.",
       'Use a client that can be asked, or set agent.sampling to "allow".',
     );
   }
@@ -73,16 +73,14 @@ function samplingDenied(message: string, hint?: string): ToolcribError {
   return rpcRefusal(SAMPLING_REJECTED, message, hint);
 }
 
-/** MCP's `sampling/createMessage` as a step of a model. */
-
 /**
- * `modelPreferences` and `includeContext` are hints that a client may leave aside, and are: the server gets the model of the
- * agent, and nothing of anybody's conversation. Throws `invalid_arguments` for what cannot be answered.
+ * `modelPreferences` and `includeContext` are hints that a client may ignore, and they are ignored: the server gets the model of the
+ * agent and nothing of any conversation. Throws `invalid_arguments` for a request that cannot be answered.
  */
 function samplingStep(params: JsonObject, options: { maxTokens: number; signal: AbortSignal }): ModelStep {
   const { tools, temperature, stopSequences, systemPrompt, maxTokens } = params;
   if ((Array.isArray(tools) && tools.length > 0) || asksForTools(params["toolChoice"])) {
-    throw new ToolcribError("invalid_arguments", "Sampling with tools is not answered here.", {
+    throw new ToolcribError("invalid_arguments", "Sampling requests with tools are not supported.", {
       hint: "Ask without `tools` and `toolChoice`.",
     });
   }
@@ -116,20 +114,16 @@ function readMessages(messages: unknown): AgentMessage[] {
   });
 }
 
-/** A model says texts; anything else in its mouth is of a request that only makes sense with tools. */
+/** A model only says text; any other block belongs to a request with tools. */
 function assistantPart(block: ContentBlock, at: number): AssistantPart {
   if (block.type === "text" && typeof block["text"] === "string") return { type: "text", text: block["text"] };
   throw badMessage(at);
 }
 
 function badMessage(at: number): ToolcribError {
-  return new ToolcribError(
-    "invalid_arguments",
-    `Message ${at + 1} of the sampling request is none that can be answered.`,
-    {
-      hint: "A message has the role user or assistant, and content of the types text, image or audio.",
-    },
-  );
+  return new ToolcribError("invalid_arguments", `Message ${at + 1} of the sampling request cannot be answered.`, {
+    hint: "A message has the role user or assistant, and content of the types text, image or audio.",
+  });
 }
 
 function isBlock(value: unknown): value is ContentBlock {
@@ -144,8 +138,6 @@ function isStringList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((text) => typeof text === "string" && text !== "");
 }
 
-/** How large a request of a server for the model is: what it sends costs as much as what it gets. */
-
 const MAX_TEXT_BYTES = 200_000;
 /** Of images and the like, in base64. */
 const MAX_MEDIA_BYTES = 4_000_000;
@@ -154,7 +146,7 @@ const BYTES_PER_TOKEN = 4;
 /** About what providers count for an image of middle size. */
 const TOKENS_PER_MEDIUM = 1500;
 
-/** About how many tokens it takes with its answer; throws `too_large` for one that is not answered. */
+/** Estimates the tokens of a request and its answer; throws `too_large` for one that is not answered. */
 function estimateSamplingTokens({ system, messages, maxOutputTokens = 0 }: ModelStep): number {
   let text = Buffer.byteLength(system);
   let mediaBytes = 0;
@@ -169,7 +161,7 @@ function estimateSamplingTokens({ system, messages, maxOutputTokens = 0 }: Model
     }
   }
   if (text > MAX_TEXT_BYTES) throw tooLarge(`${text} bytes of text`, MAX_TEXT_BYTES);
-  if (mediaBytes > MAX_MEDIA_BYTES) throw tooLarge(`${mediaBytes} bytes of images and the like`, MAX_MEDIA_BYTES);
+  if (mediaBytes > MAX_MEDIA_BYTES) throw tooLarge(`${mediaBytes} bytes of media`, MAX_MEDIA_BYTES);
   return Math.ceil(text / BYTES_PER_TOKEN) + media * TOKENS_PER_MEDIUM + maxOutputTokens;
 }
 
@@ -184,13 +176,12 @@ function tooLarge(what: string, most: number): ToolcribError {
   });
 }
 
-/** How much servers may use a model that nobody is asked about: a server that never stops would spend the user's money. */
-
 const REQUESTS_PER_MINUTE = 60;
-/** Times the tokens of one answer, for what is asked and answered together. */
+/** Multiplied by the tokens of one answer; requests and answers count together. */
 const ANSWERS_PER_HOUR = 100;
 const HOUR_MS = 60 * 60_000;
 
+/** Limits how much servers may use a model without asking: a server that never stops would spend the user's money. */
 class SamplingBudget {
   readonly #clock: Clock;
   readonly #requests = new CallWindow(REQUESTS_PER_MINUTE);
@@ -204,16 +195,16 @@ class SamplingBudget {
     this.#tokensPerHour = maxTokens * ANSWERS_PER_HOUR;
   }
 
-  /** Counts a request, or throws `rate_limited`; what is refused counts for nothing. */
+  /** Counts a request, or throws `rate_limited`; a refused request does not count. */
   take(tokens: number): void {
     const now = this.#clock.now();
     if (this.#requests.wait(now) > 0) {
-      throw limited(`At most ${REQUESTS_PER_MINUTE} sampling requests are answered in a minute.`);
+      throw limited(`At most ${REQUESTS_PER_MINUTE} sampling requests are answered per minute.`);
     }
     this.#spent = this.#spent.filter(({ at }) => at > now - HOUR_MS);
     const spent = this.#spent.reduce((sum, each) => sum + each.tokens, 0);
     if (spent + tokens > this.#tokensPerHour) {
-      throw limited(`Servers may use about ${this.#tokensPerHour} tokens of the model in an hour.`);
+      throw limited(`Servers may use about ${this.#tokensPerHour} tokens of the model per hour.`);
     }
     this.#requests.record(now);
     this.#spent.push({ at: now, tokens });
@@ -222,6 +213,6 @@ class SamplingBudget {
 
 function limited(message: string): ToolcribError {
   return new ToolcribError("rate_limited", message, {
-    hint: `Ask later or for less. agent.samplingTokens moves the limit; with agent.sampling "ask" the user decides each time.`,
+    hint: `Try again later, or ask for less. agent.samplingTokens sets the limit; with agent.sampling "ask" the user decides each time.`,
   });
 }

@@ -20,18 +20,18 @@ const MAX_TITLE_LENGTH = 80;
 /** As Kysely, SQLite and PostgreSQL say it. */
 const STORE_CLOSED = /driver has already been destroyed|database is not open|after calling end on the pool/;
 
-/** What was said, kept as it goes. One object of it is used at a time: another one that writes makes this one a `conflict`. */
+/** A conversation that is saved as it grows. Use one object at a time: if another one writes, this one rejects with `conflict`. */
 export class Conversation {
   readonly #kept: StoredConversations;
   readonly #clock: Clock;
   readonly #messages: AgentMessage[];
   #stored: StoredConversation;
-  /** Messages that are kept, those included that could not be read. */
+  /** Number of stored messages, including those that could not be read. */
   #length: number;
   #isKept: boolean;
   #writing: Promise<unknown> = Promise.resolve();
 
-  /** By `Conversations`. `stored` is undefined for a new one, which is kept from its first message or fact on. */
+  /** Called by `Conversations`. `stored` is undefined for a new one, which is stored from its first message or fact on. */
   constructor(kept: StoredConversations, clock: Clock, begun: StoredConversation, stored?: readonly JsonObject[]) {
     this.#kept = kept;
     this.#clock = clock;
@@ -72,7 +72,7 @@ export class Conversation {
     return this.#stored.updatedAt;
   }
 
-  /** What is known about it, such as `mode` and `model`. Never a secret. */
+  /** Facts about it, such as `mode` and `model`. Never a secret. */
   get facts(): Readonly<JsonObject> {
     return this.#stored.facts;
   }
@@ -81,7 +81,7 @@ export class Conversation {
     return this.#messages;
   }
 
-  /** Resolves when they are kept, all of them or none. Rejects with `conflict` if another process went on with it. */
+  /** Resolves when all of them are saved; saves all or none. Rejects with `conflict` if another process has continued it. */
   append(messages: readonly AgentMessage[]): Promise<void> {
     return this.#inTurn(async () => {
       if (messages.length === 0) return;
@@ -94,17 +94,17 @@ export class Conversation {
     });
   }
 
-  /** Adds and replaces facts; undefined takes one out. Rejects with `not_found` if it was removed. */
+  /** Adds and replaces facts; undefined removes one. Rejects with `not_found` if the conversation was removed. */
   setFacts(facts: Readonly<JsonObject>): Promise<void> {
     return this.#inTurn(() => this.#change({ facts }));
   }
 
-  /** It goes on in another folder. */
+  /** Continues it in another folder. */
   setCwd(cwd: string): Promise<void> {
     return this.#inTurn(() => this.#change({ cwd }));
   }
 
-  /** Made only once: one that was removed does not come back. */
+  /** Created only once: a removed conversation does not come back. */
   async #change(change: ConversationChange): Promise<void> {
     if (this.#isKept) {
       this.#stored = await this.#kept.change(this.id, change);
@@ -130,15 +130,15 @@ export class Conversation {
   }
 }
 
-/** The words of a database say nothing to whoever wanted to go on talking. */
+/** Messages of a database mean nothing to a user of the agent. */
 function saveError(thrown: unknown): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;
   const { message } = asToolcribError(thrown);
   if (!STORE_CLOSED.test(message)) {
-    return new ToolcribError("internal", `The conversation could not be kept: ${message}`, { cause: thrown });
+    return new ToolcribError("internal", `The conversation could not be saved: ${message}`, { cause: thrown });
   }
-  return new ToolcribError("server_unavailable", "The conversation could not be kept: the store is closed.", {
-    hint: "Begin again with a hub that is open; what was kept before is still there.",
+  return new ToolcribError("server_unavailable", "The conversation could not be saved: the store is closed.", {
+    hint: "Continue with a hub that is open. Everything saved before is still there.",
     cause: thrown,
   });
 }
@@ -168,7 +168,7 @@ export interface ConversationsPage {
 }
 
 /**
- * The conversations of a store. Without one they are kept in this object, and another object does not know them.
+ * The conversations of a store. Without a store they are kept in this object only.
  *
  *     const conversations = new Conversations(hub.store);
  *     const conversation = (await conversations.open(id)) ?? conversations.create({ door: "library" });
@@ -183,7 +183,7 @@ export class Conversations {
     this.#clock = clock;
   }
 
-  /** Nothing is kept before its first message or fact. */
+  /** Nothing is stored before its first message or fact. */
   create({ door, cwd, user }: NewConversation): Conversation {
     const createdAt = new Date(this.#clock.now()).toISOString();
     return new Conversation(this.#kept, this.#clock, {
@@ -198,14 +198,14 @@ export class Conversations {
     });
   }
 
-  /** As it was left; undefined if there is none of that id. */
+  /** The stored conversation; undefined if there is none with that id. */
   async open(id: string): Promise<Conversation | undefined> {
     const stored = await this.#kept.get(id);
     if (stored === undefined) return undefined;
     return new Conversation(this.#kept, this.#clock, stored, await this.#kept.messages(id));
   }
 
-  /** Those that were last used first. */
+  /** The most recently used first. */
   list({ limit = 50, ...page }: ConversationsPage = {}): Promise<Page<StoredConversation>> {
     const { cwd, door, cursor } = page;
     return this.#kept.list({
@@ -222,15 +222,14 @@ export class Conversations {
   }
 }
 
-/** Conversations of a program without a store: the same interface, gone with the object. */
-
 interface MemoryEntry {
   conversation: StoredConversation;
   readonly messages: JsonObject[];
 }
 
+/** Conversations of a program without a store: the same interface, gone with the object. */
 function memoryConversations(clock: Clock): StoredConversations {
-  // Those that were last used are at the end.
+  // The most recently used are at the end.
   const kept = new Map<string, MemoryEntry>();
   const touch = (id: string, entry: MemoryEntry): void => {
     kept.delete(id);
@@ -279,14 +278,13 @@ function memoryConversations(clock: Clock): StoredConversations {
   };
 }
 
-/** Messages as the store keeps them: bounded when they are written, looked at when they are read. */
-
-/** Images stay as they are up to this size of the whole message; a database is no place for films. */
+/** Above this size of the whole message, images are replaced with text. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
-/** Of one text in a message that is still too large without its images. */
+/** Limit of one text in a message that is still too large without its images. */
 const MAX_TEXT_BYTES = 256 * 1024;
 const TRUNCATION_NOTE = "\n[... not kept ...]\n";
 
+/** A message as the store keeps it. Images and long texts give way if it is too large. */
 export function toStoredMessage(message: AgentMessage): JsonObject {
   if (messageBytes(message) <= MAX_MESSAGE_BYTES) return { ...message };
   const described = mapBlocks(message, blockAsText);
@@ -294,7 +292,7 @@ export function toStoredMessage(message: AgentMessage): JsonObject {
   return { ...shortenMessage(mapBlocks(described, shortenBlock)) };
 }
 
-/** Undefined for what no version of this program wrote. */
+/** Undefined for data that no version of this program wrote. */
 export function fromStoredMessage(stored: JsonObject): AgentMessage | undefined {
   switch (stored["role"]) {
     case "user":

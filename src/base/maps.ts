@@ -1,4 +1,4 @@
-/** A map with room for so many: the least recently used makes way. For what can be made again. */
+/** A map of limited size that evicts the least recently used entry. For values that can be computed again. */
 export class LruMap<Key, Value extends object> {
   readonly #most: number;
   /** In the order of their last use. */
@@ -35,18 +35,16 @@ export class LruMap<Key, Value extends object> {
   }
 }
 
-/**
- * A map and a set for what comes and goes all the time, such as the calls under way.
- *
- * V8 makes a new table whenever one of its own maps has seen enough deletions, and the old table points to the new one. Once a
- * table has reached the old generation of the heap, everything that its successors ever held survives until the next full
- * collection: under load that was every call, with its request and its answer. A map that is made anew in time breaks that
- * chain.
- */
-
-/** Deletions after which it is made anew; more where it holds more, so that copying stays cheap for each of them. */
+/** Deletions after which the map is replaced; more in a larger map, so that copying stays cheap per deletion. */
 const RENEW_AFTER = 64;
 
+/**
+ * A map for entries that come and go all the time, such as calls in progress.
+ *
+ * V8 allocates a new table when a map has seen enough deletions, and the old table points to the new one. Once a table is
+ * in the old generation of the heap, everything that its successors ever held survives until the next full collection:
+ * under load that was every call, with its request and its result. Replacing the map in time breaks that chain.
+ */
 export class ChurnMap<Key, Value> {
   #entries = new Map<Key, Value>();
   #deleted = 0;
@@ -77,7 +75,7 @@ export class ChurnMap<Key, Value> {
     return true;
   }
 
-  /** In the order in which they came. Who deletes while going through it may still meet what was deleted. */
+  /** In insertion order. If entries are deleted during the iteration, it may still return them. */
   keys(): MapIterator<Key> {
     return this.#entries.keys();
   }

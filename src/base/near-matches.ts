@@ -1,9 +1,9 @@
-/** Names that somebody who asked for an unknown one may have meant. */
+/** Did you mean …? Known names that are close to an unknown one. */
 const MAX_QUERY_LENGTH = 128;
 
 interface Match {
   readonly name: string;
-  /** 0 same but for case and separators, 1 same tool under another prefix, 2 a slip of the finger, 3 a part of it. */
+  /** 0: the same except for case and separators. 1: the same tool under another prefix. 2: a typo. 3: contains the query. */
   readonly rank: number;
   readonly distance: number;
 }
@@ -19,6 +19,20 @@ export function nearMatches(name: string, candidates: Iterable<string>, max = 3)
   }
   matches.sort((a, b) => a.rank - b.rank || a.distance - b.distance || (a.name < b.name ? -1 : 1));
   return matches.slice(0, max).map((match) => match.name);
+}
+
+/** The closest candidate, ignoring case; undefined if all are more than half of the word, or 3 edits, away. */
+export function findNearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > 64) return undefined;
+  const wanted = word.toLowerCase();
+  const maxDistance = Math.min(3, Math.ceil(word.length / 2));
+  let best: string | undefined;
+  let bestDistance = maxDistance + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(wanted, candidate.toLowerCase(), maxDistance);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
 }
 
 function compare(query: string, name: string): Match | undefined {
@@ -38,7 +52,7 @@ function compare(query: string, name: string): Match | undefined {
   return undefined;
 }
 
-/** Case and separators away: `Files__readFile`, `files.read_file` and `files/read-file` become one text. */
+/** Without case and separators: `Files__readFile`, `files.read_file` and `files/read-file` become one text. */
 function fold(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
@@ -53,8 +67,8 @@ function tail(length: number, folded: string): string {
   return from < 0 ? "" : folded.slice(from + 1);
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; Infinity as soon as it is above `limit`. */
-function editDistance(a: string, b: string, limit: number): number {
+/** Counts insertions, deletions, replacements and swaps of neighbors; Infinity as soon as it is above `limit`. */
+export function editDistance(a: string, b: string, limit = Infinity): number {
   if (Math.abs(a.length - b.length) > limit) return Infinity;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, i) => i);

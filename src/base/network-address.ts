@@ -1,8 +1,7 @@
-/** What an address is reached for: the internet, this machine, or a network that outsiders have no business in. */
+/** Network addresses: which of them are public, private or this machine, and look-ups that refuse the others. */
 import { lookup as systemLookup, type LookupAddress, type LookupOptions } from "node:dns";
 import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
-import { isLoopback } from "./loopback.ts";
 
 export type AddressKind = "public" | "loopback" | "private" | "link-local" | "metadata" | "reserved";
 
@@ -171,11 +170,6 @@ function words(text: string): number[] {
   return text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
 }
 
-/**
- * Names judged by what they resolve to, on the very look-up that the socket uses: between a check and a second look-up the
- * answer could change.
- */
-
 /** As `dns.lookup` with `all`. */
 export type LookUpAll = (
   hostname: string,
@@ -184,7 +178,8 @@ export type LookUpAll = (
 ) => void;
 
 /**
- * For the `lookup` of a connection: it gets only addresses that pass, and the first refusal if none does.
+ * For the `lookup` of a connection: it gets only the addresses that pass, and the first refusal if none does. The check
+ * runs on the look-up that the socket itself uses, because a second look-up could return other addresses.
  * @param judge Why the address must not be connected to; undefined lets it pass.
  */
 export function filteredLookup(
@@ -228,4 +223,12 @@ export function portOf({ port, protocol }: URL): number {
 
 function notFound(hostname: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`no address for ${hostname}`), { code: "ENOTFOUND" });
+}
+
+/** Whether a host name, as `URL.hostname` gives it, is this machine. Plain http is allowed to nowhere else. */
+export function isLoopback(hostname: string): boolean {
+  const host = hostname.toLowerCase().replace(/\.$/, "");
+  if (host === "localhost" || host.endsWith(".localhost") || host === "[::1]") return true;
+  // URL parsing turns every spelling of an IPv4 address (127.1, 0x7f000001) into four decimal parts.
+  return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

@@ -123,7 +123,7 @@ export class Catalog implements CatalogReader {
   /** A server that the constructor was not told of is treated as configured last, from now on. */
   addSource(source: Source): void {
     if (this.#entries.has(source.id)) {
-      throw new ToolcribError("conflict", `There already is a source with the id ${source.id}.`);
+      throw new ToolcribError("conflict", `A source with the id ${source.id} already exists.`);
     }
     const { naming, servers } = this.#basis;
     if (source.kind === "server" && !servers.some((server) => server.id === source.id)) {
@@ -285,7 +285,7 @@ export class Catalog implements CatalogReader {
         if (before?.[kind].duplicates.includes(name) === true) continue;
         this.#warnings.push({
           source: source.id,
-          message: `${source.id} lists the ${kind} ${name} twice; the last one counts.`,
+          message: `${source.id} lists the ${kind} ${name} twice; the last one is used.`,
         });
       }
     }
@@ -359,8 +359,7 @@ export interface CatalogReader {
   source(id: string): Source | undefined;
 }
 
-/** What a session brings, laid over the hub's catalog. The hub comes first in everything, so nothing of it is shadowed. */
-
+/** The capabilities of a session on top of the hub's catalog. The hub's come first, so none of them is shadowed. */
 export class LayeredCatalog implements CatalogReader {
   readonly #beneath: Catalog;
   readonly #own: Catalog;

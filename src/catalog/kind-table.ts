@@ -1,4 +1,4 @@
-/** The table of one kind, made of what every source offers of it. */
+/** The table of one kind of capability: checked definitions of every source, under their public names. */
 import { type Capability, isSessionLocalSource } from "../model/capability.ts";
 import type { Definitions, Source } from "../model/source.ts";
 import { isReservedName, type Naming, type TakenNames } from "./naming.ts";
@@ -135,8 +135,6 @@ function isSameSequence(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((value, i) => value === b[i]);
 }
 
-/** What the catalog takes over from one Source: checked, without duplicates, still in the Source's own names. */
-
 export const KINDS = ["tool", "resource", "template", "prompt"] as const satisfies readonly Capability["kind"][];
 export type Kind = (typeof KINDS)[number];
 type DefinitionOf<K extends Kind> = Extract<Capability, { kind: K }>["definition"];
@@ -155,6 +153,10 @@ interface KindOffer<K extends Kind> {
   readonly duplicates: readonly string[];
 }
 
+/**
+ * The definitions of one source that the catalog accepts: checked, without duplicates, still under the names of the
+ * source.
+ */
 export type SourceView = { readonly [K in Kind]: KindOffer<K> };
 
 export function viewSource(source: Source, definitions: Definitions, before: SourceView | undefined): SourceView {
@@ -191,8 +193,6 @@ function readOffer<K extends Kind>(
   }
   return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };
 }
-
-/** How what a source offers gets its public name: tools and prompts by the naming rule, the rest by URI. */
 
 export interface SourceOffer<K extends Kind> {
   readonly source: Source;

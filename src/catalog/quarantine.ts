@@ -62,7 +62,7 @@ function faultOfName(key: string, name: unknown): string | undefined {
   const limit = key === "name" ? MAX_NAME_LENGTH : MAX_URI_LENGTH;
   if (name.length > limit) return `${key} is longer than ${limit} characters`;
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return `${key} holds control characters`;
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return `${key} contains control characters`;
   // Under its masked name it could not be used, and two of them would be taken for one.
   if (name.includes(MASK)) return `${key} contains a secret, which is masked here`;
   if (!name.isWellFormed()) return `${key} is not valid Unicode`;

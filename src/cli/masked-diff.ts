@@ -3,7 +3,8 @@
  * forget to: texts are compared as they are, and shown masked.
  */
 import { diffSequences } from "../base/sequence-diff.ts";
-import { jsonScalars, type PlacedScalar } from "../files/edit/json-edit.ts";
+import type { PlacedScalar } from "../files/edit/brackets.ts";
+import { jsonScalars } from "../files/edit/json-edit.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK, maskTokens } from "../secrets/mask.ts";
 import { hasReference } from "../secrets/secret-references.ts";

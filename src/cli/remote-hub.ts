@@ -4,7 +4,7 @@ import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { isLoopback } from "../base/loopback.ts";
+import { isLoopback } from "../base/network-address.ts";
 import { HttpClient } from "../upstream/http/http-client.ts";
 import type { Invocation } from "./command.ts";
 

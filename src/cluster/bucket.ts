@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Clock } from "../base/clock.ts";
 import { subjectToken, textOfToken } from "./cluster.ts";
 import type { NatsLink } from "./nats-link.ts";
+import { endsWithin, pause } from "../base/async.ts";
 
 export interface BucketOptions {
   readonly name: string;
@@ -256,14 +257,10 @@ export class Bucket {
   async #allHeard(keys: ReadonlySet<string>): Promise<void> {
     const isThere = (): boolean => [...keys].every((key) => this.#heard.has(key));
     if (isThere()) return;
-    await new Promise<void>((resolve) => {
-      const cancel = this.#options.clock.after(WAIT_MS, resolve);
-      this.#onHeard = () => {
-        if (!isThere()) return;
-        cancel();
-        resolve();
-      };
+    const heard = new Promise<void>((resolve) => {
+      this.#onHeard = () => void (isThere() && resolve());
     });
+    await endsWithin(heard, { ms: WAIT_MS, clock: this.#options.clock });
     this.#onHeard = undefined;
   }
 
@@ -316,18 +313,13 @@ export class Bucket {
   }
 
   async #after(ms: number): Promise<undefined> {
-    await new Promise<void>((resolve) => this.#options.clock.after(ms, resolve));
+    await pause(ms, { clock: this.#options.clock });
   }
 
   /** NATS has just come back: soon it is open again, or not. */
   async #opened(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const cancel = this.#options.clock.after(WAIT_MS, resolve);
-      this.#onOpened.push(() => {
-        cancel();
-        resolve();
-      });
-    });
+    const opened = new Promise<void>((resolve) => this.#onOpened.push(resolve));
+    await endsWithin(opened, { ms: WAIT_MS, clock: this.#options.clock });
   }
 
   async #healIfMissing(): Promise<void> {

@@ -2,8 +2,9 @@
  * What travels in one NATS message of a call: a byte for the kind, four for the number, then the payload. A message of the
  * call is one packet or several; each has the next number, so that a lost one is noticed.
  */
-import { asToolcribError, ERROR_TABLE, type ErrorCode, type ErrorObject, ToolcribError } from "../model/errors.ts";
+import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { decodeError, encodeError } from "./cluster.ts";
 
 export const PacketKind = {
   /** More of the same message follows. */
@@ -89,11 +90,6 @@ export function decodeMessage(bytes: Uint8Array): Message {
   return { head, body: view.readUInt8(0) === 1 ? bytes.subarray(end) : undefined };
 }
 
-/**
- * One direction of a call, on the side that sends. Large messages go in parts, and no more is under way than the other side
- * has room for: NATS cuts off a client for which 64 MiB wait, and many calls may be under way to one node.
- */
-
 /** Above it a message is refused, so that nobody has to hold more of one. */
 export const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
 const WINDOW_BYTES = 1024 * 1024;
@@ -110,6 +106,10 @@ interface QueuedMessage {
   readonly failed: (reason: ToolcribError) => void;
 }
 
+/**
+ * One direction of a call, on the side that sends. Large messages go in parts, and no more is under way than the other side
+ * has room for: NATS cuts off a client for which 64 MiB wait, and many calls may be under way to one node.
+ */
 export class MessageSender {
   readonly #send: (packet: Uint8Array) => void;
   readonly #partBytes: number;
@@ -185,12 +185,11 @@ export function messageTooLarge(): ToolcribError {
   );
 }
 
-/** One direction of a call, on the side that takes: puts parts together, sees gaps, and says how far it has come. */
-
 /** Well below the window of the sender, so that it does not have to wait. */
 const ACK_BYTES = 256 * 1024;
 const ACK_PACKETS = 64;
 
+/** One direction of a call, on the side that takes: puts parts together, sees gaps, and says how far it has come. */
 export class MessageReceiver {
   readonly #acknowledge: (packet: Uint8Array) => void;
   readonly #deliver: (message: Message) => void;
@@ -229,8 +228,6 @@ export class MessageReceiver {
   }
 }
 
-/** The errors of calls between nodes, and how they travel. */
-
 /** Nobody can have begun it: it may be sent again. */
 export function notSent(message: string, hint?: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
@@ -247,21 +244,13 @@ export function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "The caller gave up.");
 }
 
-export function encodeError(thrown: unknown): ErrorObject {
-  return asToolcribError(thrown).toObject();
+/** The packet by which the handler's side ends a call. */
+export function encodeAbort(error: ToolcribError): Uint8Array {
+  return encodePacket(PacketKind.abort, 0, Buffer.from(JSON.stringify(encodeError(error))));
 }
 
-export function decodeError(value: unknown): ToolcribError {
-  if (!isJsonObject(value)) return new ToolcribError("internal", "The other node failed without saying why.");
-  const { code, message, hint, details } = value;
-  return new ToolcribError(isErrorCode(code) ? code : "internal", typeof message === "string" ? message : "", {
-    hint: typeof hint === "string" ? hint : undefined,
-    details: isJsonObject(details) ? details : undefined,
-  });
-}
-
-function isErrorCode(value: unknown): value is ErrorCode {
-  return typeof value === "string" && Object.hasOwn(ERROR_TABLE, value);
+export function decodeAbort(payload: Uint8Array): ToolcribError {
+  return decodeError(JSON.parse(Buffer.from(payload).toString("utf8")));
 }
 
 /** The subjects of one cluster. */

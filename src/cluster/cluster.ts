@@ -2,7 +2,8 @@
  * What a node sees of its cluster: who is there, leases, messages and calls. The engine behind it is NATS; nothing above
  * this folder knows that.
  */
-import type { JsonObject } from "../model/json.ts";
+import { asToolcribError, ERROR_TABLE, type ErrorCode, ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 
 export interface ClusterNode {
   /** Random, new with each start of the process. */
@@ -158,4 +159,22 @@ export function textOfToken(word: string): string {
     // Not one of ours.
     return word;
   }
+}
+
+/** An error as one node sends it to another. */
+export function encodeError(thrown: unknown): JsonObject {
+  return JSON.parse(JSON.stringify(asToolcribError(thrown).toObject()));
+}
+
+export function decodeError(sent: unknown): ToolcribError {
+  if (!isJsonObject(sent)) return new ToolcribError("internal", "The other node failed without a reason.");
+  const { code, message, hint, details } = sent;
+  return new ToolcribError(isErrorCode(code) ? code : "internal", typeof message === "string" ? message : "", {
+    hint: typeof hint === "string" ? hint : undefined,
+    details: isJsonObject(details) ? details : undefined,
+  });
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code);
 }

@@ -4,12 +4,10 @@ import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
   cancelled,
-  decodeError,
   decodeMessage,
   decodePacket,
-  encodeError,
+  encodeAbort,
   encodeMessage,
-  encodePacket,
   type Message,
   MessageReceiver,
   MessageSender,
@@ -19,7 +17,7 @@ import {
   PacketKind,
   type Subjects,
 } from "./call-messages.ts";
-import type { CallHandler, IncomingCall } from "./cluster.ts";
+import { type CallHandler, decodeError, encodeError, type IncomingCall } from "./cluster.ts";
 import type { LinkMessage, LinkSubscription, NatsLink } from "./nats-link.ts";
 import type { NodeList } from "./node-list.ts";
 import { PauseAwareTimer } from "./pause-aware-timer.ts";
@@ -163,7 +161,7 @@ export class IncomingCalls {
   }
 
   #refuse(reply: string, error: ToolcribError): void {
-    this.#deps.link.publish(reply, encodePacket(PacketKind.abort, 0, Buffer.from(JSON.stringify(error.toObject()))));
+    this.#deps.link.publish(reply, encodeAbort(error));
   }
 
   #newEpoch(node: string, epoch: number): void {
@@ -171,8 +169,6 @@ export class IncomingCalls {
     for (const { call } of this.#running.values()) if (call.from === node) call.abort();
   }
 }
-
-/** One call of another node that is handled here. */
 
 interface RunningCallDeps {
   readonly from: string;
@@ -189,6 +185,7 @@ interface Question {
   readonly reject: (error: ToolcribError) => void;
 }
 
+/** One call of another node that is handled here. */
 class RunningCall {
   readonly from: string;
   readonly #deps: RunningCallDeps;
@@ -233,7 +230,7 @@ class RunningCall {
   /** Ends it from this side, and says so to the caller. */
   refuse(error: ToolcribError): void {
     if (this.#stop.signal.aborted) return;
-    this.#deps.send(encodePacket(PacketKind.abort, 0, Buffer.from(JSON.stringify(error.toObject()))));
+    this.#deps.send(encodeAbort(error));
     this.abort();
   }
 

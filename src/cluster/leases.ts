@@ -143,8 +143,6 @@ export class BucketLeases implements Leases {
   }
 }
 
-/** A lease that this node holds: renewed until it is released or lost. */
-
 /** By both clocks: the one that nobody sets may stand still while the machine sleeps, and the other may be set back. */
 interface Moment {
   readonly steady: number;
@@ -176,6 +174,7 @@ interface HeldLeaseOptions {
   onChange(): void;
 }
 
+/** A lease that this node holds: renewed until it is released or lost. */
 class HeldLease implements Lease {
   readonly key: string;
   readonly holder: string;

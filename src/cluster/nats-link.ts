@@ -167,8 +167,6 @@ export class NatsLink {
   }
 }
 
-/** Opens the link, and says in our words why it cannot be opened. */
-
 /** Told at start and by `doctor`. */
 export const OPEN_NATS_WARNING =
   "NATS asks for no credentials: whoever reaches it can read what nodes send each other and disturb them. Give it a user, a token or credentials, and name them in `cluster`.";
@@ -180,6 +178,7 @@ export interface ConnectOptions {
   readonly signer: MessageSigner;
 }
 
+/** Opens the link, and says in our words why it cannot be opened. */
 export async function connectNats(
   config: ClusterConfig,
   { name, timeoutMs, signer }: ConnectOptions,

@@ -4,10 +4,9 @@ import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
   cancelled,
-  decodeError,
+  decodeAbort,
   decodeMessage,
   decodePacket,
-  encodeError,
   encodeMessage,
   encodePacket,
   MAX_MESSAGE_BYTES,
@@ -22,7 +21,7 @@ import {
   PacketKind,
   type Subjects,
 } from "./call-messages.ts";
-import type { CallReply, CallRequest } from "./cluster.ts";
+import { type CallReply, type CallRequest, decodeError, encodeError } from "./cluster.ts";
 import type { LinkSubscription, NatsLink } from "./nats-link.ts";
 import type { NodeList } from "./node-list.ts";
 
@@ -152,8 +151,6 @@ export class OutgoingCalls {
   }
 }
 
-/** One call of this node, until it is settled. */
-
 interface OutgoingCallDeps {
   /** To the node that handles it. */
   sendTo(node: string, packet: Uint8Array): void;
@@ -164,6 +161,7 @@ interface OutgoingCallDeps {
   onSettled(): void;
 }
 
+/** One call of this node, until it is settled. */
 class OutgoingCall {
   readonly result: Promise<CallReply>;
   /** The node that handles it. */
@@ -198,7 +196,7 @@ class OutgoingCall {
   take(packet: Packet): void {
     try {
       if (packet.kind === PacketKind.ack) this.#sender?.acknowledge(packet.number);
-      else if (packet.kind === PacketKind.abort) this.#end(errorIn(packet.payload));
+      else if (packet.kind === PacketKind.abort) this.#end(decodeAbort(packet.payload));
       else this.#receiver.take(packet);
     } catch (error) {
       this.#giveUp(asToolcribError(error));
@@ -286,9 +284,4 @@ class OutgoingCall {
 
 function objectIn(head: JsonObject): JsonObject {
   return isJsonObject(head["value"]) ? head["value"] : {};
-}
-
-function errorIn(payload: Uint8Array): ToolcribError {
-  const error: unknown = JSON.parse(Buffer.from(payload).toString("utf8"));
-  return decodeError(error);
 }

@@ -6,9 +6,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { AgentClient, ClientFile, ClientEnvironment } from "../clients/agent-client.ts";
 import { editorFor } from "../files/edit/editors.ts";
 import { TextSyntaxError } from "../files/edit/text-syntax.ts";
+import { systemErrorCode } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import { asWarning, ConfigDocument, type Diagnostic } from "./config-document.ts";
+import { asSkipped, ConfigDocument, type Diagnostic, duplicateServer, fileDiagnostic } from "./config-document.ts";
 import { expandVariables, variableForInput } from "./editor-variables.ts";
 import { type DialectRead, EntryReader, isToolcribEntry } from "./entry-reader.ts";
 import { userHome } from "./find-config.ts";
@@ -46,7 +47,7 @@ function isUserFile({ scope }: { readonly scope: "user" | "project" }): boolean 
 }
 
 interface ClientReadOptions {
-  /** Reads files that the project brings; those of the user are read as they are. */
+  /** Reads files of the project; those of the user are read as they are. */
   readonly readProject?: (file: string) => Promise<string>;
 }
 
@@ -70,11 +71,12 @@ export async function serversOfClient(
     }
     for (const id of opened.own) own.add(id);
     const read = readClientServers(client, file, opened, place);
-    warnings.push(...read.warnings, ...read.problems.map(asSkippedServer));
+    warnings.push(...read.warnings, ...read.problems.map((problem) => asSkipped(problem, "this server is skipped")));
     const fresh = read.servers.filter((spec) => {
       const earlier = taken.get(spec.id);
       if (earlier === undefined) taken.set(spec.id, spec);
-      else if (!isSameEntry(earlier, spec)) warnings.push(duplicateWarning(spec, earlier));
+      else if (!isSameEntry(earlier, spec))
+        warnings.push(duplicateServer(spec.id, spec.origin.file, earlier.origin.file));
       return earlier === undefined;
     });
     layers.push({ file: file.path, servers: fresh });
@@ -87,20 +89,10 @@ export function isProjectFile({ scope, projectKey }: ClientFile): boolean {
   return scope === "project" && projectKey === undefined;
 }
 
-/** What the user has for this project alone wins over what the project brings, and that over what the user has anywhere. */
+/** The user's entries for this project win over the project's own, and those over the user's entries for all projects. */
 function rankOf({ scope, projectKey }: ClientFile): number {
   if (scope === "user") return 2;
   return projectKey === undefined ? 1 : 0;
-}
-
-function asSkippedServer(problem: Diagnostic): Diagnostic {
-  return asWarning({ ...problem, message: `${problem.message}; this server is skipped` });
-}
-
-function duplicateWarning(spec: ServerSpec, by: ServerSpec): Diagnostic {
-  const message = `the server ${JSON.stringify(spec.id)} is also in ${by.origin.file}, which counts`;
-  const place = { file: spec.origin.file, line: 0, column: 0, path: spec.id };
-  return { severity: "warning", code: "duplicate_id", ...place, message };
 }
 
 function isSameEntry(a: ServerSpec, b: ServerSpec): boolean {
@@ -108,7 +100,7 @@ function isSameEntry(a: ServerSpec, b: ServerSpec): boolean {
   return isDeepStrictEqual(entryOf(a), entryOf(b));
 }
 
-/** The files of agent clients whose place is known: what servers they hold, in whatever format and words. */
+// The files of agent clients: the servers in them, in any format and dialect.
 
 export type OpenedClientFile =
   | { readonly state: "absent" }
@@ -116,11 +108,11 @@ export type OpenedClientFile =
   | {
       readonly state: "read";
       readonly document: ConfigDocument;
-      /** All of them by id, in the words that EntryReader knows. */
+      /** All of them by id, with the keys that EntryReader knows. */
       readonly entries: Readonly<Record<string, JsonObject>>;
       /** The ids of those that start Toolcrib itself. */
       readonly own: readonly string[];
-      /** What is no server, or lost something. No message holds a value. */
+      /** Entries that are not servers, or lost something. No message contains a value. */
       readonly warnings: readonly Diagnostic[];
     };
 
@@ -133,7 +125,7 @@ export async function openClientFile(
   try {
     text = await read(file.path);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    const code = systemErrorCode(error) ?? "unknown reason";
     if (code === "ENOENT" || code === "ENOTDIR") return { state: "absent" };
     return { state: "broken", problem: unreadableFile(file, `the file cannot be read (${code})`) };
   }
@@ -143,7 +135,7 @@ export async function openClientFile(
   } catch (error) {
     const reason = error instanceof Error ? error.message : "this cannot be read";
     if (!(error instanceof TextSyntaxError)) return { state: "broken", problem: unreadableFile(file, reason) };
-    // The place stands before the message of every diagnostic.
+    // Every diagnostic shows its place before the message.
     return { state: "broken", problem: unreadableFile(file, reason.replace(/^line \d+, column \d+: /, ""), error) };
   }
   // Only JSON has a way from a path to a line.
@@ -158,8 +150,8 @@ export async function openClientFile(
 }
 
 function unreadableFile(file: ClientFile, message: string, place?: { line: number; column: number }): Diagnostic {
-  const { line, column } = place ?? { line: 0, column: 0 };
-  return { severity: "error", code: "syntax", file: file.path, line, column, path: "", message };
+  const diagnostic = fileDiagnostic(file.path, "", { severity: "error", code: "syntax", message });
+  return place === undefined ? diagnostic : { ...diagnostic, line: place.line, column: place.column };
 }
 
 /** The servers of an opened file as specs, without Toolcrib's own. */
@@ -187,7 +179,7 @@ export function readClientServers(
   return reader.finish(servers);
 }
 
-/** Where the entries stand, as far as that is the same for all. */
+/** The path of the object that the entries are in. */
 function containerOf(client: AgentClient, file: ClientFile): string[] {
   return client
     .pathOf("", file)

@@ -1,8 +1,67 @@
-/** A config text with its value and the way back from a path to a line: JSONC, with JSON5 for files that need it. */
+/** A config text with its value and the way back from a path to a line, and the diagnostics that point into it. */
 import JSON5 from "json5";
 import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import { JSONC_ERROR_MESSAGES, TOO_DEEP_MESSAGE, tooDeepAt } from "../files/edit/text-syntax.ts";
 import { ToolcribError } from "../model/errors.ts";
+
+/** Something wrong or odd in a config, and exactly where. */
+export interface Diagnostic {
+  readonly severity: "error" | "warning";
+  /** A stable word for programs: `unknown_key`, `wrong_value`, `plain_credential`, … */
+  readonly code: string;
+  /** A file path; `library` for a config given in code, `environment` for variables. */
+  readonly file: string;
+  /** From 1; 0 where there is no text to point into. */
+  readonly line: number;
+  readonly column: number;
+  /** Such as `mcpServers.files.args[0]`; empty for the whole file. */
+  readonly path: string;
+  /** Says what was found and what is allowed. Never contains a value that may be a secret. */
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** `file:line:column: path: message (hint)`, on one line. */
+export function renderDiagnostic(diagnostic: Diagnostic): string {
+  const { file, line, column, path, message, hint } = diagnostic;
+  const place = line === 0 ? file : `${file}:${line}:${column}`;
+  return `${place}: ${path === "" ? "" : `${path}: `}${message}${hint === undefined ? "" : ` (${hint})`}`;
+}
+
+/** The one error for a config that cannot be used; it lists every problem. */
+export function invalidConfigError(problems: readonly Diagnostic[]): ToolcribError {
+  const lines = problems.map(renderDiagnostic);
+  return new ToolcribError("invalid_config", lines.join("\n"), { details: { problems } });
+}
+
+/** A problem of another program's file: it costs the part that has it, and nothing else. */
+export function asSkipped(problem: Diagnostic, what: string): Diagnostic {
+  return { ...problem, severity: "warning", message: `${problem.message}; ${what}` };
+}
+
+/** A diagnostic without a position in a text. */
+export function fileDiagnostic(file: string, path: string, report: Omit<Report, "atKey">): Diagnostic {
+  return { ...report, file, line: 0, column: 0, path };
+}
+
+export function duplicateServer(id: string, file: string, earlierFile: string): Diagnostic {
+  const message = `the server ${JSON.stringify(id)} is also in ${earlierFile}, which counts`;
+  return fileDiagnostic(file, id, { severity: "warning", code: "duplicate_id", message });
+}
+
+/** The place of a value in a document. */
+export type ConfigPath = readonly (string | number)[];
+
+/** `mcpServers.files.args[0]`; a key that is not a plain word is quoted: `mcpServers["my server"]`. */
+export function formatPath(path: ConfigPath): string {
+  let text = "";
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`;
+    else if (/^[A-Za-z_$][\w$-]*$/.test(step)) text += text === "" ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text;
+}
 
 interface Report {
   readonly severity: Diagnostic["severity"];
@@ -16,7 +75,7 @@ interface Report {
 export class ConfigDocument {
   readonly file: string;
   readonly value: unknown;
-  /** Syntax errors; `value` is what could be read all the same. */
+  /** Syntax errors; `value` is what could be read nevertheless. */
   readonly errors: readonly Diagnostic[];
   /** Duplicate keys and the like. */
   readonly warnings: readonly Diagnostic[];
@@ -69,11 +128,10 @@ export class ConfigDocument {
     return new ConfigDocument(file, "", { value });
   }
 
-  /** A diagnostic at a path; if nothing stands there, at the nearest thing around it. */
+  /** A diagnostic at a path; if there is nothing, at the nearest thing around it. */
   report(path: ConfigPath, { severity, code, message, hint, atKey }: Report): Diagnostic {
     const { line, column } = this.#place(this.#offsetOf(path, atKey ?? false));
-    const where = { severity, code, file: this.file, line, column, path: formatPath(path), message };
-    return hint === undefined ? where : { ...where, hint };
+    return { severity, code, file: this.file, line, column, path: formatPath(path), message, hint };
   }
 
   #offsetOf(path: ConfigPath, atKey: boolean): number | undefined {
@@ -109,9 +167,8 @@ export class ConfigDocument {
   }
 
   #errorAt(offset: number, what: string): Diagnostic {
-    const { line, column } = this.#place(offset);
-    const message = `syntax error: ${what}`;
-    return { severity: "error", code: "syntax", file: this.file, line, column, path: "", message };
+    const report = { severity: "error", code: "syntax", message: `syntax error: ${what}` } as const;
+    return { ...fileDiagnostic(this.file, "", report), ...this.#place(offset) };
   }
 
   #valueOf(node: Node, path: ConfigPath, warnings: Diagnostic[]): unknown {
@@ -128,17 +185,13 @@ export class ConfigDocument {
       // Assigning it would change the object's prototype instead of adding a key.
       if (key === "__proto__") continue;
       if (Object.hasOwn(object, key)) {
-        const { line, column } = this.#place(keyNode.offset);
         const message = "this key is written twice; the last one counts";
-        warnings.push({
+        const report = fileDiagnostic(this.file, formatPath(here), {
           severity: "warning",
           code: "duplicate_key",
-          file: this.file,
-          line,
-          column,
-          path: formatPath(here),
           message,
         });
+        warnings.push({ ...report, ...this.#place(keyNode.offset) });
       }
       object[key] = this.#valueOf(valueNode, here, warnings);
     }
@@ -166,53 +219,4 @@ function lineStartsOf(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return starts;
-}
-
-/** What is wrong or odd in a config, and exactly where. */
-
-export interface Diagnostic {
-  readonly severity: "error" | "warning";
-  /** A stable word for programs: `unknown_key`, `wrong_value`, `plain_credential`, … */
-  readonly code: string;
-  /** A file path; `library` for a config given in code, `environment` for variables. */
-  readonly file: string;
-  /** From 1; 0 where there is no text to point into. */
-  readonly line: number;
-  readonly column: number;
-  /** Such as `mcpServers.files.args[0]`; empty for the whole file. */
-  readonly path: string;
-  /** Says what was found and what is allowed. Never holds a value that may be a secret. */
-  readonly message: string;
-  readonly hint?: string;
-}
-
-/** `file:line:column: path: message (hint)`, on one line. */
-export function renderDiagnostic(diagnostic: Diagnostic): string {
-  const { file, line, column, path, message, hint } = diagnostic;
-  const place = line === 0 ? file : `${file}:${line}:${column}`;
-  return `${place}: ${path === "" ? "" : `${path}: `}${message}${hint === undefined ? "" : ` (${hint})`}`;
-}
-
-/** The one error for a config that cannot be used; it lists every problem. */
-export function invalidConfigError(problems: readonly Diagnostic[]): ToolcribError {
-  const lines = problems.map(renderDiagnostic);
-  return new ToolcribError("invalid_config", lines.join("\n"), { details: { problems } });
-}
-
-export function asWarning(diagnostic: Diagnostic): Diagnostic {
-  return diagnostic.severity === "warning" ? diagnostic : { ...diagnostic, severity: "warning" };
-}
-
-/** Where a value stands inside a document. */
-export type ConfigPath = readonly (string | number)[];
-
-/** `mcpServers.files.args[0]`; a key that is no plain word is quoted: `mcpServers["my server"]`. */
-export function formatPath(path: ConfigPath): string {
-  let text = "";
-  for (const step of path) {
-    if (typeof step === "number") text += `[${step}]`;
-    else if (/^[A-Za-z_$][\w$-]*$/.test(step)) text += text === "" ? step : `.${step}`;
-    else text += `[${JSON.stringify(step)}]`;
-  }
-  return text;
 }

@@ -1,125 +1,144 @@
-/** Rules for one server entry that no schema of single keys can say, and warnings about what is unwise in it. */
+/** Rules that no schema of single keys can express, and warnings about what is unwise. No message contains a value. */
 import { isIP } from "node:net";
-import { isLoopback } from "../base/loopback.ts";
-import {
-  type AgentConfig,
-  type ClusterConfig,
-  clusterOf,
-  type Config,
-  type HttpConfig,
-  type ModelSetting,
-  type SessionsConfig,
-} from "../model/config.ts";
+import { isLoopback } from "../base/network-address.ts";
+import { clusterOf, type Config, type ModelSetting } from "../model/config.ts";
 import { type SandboxEntry, sandboxImageOf, sandboxKindOf, type ServerEntry } from "../model/server-spec.ts";
 import { isCredentialName, isPlainText } from "../secrets/credential-names.ts";
 import { findReferences, type Reference } from "../secrets/secret-references.ts";
 import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
 
-const REFERENCE_HINT = "use a reference such as ${NAME} or secret://env/NAME";
-
-/** What makes the entry unusable. */
+/** Mistakes that make the entry of a server unusable. */
 export function serverProblems(document: ConfigDocument, path: ConfigPath, entry: ServerEntry): Diagnostic[] {
-  const problems: Diagnostic[] = [];
-  const wrong = (at: ConfigPath, message: string): void => {
-    problems.push(document.report([...path, ...at], { severity: "error", code: "wrong_server", message }));
-  };
-  const { command, url, transport, isolation, replicas = 1 } = entry;
-  // An image may know by itself what to run.
-  const image = sandboxImageOf(entry.sandbox);
-  if (command === undefined && url === undefined && image === undefined)
+  const problems = new Findings(document, "error", path);
+  const wrong = (at: ConfigPath, message: string): void => problems.add(at, "wrong_server", message);
+  const { command, url, transport, sandbox, isolation, replicas = 1 } = entry;
+  // An image may define by itself what to run.
+  if (command === undefined && url === undefined && sandboxImageOf(sandbox) === undefined) {
     wrong([], "found neither command nor url; allowed is exactly one of them");
+  }
   if (command !== undefined && url !== undefined)
     wrong([], "found both command and url; allowed is exactly one of them");
   if (command === undefined && url !== undefined && transport === "stdio") {
     wrong(["transport"], 'found "stdio" with a url; allowed is "http" or "sse"');
   }
-  if (
-    command !== undefined &&
-    url === undefined &&
-    transport !== undefined &&
-    transport !== transportOfCommand(entry)
-  ) {
-    wrong(
-      ["transport"],
-      `found ${JSON.stringify(transport)} with a command; allowed is "${transportOfCommand(entry)}"`,
-    );
+  if (command !== undefined && url === undefined && transport !== undefined) {
+    // A container may serve HTTP.
+    const allowed = typeof sandbox === "object" && sandbox.port !== undefined ? "http" : "stdio";
+    if (transport !== allowed)
+      wrong(["transport"], `found ${JSON.stringify(transport)} with a command; allowed is "${allowed}"`);
   }
   // A url with references is judged when it is known, at connect time.
   if (url !== undefined && findReferences(url).length === 0 && !/^https?:\/\//i.test(url)) {
-    wrong(["url"], "found a text that is no web address; allowed is https://…, or http://… on loopback");
+    wrong(["url"], "found a text that is not a web address; allowed is https://…, or http://… on loopback");
   }
   if (replicas > 1 && isolation !== "shared" && url === undefined) {
     wrong(["replicas"], `found ${replicas} with isolation "${isolation}"; only a shared server has replicas`);
   }
-  return [...problems, ...sandboxProblems(document, path, entry)];
+  if (sandbox === undefined) return problems.list;
+  if (url !== undefined && sandboxKindOf(sandbox) !== "none") {
+    const message = "a remote server cannot be put into a sandbox from here";
+    problems.add(["sandbox"], "wrong_sandbox", message, "remove sandbox, or set a command");
+  } else sandboxProblems(problems, ["sandbox"], sandbox);
+  return problems.list;
 }
 
-/** How a program is talked to: a container may serve HTTP. */
-function transportOfCommand({ sandbox }: ServerEntry): "stdio" | "http" {
-  return typeof sandbox === "object" && sandbox.port !== undefined ? "http" : "stdio";
-}
-
-/** What works and should be changed all the same. No message holds a value. */
+/** Settings of a server that work and should be changed nevertheless. */
 export function serverWarnings(document: ConfigDocument, path: ConfigPath, entry: ServerEntry): Diagnostic[] {
-  const warnings: Diagnostic[] = [];
-  const warn = (at: ConfigPath, code: string, message: string, hint?: string): void => {
-    warnings.push(document.report([...path, ...at], { severity: "warning", code, message, hint }));
-  };
-
+  const warnings = new Findings(document, "warning", path);
+  const { auth, args = [], url } = entry;
   for (const where of ["env", "headers"] as const) {
     for (const [key, value] of Object.entries(entry[where] ?? {})) {
-      if (isCredentialName(key) && isPlainText(value)) {
-        warn([where, key], "plain_credential", "a credential is written as plain text", REFERENCE_HINT);
-      }
+      if (isCredentialName(key)) warnings.plaintext([where, key], value);
     }
   }
-  const auth = entry.auth;
-  if (auth?.type === "bearer" && isPlainText(auth.token)) {
-    warn(["auth", "token"], "plain_credential", "a credential is written as plain text", REFERENCE_HINT);
-  }
-  if (auth?.type === "api-key" && isPlainText(auth.key)) {
-    warn(["auth", "key"], "plain_credential", "a credential is written as plain text", REFERENCE_HINT);
-  }
-  if (
-    auth !== undefined &&
-    "clientSecret" in auth &&
-    auth.clientSecret !== undefined &&
-    isPlainText(auth.clientSecret)
-  ) {
-    warn(["auth", "clientSecret"], "plain_credential", "a credential is written as plain text", REFERENCE_HINT);
-  }
-  if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined && !hasFixedIssuer(auth)) {
+  if (auth?.type === "bearer") warnings.plaintext(["auth", "token"], auth.token);
+  if (auth?.type === "api-key") warnings.plaintext(["auth", "key"], auth.key);
+  if (auth !== undefined && "clientSecret" in auth && auth.clientSecret !== undefined) {
+    warnings.plaintext(["auth", "clientSecret"], auth.clientSecret);
+    const isBound = auth.issuer !== undefined || ("tokenUrl" in auth && auth.tokenUrl !== undefined);
     const message = "the client secret goes to whichever authorization server this server names";
-    warn(["auth"], "unbound_client_secret", message, "set auth.issuer");
+    if (!isBound) warnings.add(["auth"], "unbound_client_secret", message, "set auth.issuer");
   }
-  for (const index of secretArguments(entry.args ?? [])) {
+  for (const index of secretArguments(args)) {
     const message = "a secret in args is visible to every user of the machine";
-    warn(["args", index], "secret_in_args", message, "pass it in env if the server can read it there");
+    warnings.add(["args", index], "secret_in_args", message, "pass it in env if the server can read it there");
   }
-  if (entry.url !== undefined) {
-    if (hasSecretInUrl(entry.url)) {
-      const message = "a secret in a url ends up in logs of proxies and servers";
-      warn(["url"], "secret_in_url", message, "pass it in headers or auth");
-    }
-    if (isInsecureUrl(entry.url) && entry.allowHttp !== true) {
-      warn(["url"], "insecure_url", "http is refused for a host that is not loopback", "use https");
-    }
+  if (url !== undefined && hasSecretInUrl(url)) {
+    const message = "a secret in a url ends up in logs of proxies and servers";
+    warnings.add(["url"], "secret_in_url", message, "pass it in headers or auth");
   }
-  const isRemote = entry.url !== undefined;
-  const unused = isRemote ? (["args", "env", "cwd", "replicas"] as const) : (["headers", "auth", "allowHttp"] as const);
+  if (url !== undefined && isInsecureUrl(url) && entry.allowHttp !== true) {
+    warnings.add(["url"], "insecure_url", "http is refused for a host that is not loopback", "use https");
+  }
+  const unused =
+    url === undefined ? (["headers", "auth", "allowHttp"] as const) : (["args", "env", "cwd", "replicas"] as const);
   for (const key of unused) {
     if (entry[key] === undefined) continue;
-    warn([key], "unused_key", `${key} has no effect with ${isRemote ? "a url" : "a command"}`);
+    warnings.add([key], "unused_key", `${key} has no effect with ${url === undefined ? "a command" : "a url"}`);
   }
-  return [...warnings, ...sandboxWarnings(document, [...path, "sandbox"], entry.sandbox)];
+  sandboxWarnings(warnings, ["sandbox"], entry.sandbox);
+  return warnings.list;
 }
 
-/** Whether it is written down to whom a client's credentials may be sent. */
-function hasFixedIssuer(auth: NonNullable<ServerEntry["auth"]>): boolean {
-  return ("issuer" in auth && auth.issuer !== undefined) || ("tokenUrl" in auth && auth.tokenUrl !== undefined);
+/** Mistakes outside of the servers. */
+export function configProblems(document: ConfigDocument, config: Config): Diagnostic[] {
+  const problems = new Findings(document, "error");
+  for (const [index, entry] of config.sessions.allowHosts.entries()) {
+    const hint = hostProblem(entry);
+    if (hint === undefined) continue;
+    const message = `found ${JSON.stringify(entry.slice(0, 100))}; allowed is a name or an address, with or without a port, *.suffix, or a network such as 10.1.0.0/16`;
+    problems.add(["sessions", "allowHosts", index], "wrong_value", message, hint);
+  }
+  defaultSandboxProblems(problems, ["sandbox"], config.sandbox);
+  defaultSandboxProblems(problems, ["skills", "sandbox"], config.skills.sandbox);
+  clusterProblems(problems, document, config);
+  return problems.list;
 }
 
-/** Arguments that hold a secret: by reference, or as the value of an option named like a credential. */
+/** Settings outside of the servers that work and should be changed nevertheless. */
+export function configWarnings(document: ConfigDocument, config: Config): Diagnostic[] {
+  const { http, store, secrets, agent, sandbox, skills } = config;
+  const warnings = new Findings(document, "warning");
+  for (const [index, { token }] of (http.auth?.tokens ?? []).entries()) {
+    warnings.plaintext(["http", "auth", "tokens", index, "token"], token);
+  }
+  const [, password] = /^[a-z]+:\/\/[^:/?#]*:([^/?#]*)@/i.exec(store ?? "") ?? [];
+  warnings.plaintext(["store"], password, "a password is written as plain text");
+  warnings.plaintext(["secrets", "key"], secrets.key, "the key of the encrypted secrets is written as plain text");
+  modelWarnings(warnings, ["agent", "model"], agent.model);
+  for (const [index, model] of agent.models.entries()) modelWarnings(warnings, ["agent", "models", index], model);
+  sandboxWarnings(warnings, ["sandbox"], sandbox);
+  sandboxWarnings(warnings, ["skills", "sandbox"], skills.sandbox);
+  clusterWarnings(warnings, config);
+  return warnings.list;
+}
+
+/** Collects diagnostics of one severity below one path of a document. */
+class Findings {
+  readonly list: Diagnostic[] = [];
+  readonly #document: ConfigDocument;
+  readonly #severity: Diagnostic["severity"];
+  readonly #base: ConfigPath;
+
+  constructor(document: ConfigDocument, severity: Diagnostic["severity"], base: ConfigPath = []) {
+    this.#document = document;
+    this.#severity = severity;
+    this.#base = base;
+  }
+
+  add(path: ConfigPath, code: string, message: string, hint?: string): void {
+    const report = { severity: this.#severity, code, message, hint };
+    this.list.push(this.#document.report([...this.#base, ...path], report));
+  }
+
+  /** A credential that is written out where a reference should be. */
+  plaintext(path: ConfigPath, value: string | undefined, message = "a credential is written as plain text"): void {
+    if (value === undefined || !isPlainText(value)) return;
+    this.add(path, "plain_credential", message, "use a reference such as ${NAME} or secret://env/NAME");
+  }
+}
+
+/** Arguments that contain a secret: by reference, or as the value of an option named like a credential. */
 function secretArguments(args: readonly string[]): number[] {
   const found: number[] = [];
   for (const [index, arg] of args.entries()) {
@@ -139,158 +158,67 @@ function isSecretReference(reference: Reference): boolean {
   return reference.kind === "secret" || isCredentialName(reference.name);
 }
 
-/** Not with the URL class: the text may hold references, which are no URL syntax. */
+/** Not with the URL class: references in the text are not URL syntax. */
 function hasSecretInUrl(url: string): boolean {
-  if (/^[a-z]+:\/\/[^/?#\s]*:[^/?#\s]*@/i.test(url)) return true;
-  const query = url.slice(url.indexOf("?") + 1);
-  if (query === url) return findReferences(url).some(isSecretReference);
-  const named = query.split(/[&#]/).some((pair) => {
+  if (/^[a-z]+:\/\/[^/?#\s]*:[^/?#\s]*@/i.test(url) || findReferences(url).some(isSecretReference)) return true;
+  const [, query = ""] = /\?(.*)$/s.exec(url) ?? [];
+  return query.split(/[&#]/).some((pair) => {
     const [name = "", value = ""] = pair.split("=", 2);
     return value !== "" && isCredentialName(name);
   });
-  return named || findReferences(url).some(isSecretReference);
 }
 
-/** A host that holds a reference is judged at connect time, when it is known. */
+/** A host with a reference in it is judged at connect time, when it is known. */
 function isInsecureUrl(url: string): boolean {
   const [, host] = /^http:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/i.exec(url) ?? [];
   if (host === undefined || findReferences(host).length > 0 || !URL.canParse(`http://${host}`)) return false;
   return !isLoopback(new URL(`http://${host}`).hostname);
 }
 
-/** Rules for `sandbox` that no schema of single keys can say. */
-
-/** Keys that only a container has a use for. */
 const CONTAINER_KEYS = ["image", "port", "path"] as const;
-/** Keys that mean nothing where there is no cage. */
+/** Keys that mean nothing without a sandbox. */
 const SANDBOX_KEYS = ["read", "write", "memory", "cpus", "pids", "timeout"] as const;
 
-/** What makes the cage of one server unusable. */
-function sandboxProblems(document: ConfigDocument, path: ConfigPath, entry: ServerEntry): Diagnostic[] {
-  const { sandbox, url } = entry;
-  if (sandbox === undefined) return [];
-  const at = [...path, "sandbox"];
-  if (url !== undefined && sandboxKindOf(sandbox) !== "none") {
-    return [
-      wrongSandbox(document, at, "a remote server cannot be caged from here", "remove sandbox, or give a command"),
-    ];
-  }
-  return kindProblems(document, at, sandbox);
-}
-
-/** What makes a default cage unusable. */
-export function defaultSandboxProblems(
-  document: ConfigDocument,
-  { sandbox, skills }: Pick<Config, "sandbox" | "skills">,
-): Diagnostic[] {
-  return [
-    ...(sandbox === undefined ? [] : sharedSandboxProblems(document, ["sandbox"], sandbox)),
-    ...(skills.sandbox === undefined ? [] : sharedSandboxProblems(document, ["skills", "sandbox"], skills.sandbox)),
-  ];
-}
-
-/** What has no effect. */
-export function sandboxWarnings(
-  document: ConfigDocument,
-  path: ConfigPath,
-  sandbox: SandboxEntry | undefined,
-): Diagnostic[] {
-  if (sandbox === undefined || typeof sandbox === "string" || sandboxKindOf(sandbox) !== "none") return [];
-  return SANDBOX_KEYS.filter((key) => sandbox[key] !== undefined).map((key) =>
-    document.report([...path, key], {
-      severity: "warning",
-      code: "unused_key",
-      message: `${key} has no effect with kind "none"`,
-    }),
-  );
-}
-
-function sharedSandboxProblems(document: ConfigDocument, path: ConfigPath, sandbox: SandboxEntry): Diagnostic[] {
-  const problems = kindProblems(document, path, sandbox);
-  if (typeof sandbox === "string") return problems;
-  const single = (["port", "path"] as const).filter((key) => sandbox[key] !== undefined);
-  return [
-    ...problems,
-    ...single
-      .filter(() => problems.length === 0)
-      .map((key) =>
-        wrongSandbox(
-          document,
-          [...path, key],
-          `${key} belongs to one server, not to a default`,
-          "set it in that entry",
-        ),
-      ),
-  ];
-}
-
-function kindProblems(document: ConfigDocument, path: ConfigPath, sandbox: SandboxEntry): Diagnostic[] {
-  if (typeof sandbox === "string") return [];
+function sandboxProblems(problems: Findings, path: ConfigPath, sandbox: SandboxEntry): void {
+  if (typeof sandbox === "string") return;
   const kind = sandboxKindOf(sandbox);
   if (kind !== "container") {
-    return CONTAINER_KEYS.filter((key) => sandbox[key] !== undefined).map((key) =>
-      wrongSandbox(document, [...path, key], `found ${key} with kind "${kind}"; it needs kind "container"`, undefined),
-    );
+    for (const key of CONTAINER_KEYS.filter((each) => sandbox[each] !== undefined)) {
+      problems.add([...path, key], "wrong_sandbox", `found ${key} with kind "${kind}"; it needs kind "container"`);
+    }
+  } else if (sandbox.path !== undefined && sandbox.port === undefined) {
+    const hint = "set port to the one that the server listens on";
+    problems.add([...path, "path"], "wrong_sandbox", "found path without port", hint);
   }
-  if (sandbox.path === undefined || sandbox.port !== undefined) return [];
-  return [
-    wrongSandbox(document, [...path, "path"], "found path without port", "set port to the one that the server is at"),
-  ];
 }
 
-function wrongSandbox(
-  document: ConfigDocument,
-  path: ConfigPath,
-  message: string,
-  hint: string | undefined,
-): Diagnostic {
-  return document.report(path, { severity: "error", code: "wrong_sandbox", message, hint });
+function defaultSandboxProblems(problems: Findings, path: ConfigPath, sandbox: SandboxEntry | undefined): void {
+  if (sandbox === undefined || typeof sandbox === "string") return;
+  const before = problems.list.length;
+  sandboxProblems(problems, path, sandbox);
+  if (problems.list.length > before) return;
+  for (const key of (["port", "path"] as const).filter((each) => sandbox[each] !== undefined)) {
+    const message = `${key} belongs to one server, not to a default`;
+    problems.add([...path, key], "wrong_sandbox", message, "set it in that entry");
+  }
 }
 
-/** Keys of models that are written out. No message holds a value. */
-export function agentWarnings(document: ConfigDocument, { model, models }: AgentConfig): Diagnostic[] {
-  const settings: (readonly [ConfigPath, ModelSetting | undefined])[] = [
-    [["agent", "model"], model],
-    ...models.map((each, index) => [["agent", "models", index], each] as const),
-  ];
-  return settings.flatMap(([path, setting]) =>
-    plaintextModelCredentials(setting).map((at) =>
-      document.report([...path, ...at], {
-        severity: "warning",
-        code: "plain_credential",
-        message: "a credential is written as plain text",
-        hint: "use a reference such as ${NAME} or secret://env/NAME",
-      }),
-    ),
-  );
+function sandboxWarnings(warnings: Findings, path: ConfigPath, sandbox: SandboxEntry | undefined): void {
+  if (sandbox === undefined || typeof sandbox === "string" || sandboxKindOf(sandbox) !== "none") return;
+  for (const key of SANDBOX_KEYS.filter((each) => sandbox[each] !== undefined)) {
+    warnings.add([...path, key], "unused_key", `${key} has no effect with kind "none"`);
+  }
 }
 
-function plaintextModelCredentials(setting: ModelSetting | undefined): ConfigPath[] {
-  if (setting === undefined || typeof setting === "string") return [];
-  const { apiKey, headers = {} } = setting;
-  const key = apiKey !== undefined && isPlainText(apiKey) ? [["apiKey"]] : [];
-  const named = Object.entries(headers).filter(([name, value]) => isCredentialName(name) && isPlainText(value));
-  return [...key, ...named.map(([name]) => ["headers", name])];
+function modelWarnings(warnings: Findings, path: ConfigPath, setting: ModelSetting | undefined): void {
+  if (setting === undefined || typeof setting === "string") return;
+  warnings.plaintext([...path, "apiKey"], setting.apiKey);
+  for (const [name, value] of Object.entries(setting.headers ?? {})) {
+    if (isCredentialName(name)) warnings.plaintext([...path, "headers", name], value);
+  }
 }
 
-/** An entry that can match nothing: whoever wrote it believes that it allows something. */
-export function sessionsProblems(document: ConfigDocument, { allowHosts }: SessionsConfig): Diagnostic[] {
-  return allowHosts.flatMap((entry, index) => {
-    const hint = hostProblem(entry);
-    return hint === undefined
-      ? []
-      : [
-          document.report(["sessions", "allowHosts", index], {
-            severity: "error",
-            code: "wrong_value",
-            message: `found ${JSON.stringify(entry.slice(0, 100))}; allowed is a name or an address, with or without a port, *.suffix, or a network such as 10.1.0.0/16`,
-            hint,
-          }),
-        ];
-  });
-}
-
-/** What is wrong with the entry; undefined if it can match something. */
+/** Why an entry of `allowHosts` matches nothing, though its author believes that it allows something. */
 function hostProblem(entry: string): string | undefined {
   const [, host, port] = /^(\[[^\]]+\]|[^:/*]+):(\d{1,5})$/.exec(entry.trim()) ?? [];
   if (host !== undefined) return isHostPattern(host) && Number(port) <= 65_535 ? undefined : "without scheme and path";
@@ -308,110 +236,42 @@ function isHostPattern(entry: string): boolean {
   const [, network = "", prefix = ""] = /^(.+)\/(\d{1,3})$/.exec(host) ?? [];
   const family = isIP(network);
   if (family !== 0) return Number(prefix) <= (family === 4 ? 32 : 128);
-  // What ends in a number would be read as an address, and is none.
+  // A name that ends in a number would be read as an address, and is not a valid one.
   return HOST_NAME.test(host) && !/(?:^|\.)\d+\.?$/.test(host);
 }
 
-/** Rules for `cluster`, and for what only a cluster has a use for. */
+/** `file` of a config given in code. */
+export const LIBRARY_FILE = "library";
 
-const LIBRARY_FILE = "library";
-
-/** A store that is a reference is judged when it is known; one that a program gives the hub besides is seen only there. */
-export function clusterProblems(
-  document: ConfigDocument,
-  { cluster, store }: Pick<Config, "cluster" | "store">,
-): Diagnostic[] {
-  if (clusterOf(cluster) === undefined || (document.file === LIBRARY_FILE && store === undefined)) return [];
-  if (store !== undefined && (/^postgres(?:ql)?:\/\//i.test(store) || findReferences(store).length > 0)) return [];
+/** A store that is a reference is judged when it is known; one that a program passes to the hub is seen only there. */
+function clusterProblems(problems: Findings, { file }: ConfigDocument, { cluster, store }: Config): void {
+  if (clusterOf(cluster) === undefined || (file === LIBRARY_FILE && store === undefined)) return;
+  if (store !== undefined && (/^postgres(?:ql)?:\/\//i.test(store) || findReferences(store).length > 0)) return;
   const found = store === undefined ? "no store" : "a store that is a file of this machine";
-  return [
-    document.report(["cluster"], {
-      severity: "error",
-      code: "wrong_cluster",
-      message: `found a cluster with ${found}; its nodes share their state in PostgreSQL`,
-      hint: 'set "store" to a reference such as ${DATABASE_URL}, or to postgres://host/database',
-    }),
-  ];
+  const message = `found a cluster with ${found}; its nodes share their state in PostgreSQL`;
+  const hint = 'set "store" to a reference such as ${DATABASE_URL}, or to postgres://host/database';
+  problems.add(["cluster"], "wrong_cluster", message, hint);
 }
 
-/** No message holds a value. */
-export function clusterWarnings(
-  document: ConfigDocument,
-  { cluster: entry, mcpServers }: Pick<Config, "cluster" | "mcpServers">,
-): Diagnostic[] {
+function clusterWarnings(warnings: Findings, { cluster: entry, mcpServers }: Config): void {
   const cluster = clusterOf(entry);
-  if (cluster !== undefined) return clusterCredentialWarnings(document, typeof entry === "string", cluster);
-  return Object.entries(mcpServers)
-    .filter(([, { replicas = 1, url }]) => replicas > 1 && url === undefined)
-    .map(([id]) =>
-      document.report(["mcpServers", id, "replicas"], {
-        severity: "warning",
-        code: "unused_key",
-        message: "replicas has no effect without a cluster",
-        hint: 'set "cluster", or remove it',
-      }),
-    );
-}
-
-function clusterCredentialWarnings(
-  document: ConfigDocument,
-  isText: boolean,
-  { url, credentials }: ClusterConfig,
-): Diagnostic[] {
-  const warn = (path: ConfigPath, message: string): Diagnostic =>
-    document.report(path, {
-      severity: "warning",
-      code: "plain_credential",
-      message,
-      hint: "use a reference such as ${NAME} or secret://env/NAME",
-    });
-  const places: [string, ConfigPath][] =
-    typeof url === "string"
-      ? [[url, isText ? ["cluster"] : ["cluster", "url"]]]
-      : url.map((each, index) => [each, ["cluster", "url", index]]);
-  const inAddress = places.flatMap(([address, path]) => {
-    const [, login] = /^[a-z]+:\/\/([^/?#]*)@/i.exec(address) ?? [];
-    // NATS takes a token in the place of the user as well.
-    const secret = login?.slice(login.indexOf(":") + 1);
-    return secret !== undefined && isPlainText(secret) ? [warn(path, "a credential is written as plain text")] : [];
-  });
-  if (credentials === undefined || !credentials.includes("-----BEGIN")) return inAddress;
-  return [...inAddress, warn(["cluster", "credentials"], "a credential is written as plain text")];
-}
-
-/** What works under `http` and should be changed all the same. No message holds a value. */
-export function httpWarnings(document: ConfigDocument, http: HttpConfig): Diagnostic[] {
-  const tokens = http.auth?.tokens ?? [];
-  return tokens.flatMap(({ token }, index) =>
-    isPlainText(token)
-      ? [
-          document.report(["http", "auth", "tokens", index, "token"], {
-            severity: "warning",
-            code: "plain_credential",
-            message: "a credential is written as plain text",
-            hint: "use a reference such as ${NAME} or secret://env/NAME",
-          }),
-        ]
-      : [],
-  );
-}
-
-const USE_A_REFERENCE = "use a reference such as ${NAME} or secret://env/NAME";
-
-/** Keys and passwords of the store that are written out. No message holds a value. */
-export function storeWarnings(
-  document: ConfigDocument,
-  { store, secrets }: Pick<Config, "store" | "secrets">,
-): Diagnostic[] {
-  const warnings: Diagnostic[] = [];
-  const warn = (path: string[], message: string): void => {
-    const report = { severity: "warning", code: "plain_credential", message, hint: USE_A_REFERENCE } as const;
-    warnings.push(document.report(path, report));
-  };
-  const [, password] = /^[a-z]+:\/\/[^:/?#]*:([^/?#]*)@/i.exec(store ?? "") ?? [];
-  if (password !== undefined && isPlainText(password)) warn(["store"], "a password is written as plain text");
-  if (secrets.key !== undefined && isPlainText(secrets.key)) {
-    warn(["secrets", "key"], "the key of the encrypted secrets is written as plain text");
+  if (cluster === undefined) {
+    for (const [id, { replicas = 1, url }] of Object.entries(mcpServers)) {
+      if (replicas <= 1 || url !== undefined) continue;
+      const message = "replicas has no effect without a cluster";
+      warnings.add(["mcpServers", id, "replicas"], "unused_key", message, 'set "cluster", or remove it');
+    }
+    return;
   }
-  return warnings;
+  const { url, credentials } = cluster;
+  const addresses: [string, ConfigPath][] =
+    typeof url === "string"
+      ? [[url, typeof entry === "string" ? ["cluster"] : ["cluster", "url"]]]
+      : url.map((each, index) => [each, ["cluster", "url", index]]);
+  for (const [address, path] of addresses) {
+    const [, login] = /^[a-z]+:\/\/([^/?#]*)@/i.exec(address) ?? [];
+    // NATS also takes a token in place of the user.
+    warnings.plaintext(path, login?.slice(login.indexOf(":") + 1));
+  }
+  if (credentials?.includes("-----BEGIN") === true) warnings.plaintext(["cluster", "credentials"], credentials);
 }

@@ -10,26 +10,18 @@ import { expandVariables, VscodeInputs } from "./editor-variables.ts";
 import { type DialectRead, EntryReader, type FileDialect } from "./entry-reader.ts";
 import { describeFound } from "./validate-config.ts";
 
-/** Files that belong to a client: what else stands in them is that client's business. */
-const CLIENT_FILES = new Set([
-  "claude_desktop_config.json",
-  ".claude.json",
-  ".mcp.json",
-  "mcp.json",
-  "mcp_config.json",
-  "mcp-config.json",
-  "cline_mcp_settings.json",
-  "mcp_settings.json",
-  "settings.json",
-  "settings.local.json",
-]);
+/** Files that belong to a client: everything else in them is that client's business. */
+const CLIENT_FILES = new Set(
+  `claude_desktop_config.json .claude.json .mcp.json mcp.json mcp_config.json mcp-config.json
+  cline_mcp_settings.json mcp_settings.json settings.json settings.local.json`.split(/\s+/),
+);
 
 /** Top-level keys by which a file with `mcpServers` is Toolcrib's own. */
 const OWN_KEYS = Object.keys(ConfigSchema.shape).filter((key) => key !== "mcpServers" && key !== "$schema");
 
 const OWN_FILE = /^toolcrib(?:\..*)?\.jsonc?$/;
 
-/** A value that is nobody's in particular counts as Toolcrib's own, whose strict messages help most. */
+/** A value without marks of any program counts as Toolcrib's own, whose strict messages help most. */
 export function detectDialect(value: unknown, file: string): FileDialect {
   if (Array.isArray(value)) return "acp";
   if (!isJsonObject(value)) return "toolcrib";
@@ -70,14 +62,10 @@ interface DialectOptions {
 
 /** Reads a config of any known dialect into ServerSpecs. Never throws: what cannot be read is among the problems. */
 export function readDialect(value: unknown, options: DialectOptions): DialectRead {
-  const dialect = detectDialect(value, options.file);
-  const document = options.document ?? ConfigDocument.ofValue(options.file, value);
-  const { baseDir } = options;
-  const reader = new EntryReader(document, dialect, {
-    baseDir,
-    userHome: options.userHome ?? homedir(),
-  });
-  if (Array.isArray(value)) return readAcp(value, [], reader);
+  const { file, document = ConfigDocument.ofValue(file, value), baseDir, userHome = homedir() } = options;
+  const dialect = detectDialect(value, file);
+  const reader = new EntryReader(document, dialect, { baseDir, userHome });
+  if (Array.isArray(value)) return readList(value, [], reader);
   if (!isJsonObject(value)) {
     reader.refuse([], "wrong_value", `found ${describeFound(value, "kind")}; allowed is an object`);
     return reader.finish([]);
@@ -88,17 +76,17 @@ export function readDialect(value: unknown, options: DialectOptions): DialectRea
     case "vscode":
       return readVscode(value, reader);
     case "list":
-      return readList(value, reader);
+      return readList(value["servers"], ["servers"], reader);
     case "openclaw":
       return readOpenclaw(value, reader);
     case "acp":
-      return readAcp(Array.isArray(value["mcpServers"]) ? value["mcpServers"] : [], ["mcpServers"], reader);
+      return readList(value["mcpServers"], ["mcpServers"], reader);
     case "toolcrib":
       return readToolcrib(value, reader);
   }
 }
 
-/** JSONC, or JSON5 where the file is of a program that writes it: only then is a lenient grammar no trap. */
+/** JSONC, or JSON5 where the file is of a program that writes it: elsewhere a lenient grammar would hide mistakes. */
 export function parseConfigText(file: string, text: string): ConfigDocument {
   const document = ConfigDocument.parse(file, text);
   if (document.errors.length === 0) return document;
@@ -106,61 +94,41 @@ export function parseConfigText(file: string, text: string): ConfigDocument {
   return lenient !== undefined && detectDialect(lenient.value, file) === "openclaw" ? lenient : document;
 }
 
-/** Servers of another Toolcrib config, read as an import: its other keys are not taken over. */
+/** `mcpServers` as an object; undefined, with a problem noted, for anything else. */
+function serverMap(map: unknown, reader: EntryReader): JsonObject | undefined {
+  if (isJsonObject(map)) return map;
+  const message = `found ${describeFound(map, "kind")}; allowed is an object of servers by id`;
+  reader.refuse(["mcpServers"], "wrong_value", message);
+  return undefined;
+}
 
+/** Servers of another Toolcrib config, read as an import: its other keys are not used. */
 function readToolcrib(value: JsonObject, reader: EntryReader): DialectRead {
-  const map = value["mcpServers"] ?? {};
-  if (!isJsonObject(map)) {
-    reader.refuse(
-      ["mcpServers"],
-      "wrong_value",
-      `found ${describeFound(map, "kind")}; allowed is an object of servers by id`,
-    );
-    return reader.finish([]);
-  }
+  const map = serverMap(value["mcpServers"] ?? {}, reader);
+  if (map === undefined) return reader.finish([]);
   const others = Object.keys(value).filter((key) => key !== "mcpServers" && key !== "$schema");
   if (others.length > 0) {
     reader.warn([], "not_read", `only the servers of an imported config are used; not read: ${others.join(", ")}`);
   }
   const servers: ServerSpec[] = [];
-  for (const [id, raw] of Object.entries(map)) {
-    const spec = reader.readOwn(
-      reader.validId(id, ["mcpServers", id], new Set(Object.keys(map))),
-      ["mcpServers", id],
-      raw,
-    );
+  for (const [key, raw] of Object.entries(map)) {
+    const at = ["mcpServers", key];
+    const spec = reader.readOwn(reader.validId(key, at, new Set(Object.keys(map))), at, raw);
     if (spec !== undefined) servers.push(spec);
   }
   return reader.finish(servers);
 }
 
-/** `{"mcpServers": {…}}`: Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Gemini CLI and many more. */
-
 /** Folders in which a program keeps its file inside of a workspace. */
-const SETTINGS_FOLDERS = new Set([
-  ".cursor",
-  ".vscode",
-  ".windsurf",
-  ".gemini",
-  ".kiro",
-  ".roo",
-  ".kilocode",
-  ".amazonq",
-]);
+const SETTINGS_FOLDERS = new Set(`.cursor .vscode .windsurf .gemini .kiro .roo .kilocode .amazonq`.split(/\s+/));
 
 /** Cline and Roo Code allow an hour at most, so that a larger number cannot be their seconds. */
 const MAX_CLINE_TIMEOUT_SECONDS = 3600;
 
+/** `{"mcpServers": {…}}`: Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Gemini CLI and many more. */
 function readClaude(value: JsonObject, reader: EntryReader): DialectRead {
-  const map = value["mcpServers"];
-  if (!isJsonObject(map)) {
-    reader.refuse(
-      ["mcpServers"],
-      "wrong_value",
-      `found ${describeFound(map, "kind")}; allowed is an object of servers by id`,
-    );
-    return reader.finish([]);
-  }
+  const map = serverMap(value["mcpServers"], reader);
+  if (map === undefined) return reader.finish([]);
   const variables = { workspaceFolder: workspaceOf(reader.baseDir), userHome: reader.userHome };
   const prepare = (raw: unknown, at: ConfigPath): unknown =>
     adaptClaudeEntry(expandVariables(raw, variables), at, reader);
@@ -215,7 +183,6 @@ function adaptDollars(record: JsonObject, at: ConfigPath, reader: EntryReader): 
 }
 
 /** VS Code: `servers` and `inputs` of an mcp.json, or the same under `mcp` in a settings.json. */
-
 function readVscode(value: JsonObject, reader: EntryReader): DialectRead {
   const inSettings = isJsonObject(value["mcp"]) ? value["mcp"] : undefined;
   const root = inSettings ?? value;
@@ -227,20 +194,21 @@ function readVscode(value: JsonObject, reader: EntryReader): DialectRead {
     userHome: reader.userHome,
     input: (id: string) => inputs.reference(id),
   };
-  const prepare = (raw: unknown, at: ConfigPath): unknown => adapt(expandVariables(raw, variables), at, reader);
+  const prepare = (raw: unknown, at: ConfigPath): unknown =>
+    adaptVscodeEntry(expandVariables(raw, variables), at, reader);
   return reader.finish(reader.readMap([...path, "servers"], servers, prepare));
 }
 
-function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
+function adaptVscodeEntry(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   if (!isJsonObject(raw)) return raw;
   const { envFile, sandbox, sandboxEnabled, ...entry } = raw;
   if (envFile !== undefined) {
     reader.warn([...at, "envFile"], "not_read", "envFile is not read", "name the variables in env, with references");
   }
   if (sandboxEnabled === true) {
-    const { sandbox: cage, narrower } = translateVscodeSandbox(sandbox);
-    entry["sandbox"] = cage;
-    const message = `the sandbox becomes bubblewrap here: ${narrower.join("; ")}`;
+    const translated = translateVscodeSandbox(sandbox);
+    entry["sandbox"] = translated.sandbox;
+    const message = `the sandbox becomes bubblewrap here: ${translated.narrower.join("; ")}`;
     reader.warn([...at, "sandboxEnabled"], "adapted", message);
   }
   // VS Code tries Streamable HTTP and then SSE for it, which is what no transport means here.
@@ -253,11 +221,10 @@ function adapt(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
  * OpenClaw's openclaw.json: `mcp.servers`, over them `agents.defaults.mcp.servers`, and per agent
  * `agents.list[].mcp.servers`, whose entries change single keys of the shared entry of the same id.
  */
-
 function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
   const agents = objectAt(value, "agents");
   const defaults: ConfigPath = ["agents", "defaults", "mcp", "servers"];
-  const prepare = (raw: unknown, at: ConfigPath): unknown => adaptOfOpenclaw(raw, at, reader);
+  const prepare = (raw: unknown, at: ConfigPath): unknown => adaptOpenclawEntry(raw, at, reader);
 
   const shared = serversAt(value);
   const ofDefaults = serversAt(objectAt(agents, "defaults"));
@@ -310,7 +277,7 @@ function mergeEntry(base: JsonObject, entry: JsonObject): JsonObject {
   return merged;
 }
 
-function adaptOfOpenclaw(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
+function adaptOpenclawEntry(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
   if (!isJsonObject(raw)) return raw;
   const { sslVerify, clientCert, clientKey, toolFilter, ...entry } = raw;
   if (sslVerify === false)
@@ -331,7 +298,7 @@ function adaptOfOpenclaw(raw: unknown, at: ConfigPath, reader: EntryReader): unk
   return entry;
 }
 
-/** OpenClaw writes a reference as `{"source": "env", "id": "NAME"}`. Other sources stay, and are refused as no text. */
+/** OpenClaw writes a reference as `{"source": "env", "id": "NAME"}`. Other sources stay, and are refused because they are not text. */
 function withoutRefs(record: JsonObject): JsonObject {
   const entries = Object.entries(record).map(([key, value]): [string, unknown] => {
     const ref =
@@ -341,18 +308,14 @@ function withoutRefs(record: JsonObject): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** The list form of an mcp-servers.json: `{"servers": [{"id", "name", "transport", …}]}`. */
-
-function readList(value: JsonObject, reader: EntryReader): DialectRead {
-  const list: unknown[] = Array.isArray(value["servers"]) ? value["servers"] : [];
-  return reader.finish(readServerList(list, ["servers"], reader));
-}
-
-/** Also ACP's array, which differs in having names and no ids. */
-function readServerList(list: readonly unknown[], path: readonly string[], reader: EntryReader): ServerSpec[] {
+/**
+ * The list form of an mcp-servers.json: `{"servers": [{"id", "name", "transport", …}]}`. Also ACP's `mcpServers` array, which
+ * has names instead of ids, stdio entries without `type`, and env and headers as lists of name and value.
+ */
+function readList(list: unknown, path: readonly string[], reader: EntryReader): DialectRead {
   const servers: ServerSpec[] = [];
   const taken = new Set<string>();
-  for (const [index, raw] of list.entries()) {
+  for (const [index, raw] of (Array.isArray(list) ? list : []).entries()) {
     const at = [...path, index];
     const label = isJsonObject(raw) ? (raw["id"] ?? raw["name"]) : undefined;
     if (!isJsonObject(raw) || typeof label !== "string" || label === "") {
@@ -366,17 +329,11 @@ function readServerList(list: readonly unknown[], path: readonly string[], reade
     if (spec.roles?.length === 0) reader.warn(at, "no_roles", "an empty list of roles lets no role use the server");
     servers.push(spec);
   }
-  return reader.withoutTwins(servers, path);
+  return reader.finish(reader.withoutDuplicates(servers, path));
 }
 
-/** `transport` may be an object that holds what else stands beside it. */
+/** `transport` may be an object with the keys that are otherwise beside it. */
 function flatten(raw: JsonObject): JsonObject {
   const { transport, ...rest } = raw;
   return isJsonObject(transport) ? { ...transport, ...rest } : raw;
-}
-
-/** ACP's `mcpServers` array: stdio entries without `type`, env and headers as lists of name and value. */
-
-function readAcp(list: readonly unknown[], path: readonly string[], reader: EntryReader): DialectRead {
-  return reader.finish(readServerList(list, path, reader));
 }

@@ -1,7 +1,7 @@
 /** Changes the servers of a config file in place: comments, order and layout stay, other processes are respected. */
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { findNearest } from "../base/nearest.ts";
+import { findNearest } from "../base/near-matches.ts";
 import { appendItem, removeProperty, setProperty } from "../files/edit/json-edit.ts";
 import { withLock } from "../files/lock-file.ts";
 import { realTarget, writeAtomic } from "../files/write-atomic.ts";
@@ -103,18 +103,18 @@ export async function setEnabled(
   });
 }
 
-/** Writes down that what an `ask` list holds back may be used from now on. `path` is where the list is, `entry` an exact one. */
+/** Adds an exception to the `ask` list at `path`, so that `entry`, an exact one, no longer needs approval. */
 export async function addAskException(file: string, path: readonly string[], entry: string): Promise<EditResult> {
   return edit(file, {}, (text) => appendItem(text, path, `!${entry}`));
 }
 
 export interface PathEdit {
   readonly path: readonly string[];
-  /** Undefined takes out what is there. */
+  /** Undefined removes the key. */
   readonly value: unknown;
 }
 
-/** Sets and takes out what stands at these paths. */
+/** Sets and removes the values at these paths. */
 export async function editPaths(file: string, edits: readonly PathEdit[]): Promise<EditResult> {
   return edit(file, {}, (text) => withEdits(text, edits));
 }
@@ -181,7 +181,7 @@ function editableServers(file: string, text: string): JsonObject {
   }
   const servers = document.value["mcpServers"] ?? {};
   if (isJsonObject(servers)) return servers;
-  throw new ToolcribError("invalid_config", `${file}: mcpServers is no object`);
+  throw new ToolcribError("invalid_config", `${file}: mcpServers is not an object`);
 }
 
 function requireServer(file: string, id: string, servers: JsonObject): JsonObject {
@@ -200,7 +200,10 @@ function requireServer(file: string, id: string, servers: JsonObject): JsonObjec
 function checkEntry(id: string, entry: ServerEntryInput): void {
   const badId = ServerIdSchema.safeParse(id).error?.issues[0];
   if (badId !== undefined) {
-    throw new ToolcribError("invalid_arguments", `${JSON.stringify(id)} is no valid id; allowed is ${badId.message}`);
+    throw new ToolcribError(
+      "invalid_arguments",
+      `${JSON.stringify(id)} is not a valid id; allowed is ${badId.message}`,
+    );
   }
   const document = ConfigDocument.ofValue("entry", entry);
   const { output, problems, warnings } = validateConfig(document, [], entry, ServerEntrySchema, entryNode());

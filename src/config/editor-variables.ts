@@ -75,8 +75,6 @@ export function variableForInput(id: string): string {
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
-/** `${input:id}` of VS Code, which stands for what VS Code asks its user. */
-
 interface Warns {
   warn(path: ConfigPath, code: "input", message: string): void;
 }
@@ -84,7 +82,7 @@ interface Warns {
 /** VS Code asks the user for inputs and keeps them; here each becomes an environment variable to set. */
 export class VscodeInputs {
   readonly #known = new Map<string, { index: number; input: JsonObject }>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #path: ConfigPath;
   readonly #reader: Warns;
 
@@ -100,8 +98,8 @@ export class VscodeInputs {
     const name = variableForInput(id);
     const known = this.#known.get(id);
     const fallback = known?.input["password"] === true ? undefined : known?.input["default"];
-    if (!this.#told.has(id)) {
-      this.#told.add(id);
+    if (!this.#reported.has(id)) {
+      this.#reported.add(id);
       const what = known?.input["description"];
       const asked = typeof what === "string" ? ` (${what.slice(0, 120)})` : "";
       const at = known === undefined ? this.#path : [...this.#path, known.index];

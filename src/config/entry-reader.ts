@@ -1,4 +1,4 @@
-/** What the dialects share: foreign names of keys, foreign forms of values, and the way from an entry to a ServerSpec. */
+/** From a server entry of any program to a ServerSpec: foreign names of keys and foreign forms of values. */
 import { dirname, posix } from "node:path";
 import type { ClientId } from "../clients/agent-client.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -8,7 +8,7 @@ import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { validateConfig } from "./validate-config.ts";
 
-/** Forms that a file's content tells apart. */
+/** Forms that are recognised by the content of a file. */
 export type FileDialect = "toolcrib" | "claude" | "vscode" | "list" | "openclaw" | "acp";
 
 /** Or the client whose file it is, where that is known beforehand. */
@@ -51,10 +51,14 @@ export class EntryReader {
     this.problems.push(this.document.report(path, { severity: "error", code, message, hint }));
   }
 
-  /** An entry in this program's foreign words; undefined, with a problem noted, if it makes no server. */
+  /** An entry with another program's keys; undefined, with a problem noted, if it is not a server. */
   readForeign(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
     if (!isJsonObject(raw)) {
-      this.refuse(path, "wrong_server", "found no object; allowed is an object that describes a server");
+      this.refuse(
+        path,
+        "wrong_server",
+        "found something that is not an object; allowed is an object that describes a server",
+      );
       return undefined;
     }
     if (isToolcribEntry(id, raw)) {
@@ -66,7 +70,7 @@ export class EntryReader {
     return this.readOwn(id, path, draft);
   }
 
-  /** An entry in Toolcrib's own words. */
+  /** An entry with Toolcrib's own keys. */
   readOwn(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
     const { output, problems, warnings } = validateConfig(this.document, path, raw, ServerEntrySchema, entryNode());
     this.warnings.push(...warnings);
@@ -79,7 +83,7 @@ export class EntryReader {
     return { ...output, id, origin: { file: this.document.file, dialect: this.#dialect }, baseDir: this.baseDir };
   }
 
-  /** An id that Toolcrib takes; a changed one is told of. `taken` keeps two changed ids from becoming one. */
+  /** An id that Toolcrib accepts; a change is reported. `taken` keeps two changed ids from becoming one. */
   validId(wanted: string, path: ConfigPath, taken: ReadonlySet<string>): string {
     if (ServerIdSchema.safeParse(wanted).success) return wanted;
     const plain =
@@ -92,12 +96,12 @@ export class EntryReader {
     this.warn(
       path,
       "renamed",
-      `the name ${JSON.stringify(wanted.slice(0, 80))} is no valid id; it is called ${JSON.stringify(id)} here`,
+      `the name ${JSON.stringify(wanted.slice(0, 80))} is not a valid id; it is called ${JSON.stringify(id)} here`,
     );
     return id;
   }
 
-  /** The entries of an object by id, in the file's order. `prepare` gives undefined for an entry that it refused. */
+  /** The entries of an object by id, in the file's order. `prepare` returns undefined for an entry that it refused. */
   readMap(
     path: ConfigPath,
     map: JsonObject,
@@ -118,7 +122,7 @@ export class EntryReader {
   }
 
   /** Of entries with one id the last counts, as with keys of an object. */
-  withoutTwins(servers: readonly ServerSpec[], path: ConfigPath): ServerSpec[] {
+  withoutDuplicates(servers: readonly ServerSpec[], path: ConfigPath): ServerSpec[] {
     const byId = new Map<string, ServerSpec>();
     for (const spec of servers) {
       if (byId.delete(spec.id))
@@ -134,37 +138,18 @@ export class EntryReader {
   }
 }
 
-/** Other programs' names for the keys of a server entry, and other forms of their values. */
+// Other programs' names for the keys of a server entry, and other forms of their values.
 
-/** Tells of something that was changed on the way; the path is inside the entry. */
+/** Reports a change; the path is inside the entry. */
 type Note = (path: (string | number)[], message: string) => void;
 
 type Rename = (draft: JsonObject, value: unknown, note: Note) => void;
 
 /** Keys with no meaning here: display, approval habits of the client, editor features. */
-const IGNORED_KEYS = new Set([
-  "alwaysAllow",
-  "approvalMode",
-  "autoApprove",
-  "autoStart",
-  "category",
-  "comment",
-  "_comment",
-  "description",
-  "dev",
-  "displayName",
-  "extensionName",
-  "gallery",
-  "icon",
-  "iconUrl",
-  "icons",
-  "id",
-  "note",
-  "source",
-  "supportsParallelToolCalls",
-  "title",
-  "version",
-]);
+const IGNORED_KEYS = new Set(
+  `alwaysAllow approvalMode autoApprove autoStart category comment _comment description dev displayName
+  extensionName gallery icon iconUrl icons id note source supportsParallelToolCalls title version`.split(/\s+/),
+);
 
 const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse" | "">> = {
   stdio: "stdio",
@@ -177,6 +162,7 @@ const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse" | "">> = {
   // Says only that there is a url.
   remote: "",
 };
+
 const KEY_ALIASES: Readonly<Record<string, Rename>> = {
   type: setTransport,
   transportType: setTransport,
@@ -217,7 +203,7 @@ export function findIgnoredKeys(raw: JsonObject): string[] {
   return Object.keys(raw).filter((key) => (IGNORED_KEYS.has(key) && key !== "id") || isTrust(key));
 }
 
-/** The entry with Toolcrib's own names. Keys it does not know stay, so that they are told of as unknown. */
+/** The entry with Toolcrib's own names. Unknown keys stay, so that they are reported as unknown. */
 export function renameKeys(raw: JsonObject, note: Note): JsonObject {
   const draft: JsonObject = {};
   // Own names first: where a file has both, the foreign one does not override.
@@ -292,17 +278,15 @@ function textList(value: unknown, key: string, note: Note): unknown {
 
 function asText(value: unknown, path: (string | number)[], note: Note): unknown {
   if (typeof value !== "number" && typeof value !== "boolean") return value;
-  note(path, `a ${typeof value} stands where a text is expected; it is used as text`);
+  note(path, `a ${typeof value} was found where a text is expected; it is used as text`);
   return String(value);
 }
 
-/** Recognises entries that start Toolcrib itself: a hub that imported one would start itself without end. */
-
 const OWN_PROGRAM = /^toolcrib(?:\.(?:js|cmd|ps1|exe)|@[\w.^~-]+)?$/i;
-/** What may stand before the program that is really meant. */
+/** Programs and options that may precede the actual program. */
 const LAUNCHER = /^(?:-.*|\/c|env|cmd|node|npx|npm|exec|x|pnpm|yarn|dlx|bun|bunx)(?:\.exe|\.cmd)?$/i;
 
-/** The entry is in the words of `AgentClient.read`. */
+/** Whether an entry starts Toolcrib itself: a hub that imported it would start itself without end. */
 export function isToolcribEntry(id: string, entry: JsonObject): boolean {
   const [program, ...rest] = wordsOf(entry)
     .filter((word) => !LAUNCHER.test(word))

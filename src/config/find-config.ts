@@ -25,7 +25,7 @@ export function expandTilde(path: string, user: string): string {
 }
 
 interface FindOptions {
-  /** What `--config` said. */
+  /** The value of `--config`. */
   readonly config?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
@@ -60,7 +60,7 @@ export function isConfigName(path: string): boolean {
 
 /**
  * The nearest one from the working directory upward, by the real path of its folder: trust in a folder must not carry over to
- * a link that leads there. Nothing in Toolcrib's home is a project's, whoever put it there.
+ * a link that leads there. Nothing in Toolcrib's home belongs to a project.
  */
 export function projectConfig(cwd: string, home: string): string | null {
   const start = realOf(resolve(cwd));

@@ -39,7 +39,7 @@ export interface LoadOptions {
   readonly cwd: string;
   /** Toolcrib's home; `$TOOLCRIB_HOME` or `~/.toolcrib` if absent. */
   readonly home?: string | undefined;
-  /** By path: what counts instead of what the config file holds, where that cannot be changed. */
+  /** By path: texts to use instead of files that cannot be changed. */
   readonly texts?: ReadonlyMap<string, string> | undefined;
   /** Where it was found before: it is read from there, whatever else would be found by now. */
   readonly searched?: Searched | undefined;
@@ -77,7 +77,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
 type ProjectOptions = Pick<LoadOptions, "env" | "cwd" | "onUntrusted" | "inUse"> & { readonly home: string };
 
-/** The config with a project's, as far as that is trusted. One that is not is no reason to stop. */
+/** The config with the project's, if that is trusted. An untrusted one is left out with a warning. */
 async function addProject(base: LoadedConfig, file: string | null, options: ProjectOptions): Promise<LoadedConfig> {
   if (file === null || file === base.file) return base;
   const watched = [file, trustFile(options.home)];
@@ -85,7 +85,7 @@ async function addProject(base: LoadedConfig, file: string | null, options: Proj
     const warning = {
       severity: "warning",
       code: UNTRUSTED,
-      // The name of a folder may hold what a terminal acts on.
+      // The name of a folder may contain terminal control characters.
       file: terminalLine(file),
       line: 0,
       column: 0,
@@ -126,8 +126,8 @@ async function readTrustedProject(file: string, options: ProjectOptions): Promis
   const hint =
     problem === undefined
       ? `Look at it, then run: ${trustCommand(file)}`
-      : `${trustFile(home)} ${problem}; mend or remove it.`;
-  // What nobody vouched for and nobody can be asked about is not even read.
+      : `${trustFile(home)} ${problem}; repair or remove it.`;
+  // Without trust and without a person to ask, it is not even read.
   if (record === undefined && onUntrusted === undefined) {
     return { warning: { message: "this project config is not trusted and was left out", hint } };
   }

@@ -1,4 +1,4 @@
-/** Command lines: one that starts a server, or one with which another program is told of a server. */
+/** Command lines: one that starts a server, or one that adds a server to another program. */
 import { parse as parseJsonc } from "jsonc-parser";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -62,7 +62,7 @@ function addedEntry(given: readonly string[], before: Readonly<Record<string, st
     if (value === undefined) throw notUnderstoodError(`${option} is followed by nothing`);
     return value;
   };
-  // Behind the name and the program every word is the program's.
+  // After the name and the program, every word belongs to the program.
   for (; at < given.length && plain.length < 2; at++) {
     const word = given[at] ?? "";
     const [, long, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? [];
@@ -95,15 +95,14 @@ function addVariable({ env }: Draft): (pair: string) => void {
   return (pair) => {
     const [, name, value] = ASSIGNMENT.exec(pair) ?? [];
     if (name === undefined || value === undefined)
-      throw notUnderstoodError("an option for a variable holds no NAME=value");
+      throw notUnderstoodError("an option for a variable has no NAME=value");
     env[name] = value;
   };
 }
 
 function addHeader({ headers }: Draft, text: string): void {
   const [, name, value] = /^([\w-]+)\s*[:=]\s*(.*)$/s.exec(text) ?? [];
-  if (name === undefined || value === undefined)
-    throw notUnderstoodError("an option for a header holds no Name: value");
+  if (name === undefined || value === undefined) throw notUnderstoodError("an option for a header has no Name: value");
   headers[name] = value;
 }
 
@@ -112,7 +111,7 @@ function finishEntry(plain: readonly string[], { env, headers, transport, url }:
   const json = [name, target].find((word) => word?.trimStart().startsWith("{") === true);
   if (json !== undefined) {
     const entry: unknown = parseJsonc(json);
-    if (!isJsonObject(entry)) throw notUnderstoodError("what follows the name is no JSON object");
+    if (!isJsonObject(entry)) throw notUnderstoodError("what follows the name is not a JSON object");
     const id = json === name ? entry["name"] : name;
     return typeof id === "string" ? { id, entry } : { entry };
   }
@@ -161,7 +160,7 @@ export function shellWords(line: string): string[] {
     }
     const operator = OPERATORS.exec(rest)?.[0] ?? (rest.startsWith("$(") ? "$(" : undefined);
     if (operator !== undefined) {
-      throw notUnderstoodError(`the command line holds ${JSON.stringify(operator)}, which only a shell understands`);
+      throw notUnderstoodError(`the command line contains ${JSON.stringify(operator)}, which only a shell understands`);
     }
     const [taken, value] = readPiece(rest);
     word = (word ?? "") + value;

@@ -1,7 +1,8 @@
-/** What a person pastes to add a server: a command line, an address, or a snippet of any program's config. */
+/** Servers from a pasted text: a command line, an address, or a snippet of any program's config. */
 import { homedir } from "node:os";
 import { CLIENTS } from "../clients/clients.ts";
-import { TextSyntaxError, editorFor } from "../files/edit/editors.ts";
+import { editorFor } from "../files/edit/editors.ts";
+import { TextSyntaxError } from "../files/edit/text-syntax.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
 import {
@@ -18,9 +19,9 @@ import { readServerEntry } from "./server-entry.ts";
 export interface ParsedServer {
   /** Proposed; valid, and no two have the same. */
   serverId: string;
-  /** In Toolcrib's own words. Where a plain secret stood there is a reference to a variable, and a warning says so. */
+  /** With Toolcrib's own keys. A plaintext secret is replaced by a reference to a variable, and a warning says so. */
   config: JsonObject;
-  /** No message holds a value. */
+  /** No message contains a value. */
   warnings: string[];
 }
 
@@ -52,7 +53,10 @@ function withoutFence(text: string): string {
   return (inside ?? text).replace(/^\uFEFF/, "").trim();
 }
 
-function toParsedServer({ id, entry: raw, warnings: told = [] }: NamedEntry, taken: ReadonlySet<string>): ParsedServer {
+function toParsedServer(
+  { id, entry: raw, warnings: noted = [] }: NamedEntry,
+  taken: ReadonlySet<string>,
+): ParsedServer {
   const place = { origin: { file: "snippet", dialect: "snippet" }, baseDir: homedir(), userHome: homedir() };
   const { entry, warnings } = readServerEntry("pasted", raw, place);
   const wanted = id ?? proposeId(entry, taken);
@@ -67,7 +71,7 @@ function toParsedServer({ id, entry: raw, warnings: told = [] }: NamedEntry, tak
     config: replaceCredentials(entry, found, (each) => writeReference("env", names.get(each) ?? "SECRET")),
     warnings: [
       ...renamed,
-      ...told,
+      ...noted,
       ...warnings
         .filter(({ code }) => code !== "plain_credential")
         .map(
@@ -75,7 +79,7 @@ function toParsedServer({ id, entry: raw, warnings: told = [] }: NamedEntry, tak
             [path, message].filter((part) => part !== "").join(": ") + (hint === undefined ? "" : ` (${hint})`),
         ),
       ...found.map(
-        (each) => `${each.where}: a plain secret stood here; it is now the variable ${names.get(each) ?? ""}`,
+        (each) => `${each.where}: a plaintext secret was here; it is now the variable ${names.get(each) ?? ""}`,
       ),
     ],
   };
@@ -111,7 +115,7 @@ export function snippetValue(text: string): unknown {
   if (/^"[^"\n]+"\s*:\s*\{/.test(text)) return jsonValue(`{${text.replace(/,\s*$/, "")}}`);
   if (isToml) {
     if (text.split(/[\n=,{]/).some((part) => count(part, /\./g) > MAX_TOML_KEY_PARTS))
-      throw notUnderstoodError("it nests too deep");
+      throw notUnderstoodError("it is nested too deeply");
     const value = parsedAs("toml", text);
     return value instanceof TextSyntaxError ? refuseFormat("TOML", value) : value;
   }
@@ -132,7 +136,7 @@ function jsonValue(text: string): unknown {
   if (lenient !== undefined) return lenient.value;
   const [error] = document.errors;
   const place = error === undefined ? "" : ` in line ${error.line}, column ${error.column}: ${error.message}`;
-  throw notUnderstoodError(`it begins like JSON and is none${place}`);
+  throw notUnderstoodError(`it begins like JSON but is not valid${place}`);
 }
 
 function parsedAs(format: "yaml" | "toml", text: string): unknown {
@@ -145,14 +149,14 @@ function parsedAs(format: "yaml" | "toml", text: string): unknown {
 }
 
 function refuseFormat(format: string, { message }: TextSyntaxError): never {
-  throw notUnderstoodError(`it looks like ${format} and is none, ${message}`);
+  throw notUnderstoodError(`it looks like ${format} but is not valid, ${message}`);
 }
 
 /** The entries in a pasted value: a whole config of any program, a map of servers, or one entry alone. */
 
 /** Keys of which an entry has at least one. */
 const TARGETS = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
-/** Where programs have their servers; their own readers know what the words there mean. */
+/** Keys under which programs have their servers, and the client whose reader understands them. */
 const CONTAINERS: readonly (readonly [key: string, client: string])[] = [
   ["mcp_servers", "codex"],
   ["context_servers", "zed"],
@@ -202,7 +206,7 @@ function mapOf(map: JsonObject): SnippetEntries {
   const wrong = pairs.find(([, each]) => !isEntry(each))?.[0];
   throw notUnderstoodError(
     wrong === undefined
-      ? "it holds no server"
+      ? "it contains no server"
       : `${JSON.stringify(wrong.slice(0, 80))} has neither a command nor an address`,
     "An entry has a command with args, or a url.",
   );
@@ -223,11 +227,11 @@ function ofClient(value: JsonObject, id: string): SnippetEntries {
   const read = client?.read(value, { scope: "user", path: "snippet" });
   const entries = Object.entries(read?.servers ?? {}).map(([name, entry]) => ({ id: name, entry }));
   const warnings = (read?.problems ?? []).map(({ path, message }) => `${path.join(".")}: ${message}`);
-  if (entries.length === 0) throw notUnderstoodError(warnings[0] ?? "it holds no server");
+  if (entries.length === 0) throw notUnderstoodError(warnings[0] ?? "it contains no server");
   return { entries, warnings };
 }
 
-/** Goose's words, which its own reader would know in a whole file only. */
+/** Also with Goose's keys, which its own reader knows only in a whole file. */
 function asEntry(value: unknown): JsonObject {
   const { cmd, uri, envs, ...rest }: JsonObject = isJsonObject(value) ? value : {};
   return {
@@ -278,22 +282,10 @@ const GENERIC = new Set([
 ]);
 const LAUNCHERS =
   /^(?:npx|bunx|uvx|pipx|pnpx|npm|pnpm|yarn|bun|deno|node|python[\d.]*|uv|tsx|ts-node|docker|podman|sh|bash|cmd|java|go|cargo|ruby|php|dotnet)(?:\.exe|\.cmd)?$/i;
-/** Words that follow a launcher and are no package. */
+/** Words that follow a launcher and are not a package. */
 const VERBS = new Set(["run", "exec", "dlx", "x", "tool", "create", "-m", "/c", "--"]);
 /** Options of launchers that take a value. */
-const WITH_VALUE = new Set([
-  "-e",
-  "--env",
-  "-v",
-  "--volume",
-  "-p",
-  "--name",
-  "--mount",
-  "--network",
-  "--from",
-  "--with",
-  "--directory",
-]);
+const WITH_VALUE = new Set(`-e --env -v --volume -p --name --mount --network --from --with --directory`.split(/\s+/));
 
 export function proposeId(entry: JsonObject, taken: ReadonlySet<string>): string {
   const url = textOf(entry, "url");

@@ -1,6 +1,6 @@
 /**
- * A project config, added to the home's: it brings servers, plugins and skills, and narrows rules. It takes the place of
- * nothing that the home has, and what would act on the home's servers and data is not read from it.
+ * A project config, added to the home's: it adds servers, plugins and skills, and narrows rules. It replaces nothing of the
+ * home's, and keys that would affect the home's servers and data are not read from it.
  */
 import { resolve } from "node:path";
 import { showHidden } from "../guard/detect/show-hidden.ts";
@@ -16,7 +16,7 @@ import { GUARD_ORDER } from "./project-trust.ts";
 
 type Keys = Readonly<Record<string, true | readonly string[]>>;
 
-/** What is read of a project config; true for all of a key. */
+/** The keys that are read from a project config; true for a whole key. */
 const USED_KEYS: Keys = {
   $schema: true,
   mcpServers: true,
@@ -109,7 +109,7 @@ function projectServers(
   loaded: LoadedConfig,
   { known, warnings, warn }: ProjectServerOptions,
 ): ServerSpec[] {
-  // A tag that a rule of the home names would be a word that a project says for itself.
+  // Rules of the home that name a tag must not apply because a project chose that tag.
   const hasTagRules = JSON.stringify([base.config.tools, base.config.roles, base.servers]).includes("tag:");
   const own = loaded.servers.flatMap((spec): ServerSpec[] => {
     const place = `mcpServers.${spec.id}`;
@@ -123,8 +123,8 @@ function projectServers(
     if (tags !== undefined && !keepsTags) warn(`${place}.tags`, "not used, because rules of your own config name tags");
     return [{ ...rest, trust: "untrusted", ...(keepsTags ? { tags } : {}), fromProject: true }];
   });
-  const caged = withHubSandbox({ file, servers: own }, base.config, warnings);
-  const merged = mergeLayers([{ file: base.file ?? "library", servers: base.servers }, caged], warnings);
+  const sandboxed = withHubSandbox({ file, servers: own }, base.config, warnings);
+  const merged = mergeLayers([{ file: base.file ?? "library", servers: base.servers }, sandboxed], warnings);
   const added = merged.filter((spec) => spec.fromProject === true).map((spec) => withSandbox(spec, base));
   const room = base.config.limits.servers - base.servers.length;
   if (added.length <= room) return added;
@@ -133,7 +133,7 @@ function projectServers(
   return added.slice(0, Math.max(0, room));
 }
 
-/** Roles that the home does not know see what the project brings and nothing else. */
+/** Roles that only the project has see the project's servers and nothing else. */
 function projectRoles(
   { config }: LoadedConfig,
   brought: readonly ServerSpec[],

@@ -60,7 +60,7 @@ export async function saveTrust(home: string, config: string, record: TrustRecor
     const { table, problem } = await readTrust(home);
     if (problem !== undefined) {
       throw new ToolcribError("invalid_config", `${file} ${problem}, so nothing is written to it.`, {
-        hint: "Mend it, or remove it and trust project configs again.",
+        hint: "Repair it, or remove it and trust project configs again.",
       });
     }
     const configs = new Map(table);
@@ -90,7 +90,7 @@ interface TrustedContent {
   /** Where the file really is: another target of a link is another config. */
   readonly real: string;
   readonly value: unknown;
-  /** What else belongs to it, by path; null for what is not there. */
+  /** Other files that belong to it, by path; null for a missing one. */
   readonly others: ReadonlyMap<string, string | null>;
 }
 
@@ -225,7 +225,7 @@ function narrowsClasses(before: unknown = {}, after: unknown = {}): boolean {
 
 /**
  * Why others than the user and root could have written a file or could put another in its place; undefined if they could not.
- * A folder with the sticky bit lets nobody replace what belongs to another.
+ * In a folder with the sticky bit, no user can replace the files of another.
  */
 export async function findForeignWriter(file: string): Promise<string | undefined> {
   const real = await realpath(file).catch(() => file);
@@ -260,7 +260,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The text of a file that a stranger may have named: no device, no pipe that never ends. Errors have a `code`. */
 export async function readPlainFile(path: string): Promise<string> {
-  // A pipe without a writer would hold `open` up. Windows has no such flag.
+  // `open` would wait for a writer of a pipe. Windows has no such flag.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     const { size } = await handle.stat().then((found) => {
@@ -281,7 +281,7 @@ export async function readPlainFile(path: string): Promise<string> {
   }
 }
 
-/** The command that a person types; a path may hold what a shell or a terminal would act on. */
+/** The command that a person types; a path may contain characters that a shell or a terminal acts on. */
 export function trustCommand(file: string, shared = false): string {
   const quoted = /^[\w@%+=:,./-]+$/.test(file) ? file : `'${file.replaceAll("'", String.raw`'\''`)}'`;
   return `toolcrib trust ${shared ? "--shared " : ""}${showHidden(quoted).replaceAll("\n", String.raw`\n`)}`;

@@ -1,25 +1,22 @@
 /** Reads one config of any dialect, with its imports, into a LoadedConfig, or says everything that is wrong with it. */
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { findNearest } from "../base/nearest.ts";
+import { findNearest } from "../base/near-matches.ts";
 import { CLIENT_IDS, type ClientId } from "../clients/agent-client.ts";
 import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ServerEntry, ServerSpec, ToolRules } from "../model/server-spec.ts";
-import { asWarning, ConfigDocument, type ConfigPath, type Diagnostic, invalidConfigError } from "./config-document.ts";
 import {
-  agentWarnings,
-  clusterProblems,
-  clusterWarnings,
-  defaultSandboxProblems,
-  httpWarnings,
-  sandboxWarnings,
-  serverProblems,
-  serverWarnings,
-  sessionsProblems,
-  storeWarnings,
-} from "./config-rules.ts";
+  asSkipped,
+  type ConfigDocument,
+  type ConfigPath,
+  type Diagnostic,
+  duplicateServer,
+  fileDiagnostic,
+  invalidConfigError,
+} from "./config-document.ts";
+import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
 import { configNode } from "./config-schema.ts";
 import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
 import { expandTilde, userHome } from "./find-config.ts";
@@ -28,7 +25,7 @@ import { withImportedSandbox, withSandbox, withSkillFolder } from "./sandbox-def
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
 
 export interface LoadedConfig {
-  /** Defaults filled in. `mcpServers` holds the servers of the file itself; `servers` holds all. */
+  /** Defaults filled in. `mcpServers` has the servers of the file itself; `servers` has all. */
   readonly config: Config;
   /** null for a config given in code, and if no file was found. Never the project's. */
   readonly file: string | null;
@@ -39,13 +36,13 @@ export interface LoadedConfig {
   readonly warnings: Diagnostic[];
   /** Absolute paths of everything it was read from, also of imports that are missing: they may come. */
   readonly files: readonly string[];
-  /** True if it was given in code: then there is no place from which it could be loaded again. */
+  /** True if it was given in code and so cannot be loaded again. */
   readonly inCode: boolean;
   /** Where it was found, if no file was named. */
   readonly searched?: Searched;
   /** The trusted project config that was added. */
   readonly project?: ProjectLayer;
-  /** What else decides about it: the project config that was left out, and the file that trust is kept in. */
+  /** Further files that affect it: a project config that was left out, and the file with the trust records. */
   readonly watched?: readonly string[];
 }
 
@@ -66,7 +63,7 @@ export interface ProjectReading extends TrustSubject {
   readonly failure: ToolcribError | undefined;
 }
 
-/** What a hub knows of the project config that was added to its own. */
+/** The project config that was added to the hub's own. */
 interface ProjectLayer {
   readonly file: string;
   /** One more level of rules, which can only narrow. */
@@ -81,7 +78,7 @@ interface ReadOptions {
   readonly config?: ConfigInput | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
-  /** By path: what counts instead of what the config file holds. */
+  /** By path: texts to use instead of the files. */
   readonly texts?: ReadonlyMap<string, string> | undefined;
   readonly home: string;
   /** Reads the imports; as they are if absent. */
@@ -94,7 +91,7 @@ export async function readConfigFile(file: string, options: ReadOptions): Promis
   try {
     text = options.texts?.get(file) ?? (await readFile(file, "utf8"));
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    const reason = systemErrorCode(error) ?? "unknown reason";
     throw new ToolcribError("invalid_config", `${file}: the file cannot be read (${reason})`, { cause: error });
   }
   return readConfig(parseConfigText(file, text), file, options);
@@ -145,9 +142,9 @@ interface OwnLayer {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** The file itself. In one of our own a bad entry is an error; in another program's the entry is left out, as there. */
+/** The file itself. A bad entry is an error in a Toolcrib config; in another program's file the entry is left out. */
 function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): OwnLayer {
-  // After a syntax error the rest of the text means nothing reliable.
+  // After a syntax error the rest of the text cannot be relied on.
   if (document.errors.length > 0) return { config: defaults(), servers: [], problems: [], warnings: [] };
   const value = document.value === undefined ? {} : document.value;
   if (detectDialect(value, document.file) === "toolcrib") return readToolcribFile(document, value, baseDir);
@@ -156,35 +153,19 @@ function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): 
     ...defaults(),
     mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])),
   };
-  const strangers = read.dialect === "claude" ? unknownTopKeys(document, value) : [];
-  const bad = read.problems.map((problem) =>
-    asWarning({ ...problem, message: `${problem.message}; this server is left out` }),
-  );
+  const warnings = [...(read.dialect === "claude" ? unknownTopKeys(document, value) : []), ...read.warnings];
   const servers = [...read.servers, ...serversOfRoles(read.roleServers)];
-  if (servers.length === 0)
-    return { config, servers, problems: read.problems, warnings: [...strangers, ...read.warnings] };
-  return { config, servers, problems: [], warnings: [...strangers, ...read.warnings, ...bad] };
+  if (servers.length === 0) return { config, servers, problems: read.problems, warnings };
+  const skipped = read.problems.map((problem) => asSkipped(problem, "this server is left out"));
+  return { config, servers, problems: [], warnings: [...warnings, ...skipped] };
 }
 
 function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: string): OwnLayer {
   const { output, problems, warnings } = validateConfig(document, [], value, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
-  const found: { problems: Diagnostic[]; warnings: Diagnostic[] } = {
-    problems: [
-      ...problems,
-      ...sessionsProblems(document, output.sessions),
-      ...defaultSandboxProblems(document, output),
-      ...clusterProblems(document, output),
-    ],
-    warnings: [
-      ...warnings,
-      ...httpWarnings(document, output.http),
-      ...storeWarnings(document, output),
-      ...agentWarnings(document, output.agent),
-      ...sandboxWarnings(document, ["sandbox"], output.sandbox),
-      ...sandboxWarnings(document, ["skills", "sandbox"], output.skills.sandbox),
-      ...clusterWarnings(document, output),
-    ],
+  const found = {
+    problems: [...problems, ...configProblems(document, output)],
+    warnings: [...warnings, ...configWarnings(document, output)],
   };
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
     Object.entries(entries).map(([id, entry]) => {
@@ -217,7 +198,7 @@ function entryOf({ id: _id, origin: _origin, baseDir: _baseDir, ...entry }: Serv
   return entry;
 }
 
-/** Other files that bring servers: the `import` list, and the home's etc/mcp-servers.json. */
+// Other files with servers: the `import` list, and the home's etc/mcp-servers.json.
 
 /** The servers of one file. */
 interface ServerLayer {
@@ -257,14 +238,14 @@ async function readImports(options: ImportOptions): Promise<Imports> {
   const { document, baseDir, home, list, userHome } = options;
   const imports: Imports = { layers: [], warnings: [], files: [] };
   const seen = new Set(options.file === null ? [] : [options.file]);
+  const report = (index: number, reason: string | undefined): void => {
+    if (reason === undefined) return;
+    const message = `${reason}; nothing is imported from it`;
+    imports.warnings.push(document.report(["import", index], { severity: "warning", code: "missing_import", message }));
+  };
   for (const [index, item] of list.entries()) {
-    const path = ["import", index];
     if (isClientId(item)) {
-      const reason = await importClient(item, options, seen, imports);
-      if (reason !== undefined) {
-        const message = `${reason}; nothing is imported from it`;
-        imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
-      }
+      report(index, await importClient(item, options, seen, imports));
       continue;
     }
     const file = resolve(baseDir, expandTilde(item, userHome));
@@ -272,10 +253,7 @@ async function readImports(options: ImportOptions): Promise<Imports> {
     seen.add(file);
     imports.files.push(file);
     const reason = await importFile(file, options, imports);
-    if (reason !== undefined) {
-      const message = `the file ${file} ${reason}; nothing is imported from it`;
-      imports.warnings.push(document.report(path, { severity: "warning", code: "missing_import", message }));
-    }
+    report(index, reason && `the file ${file} ${reason}`);
   }
   const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
   if (etc === null || seen.has(etc)) return imports;
@@ -283,15 +261,7 @@ async function readImports(options: ImportOptions): Promise<Imports> {
   const reason = await importFile(etc, options, imports, true);
   if (reason !== undefined && reason !== MISSING) {
     const message = `the file ${reason}; it is skipped`;
-    imports.warnings.push({
-      severity: "warning",
-      code: "missing_import",
-      file: etc,
-      line: 0,
-      column: 0,
-      path: "",
-      message,
-    });
+    imports.warnings.push(fileDiagnostic(etc, "", { severity: "warning", code: "missing_import", message }));
   }
   return imports;
 }
@@ -336,7 +306,7 @@ async function importFile(
   try {
     text = await readText(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    const code = systemErrorCode(error) ?? "unknown reason";
     return code === "ENOENT" ? MISSING : `cannot be read (${code})`;
   }
   const document = parseConfigText(file, text);
@@ -355,11 +325,7 @@ async function importFile(
   return undefined;
 }
 
-function asSkipped(problem: Diagnostic, what: string): Diagnostic {
-  return asWarning({ ...problem, message: `${problem.message}; ${what}` });
-}
-
-/** The layer with the cages that this config gives it. An image that is then nowhere to be run is left out. */
+/** The layer with the sandbox that this config gives all servers. An image that could then not be run is left out. */
 export function withHubSandbox({ file, servers }: ServerLayer, config: Config, warnings: Diagnostic[]): ServerLayer {
   const specs = servers.flatMap((given) => {
     const { spec, ignored } = withImportedSandbox(given, { config });
@@ -368,8 +334,7 @@ export function withHubSandbox({ file, servers }: ServerLayer, config: Config, w
     const message = `sandbox of an imported server is not used, because this config has one for all${
       isLost ? "; without it this server cannot be started and is left out" : ""
     }`;
-    const path = `${given.id}.sandbox`;
-    warnings.push({ severity: "warning", code: "not_read", file, line: 0, column: 0, path, message });
+    warnings.push(fileDiagnostic(file, `${given.id}.sandbox`, { severity: "warning", code: "not_read", message }));
     return isLost ? [] : [spec];
   });
   return { file, servers: specs };
@@ -381,22 +346,16 @@ export function mergeLayers(layers: readonly ServerLayer[], warnings: Diagnostic
   for (const { file, servers } of layers) {
     for (const spec of servers) {
       const earlier = byId.get(spec.id);
-      if (earlier === undefined) {
-        byId.set(spec.id, spec);
-        continue;
-      }
-      const message = `the server ${JSON.stringify(spec.id)} is also in ${earlier.origin.file}, which counts`;
-      warnings.push(
-        asWarning({ severity: "warning", code: "duplicate_id", file, line: 0, column: 0, path: spec.id, message }),
-      );
+      if (earlier === undefined) byId.set(spec.id, spec);
+      else warnings.push(duplicateServer(spec.id, file, earlier.origin.file));
     }
   }
   return [...byId.values()];
 }
 
 /**
- * Servers that belong to one role, as servers of their own: `github` of the role `reviewer` is `github@reviewer`, seen by
- * that role only, and in its eyes in the place of the hub's `github`.
+ * Servers of one role, as separate servers: `github` of the role `reviewer` is `github@reviewer`, visible to that role only,
+ * and replaces the hub's `github` for it.
  */
 function serversOfRoles(byRole: Readonly<Record<string, readonly ServerSpec[]>>): ServerSpec[] {
   return Object.entries(byRole).flatMap(([role, specs]) =>
@@ -410,9 +369,8 @@ function serversOfRoles(byRole: Readonly<Record<string, readonly ServerSpec[]>>)
   );
 }
 
-/** `TOOLCRIB_LIMITS_<KEY>`: limits set by the environment, over the file. */
-
-const PREFIX = "TOOLCRIB_LIMITS_";
+/** `TOOLCRIB_LIMITS_<KEY>`: limits that the environment sets over the file. */
+const LIMITS_PREFIX = "TOOLCRIB_LIMITS_";
 
 interface LimitsFromEnv {
   readonly limits: Partial<Limits>;
@@ -428,20 +386,19 @@ export function limitsFromEnv(env: NodeJS.ProcessEnv): LimitsFromEnv {
   const problems: Diagnostic[] = [];
   const warnings: Diagnostic[] = [];
   for (const [name, text] of Object.entries(env)) {
-    if (!name.startsWith(PREFIX) || text === undefined || text.trim() === "") continue;
-    const key = keyOf.get(name.slice(PREFIX.length).replaceAll("_", "").toLowerCase());
+    if (!name.startsWith(LIMITS_PREFIX) || text === undefined || text.trim() === "") continue;
+    const key = keyOf.get(name.slice(LIMITS_PREFIX.length).replaceAll("_", "").toLowerCase());
     const node = key === undefined ? undefined : known[key];
     if (key === undefined || node === undefined) {
       const names = Object.keys(known).map(limitVariable);
       const meant = findNearest(name, names) ?? names.join(", ");
-      warnings.push(
-        environmentDiagnostic(name, "warning", "unknown_key", "unknown limit is ignored", `did you mean ${meant}?`),
-      );
+      const message = "unknown limit is ignored";
+      const hint = `did you mean ${meant}?`;
+      warnings.push(fileDiagnostic("environment", name, { severity: "warning", code: "unknown_key", message, hint }));
     } else if (!/^\d{1,15}$/.test(text.trim()) || Number(text) === 0) {
       const found = text.length > 40 ? "a text" : JSON.stringify(text);
-      problems.push(
-        environmentDiagnostic(name, "error", "wrong_value", `found ${found}; allowed is ${describeAllowed(node)}`),
-      );
+      const message = `found ${found}; allowed is ${describeAllowed(node)}`;
+      problems.push(fileDiagnostic("environment", name, { severity: "error", code: "wrong_value", message }));
     } else limits[key] = Number(text);
   }
   return { limits, problems, warnings };
@@ -449,16 +406,5 @@ export function limitsFromEnv(env: NodeJS.ProcessEnv): LimitsFromEnv {
 
 /** `callsPerMinute` as `TOOLCRIB_LIMITS_CALLS_PER_MINUTE`. */
 export function limitVariable(key: string): string {
-  return PREFIX + key.replace(/[A-Z]/g, "_$&").toUpperCase();
-}
-
-function environmentDiagnostic(
-  name: string,
-  severity: Diagnostic["severity"],
-  code: string,
-  message: string,
-  hint?: string,
-): Diagnostic {
-  const diagnostic = { severity, code, file: "environment", line: 0, column: 0, path: name, message };
-  return hint === undefined ? diagnostic : { ...diagnostic, hint };
+  return LIMITS_PREFIX + key.replace(/[A-Z]/g, "_$&").toUpperCase();
 }

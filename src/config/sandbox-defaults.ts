@@ -1,4 +1,4 @@
-/** Which cage a server is in: its own, or the default that holds for servers like it. */
+/** The sandbox of a server: its own, or the default that applies to it. */
 import { isAbsolute, join, resolve } from "node:path";
 import type { Config } from "../model/config.ts";
 import { type SandboxEntry, sandboxKindOf, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
@@ -17,7 +17,7 @@ interface Sandboxed {
   readonly origin: SpecOrigin;
 }
 
-/** A remote server runs elsewhere: no default holds for it. */
+/** A remote server runs elsewhere: no default applies to it. */
 export function withSandbox<Spec extends Sandboxed>(
   spec: Spec,
   defaults: SandboxDefaults,
@@ -38,8 +38,8 @@ export function withSkillFolder(spec: ServerSpec, home: string): ServerSpec {
 }
 
 /**
- * An entry of a file that belongs to another program or a project: where this config has a cage for all, that file has
- * no say in it, neither by `sandbox` nor by a `cwd` outside of its own folder. Where it has none, any cage is a gain.
+ * An entry of a file that belongs to another program or a project: where this config has a sandbox for all, that file
+ * cannot change it, neither by `sandbox` nor by a `cwd` outside of its own folder. Otherwise any sandbox is a gain.
  */
 export function withImportedSandbox(
   spec: ServerSpec,
@@ -52,7 +52,7 @@ export function withImportedSandbox(
   return { spec: { ...rest, ownFolder: workspaceOf(spec.baseDir) }, ignored: sandbox !== undefined };
 }
 
-/** The server's own entry may start from another folder than the config that the default stands in. */
+/** Paths of a default start from the folder of its config, not from that of the server's entry. */
 function withAbsolutePaths(entry: SandboxEntry, baseDir: string): SandboxEntry {
   if (typeof entry === "string") return entry;
   const { read, write, ...rest } = entry;

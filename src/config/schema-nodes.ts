@@ -1,5 +1,5 @@
 /**
- * The zod schemas of the config as JSON Schema. That takes 20 ms and gives the same at every start, so the build does it once
+ * The zod schemas of the config as JSON Schema. That takes 20 ms and has the same result at every start, so the build does it once
  * and puts the result in the place of this module.
  */
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** Reads one server's entry that stands in no file, in the words of any dialect. */
+/** Reads one server's entry that is not in a file, in any dialect, and writes a spec back as an entry. */
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
@@ -15,12 +15,12 @@ export interface EntryContext {
 
 export interface ReadEntry {
   readonly spec: ServerSpec;
-  /** In Toolcrib's own words, without defaults. */
+  /** With Toolcrib's own keys, without defaults. */
   readonly entry: JsonObject;
   readonly warnings: readonly Diagnostic[];
 }
 
-/** Rejects with `invalid_config` that lists every problem; no message holds a value that may be a secret. */
+/** Rejects with `invalid_config` that lists every problem; no message contains a value that may be a secret. */
 export function readServerEntry(id: string, raw: unknown, { origin, baseDir, userHome }: EntryContext): ReadEntry {
   const document = ConfigDocument.ofValue(`server ${JSON.stringify(id)}`, raw);
   const refuse = (message: string, hint?: string): never => {
@@ -29,7 +29,7 @@ export function readServerEntry(id: string, raw: unknown, { origin, baseDir, use
   const checked = ServerIdSchema.safeParse(id);
   if (!checked.success)
     refuse(`this id is not allowed; allowed is ${checked.error.issues[0]?.message ?? "another one"}`);
-  if (!isJsonObject(raw)) refuse("found no object; allowed is an object that describes a server");
+  if (!isJsonObject(raw)) refuse("found something that is not an object; allowed is an object that describes a server");
   const { servers, problems, warnings, own } = readDialect(
     { mcpServers: { [id]: raw } },
     { file: document.file, document, baseDir, userHome },
@@ -37,13 +37,13 @@ export function readServerEntry(id: string, raw: unknown, { origin, baseDir, use
   if (own.length > 0) refuse("this entry starts Toolcrib itself");
   if (problems.length > 0) throw invalidConfigError(problems.map((each) => withInnerPath(each, id)));
   const [spec] = servers;
-  if (spec === undefined) return refuse("found nothing that describes a server");
+  if (spec === undefined) return refuse("nothing here describes a server");
   const placed: ServerSpec = { ...spec, origin, baseDir };
   return { spec: placed, entry: toServerEntry(placed), warnings: warnings.map((each) => withInnerPath(each, id)) };
 }
 
 /**
- * An entry that somebody sends: an unknown key is a problem there, because nobody would see the warning. What only another
+ * An entry of an API request: an unknown key is an error, because no one would see the warning. What only another
  * program has a use for is left out, which the warnings say.
  */
 export function readSubmittedEntry(id: string, raw: JsonObject, place: EntryContext): ReadEntry {
@@ -59,7 +59,7 @@ const UNKNOWN_KEY = { severity: "error", message: "this key is unknown" } as con
 const IGNORED_KEY = {
   severity: "warning",
   code: "left_out",
-  message: "this key means nothing here and is left out",
+  message: "this key has no meaning here and is left out",
 } as const;
 
 /** The path without what was put around the entry. */

@@ -1,6 +1,6 @@
-/** Validates a value with a zod schema and says what is wrong in a person's words, at the line where it stands. */
+/** Validates a value with a zod schema and describes what is wrong in plain words, with its line. */
 import type { z } from "zod";
-import { findNearest } from "../base/nearest.ts";
+import { findNearest } from "../base/near-matches.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
 import type { SchemaNode } from "./config-schema.ts";
@@ -12,19 +12,8 @@ interface Validation<Output> {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** Where secrets stand: a wrong value there is described by its kind only. */
-const SECRET_PLACES = new Set([
-  "env",
-  "headers",
-  "auth",
-  "args",
-  "url",
-  "command",
-  "token",
-  "key",
-  "apiKey",
-  "baseUrl",
-]);
+/** Keys that may contain secrets: a wrong value there is described by its kind only. */
+const SECRET_PLACES = new Set(`env headers auth args url command token key apiKey baseUrl`.split(/\s+/));
 
 export function validateConfig<Schema extends z.ZodType>(
   document: ConfigDocument,
@@ -135,14 +124,14 @@ function dropUnknownKeys(document: ConfigDocument, path: ConfigPath, value: unkn
       const items = schema.items;
       return found.map((item, index) => walk([...here, index], item, items));
     }
-    if (isJsonObject(found) && schema.type === "object") return walkObject(here, found, schema);
+    if (schema.type === "object" && isJsonObject(found)) return walkObject(here, found, schema);
     return found;
   }
 
   function walkObject(here: ConfigPath, found: Readonly<Record<string, unknown>>, schema: SchemaNode): unknown {
     const kept: Record<string, unknown> = {};
     for (const [key, child] of Object.entries(found)) {
-      // Only a config given in code can hold it, and there it means that the key is absent.
+      // Only a config given in code can have it; there it means that the key is absent.
       if (child === undefined) continue;
       const known = schema.properties !== undefined && Object.hasOwn(schema.properties, key);
       const childSchema = known ? schema.properties?.[key] : schema.additionalProperties;
@@ -173,7 +162,7 @@ function schemaAt(node: SchemaNode, path: ConfigPath, value: unknown): SchemaNod
   return typeof child === "object" ? schemaAt(child, rest, isJsonObject(value) ? value[step] : undefined) : undefined;
 }
 
-/** What any of the options says of a path, for a value that fits none of them, such as an unknown `auth.type`. */
+/** The schema at a path in any of the options, for a value that fits none of them, such as an unknown `auth.type`. */
 function unionOf(options: readonly SchemaNode[], path: ConfigPath, value: unknown): SchemaNode | undefined {
   const found = options.flatMap((option) => {
     const child = schemaAt(option, path, value);
@@ -231,8 +220,6 @@ function isMeantFor(node: SchemaNode, value: unknown): boolean {
   }
 }
 
-/** Says in a person's words what a schema allows and what was found instead. */
-
 /** Such as `a whole number above 0`, `"stdio", "http" or "sse"`, `false or an object`. */
 export function describeAllowed(node: SchemaNode): string {
   const options = node.anyOf ?? node.oneOf;
@@ -267,7 +254,7 @@ export function describeAllowed(node: SchemaNode): string {
   }
 }
 
-/** The kind of a value. The value itself is given only where it can be no secret. */
+/** The kind of a value, or the value itself where it cannot be a secret. */
 export function describeFound(value: unknown, show: "value" | "kind"): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";

@@ -1,7 +1,7 @@
 /**
- * A lock between processes: an entry beside the locked file, which names the process that holds it. It is a symbolic
- * link whose target is that text, because a link appears together with what it says: a process that is killed never
- * leaves a lock that names nobody. Where links are not to be had (Windows, some network shares) it is a file.
+ * A lock between processes: an entry beside the locked file that names its holder. It is a symbolic link with the name
+ * as its target, because a link appears together with its contents: a killed process never leaves a lock without a
+ * holder. Where links are not available (Windows, some network shares) it is a file.
  */
 import { randomUUID } from "node:crypto";
 import { lstat, open, readdir, readFile, readlink, rm, symlink } from "node:fs/promises";
@@ -32,7 +32,7 @@ export async function withLock<T>(file: string, task: () => Promise<T>, options:
     if (await isStale(path, staleMs)) await removeStale(path, staleMs);
     else if (performance.now() > deadline) {
       throw new ToolcribError("conflict", `${file} is being changed by another process`, {
-        hint: `Try again. If no other process works on it, remove ${path}.`,
+        hint: `Try again. If no other process is using it, remove ${path}.`,
       });
     } else await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 40));
   }
@@ -44,7 +44,7 @@ export async function withLock<T>(file: string, task: () => Promise<T>, options:
   }
 }
 
-/** Locks of dead processes on files in a folder, which otherwise stay until somebody wants the same file. */
+/** Removes locks of dead processes in a folder, which would otherwise stay until the same file is locked again. */
 export async function removeDeadLocks(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name);
@@ -59,7 +59,7 @@ async function tryCreate(path: string, token: string): Promise<boolean> {
     await symlink(holder, path);
     return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (systemErrorCode(error) === "EEXIST") return false;
   }
   return await tryCreateFile(path, holder);
 }
@@ -69,7 +69,7 @@ async function tryCreateFile(path: string, holder: string): Promise<boolean> {
   try {
     handle = await open(path, "wx", 0o600);
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (systemErrorCode(error) === "EEXIST") return false;
     throw error;
   }
   try {
@@ -80,8 +80,9 @@ async function tryCreateFile(path: string, holder: string): Promise<boolean> {
   return true;
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
+/** `ENOENT` and the like; undefined for anything other than an error of the system. */
+export function systemErrorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 async function readHolder(path: string): Promise<Holder | undefined> {
@@ -121,7 +122,7 @@ async function removeStale(path: string, staleMs: number): Promise<void> {
   }
 }
 
-/** Whether a process with this id exists, also one that belongs to somebody else. */
+/** Whether a process with this id exists, including those of other users. */
 export function isProcessAlive(pid: number): boolean {
   // These would ask for groups of processes, our own among them.
   if (pid <= 0) return false;
@@ -129,6 +130,6 @@ export function isProcessAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return systemErrorCode(error) === "EPERM";
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Whether files that Toolcrib relies on can be relied on: those of another user, those that others may write to, and links to
- * nothing, through which a file would be made in a place that somebody else chose. All of them are refused with the command that
- * puts it right. Windows has no such permissions, so nothing is looked at there.
+ * Refuses unsafe paths: files of Toolcrib that belong to another user, that others can write to, or that are dangling
+ * links, and files of a project that links lead out of it. The error has the command that corrects it. Windows has no such
+ * permissions, so owners and modes are not checked there.
  */
 import { chmodSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ToolcribError } from "../model/errors.ts";
 
-/** What Toolcrib keeps in its home. Other files there are the user's own. */
+/** Toolcrib's files in its home. Other files there are the user's own. */
 const HOME_ENTRIES = [
   "toolcrib.json",
   "toolcrib.jsonc",
@@ -32,7 +32,7 @@ const SECRET_ENTRIES = ["auth", "secrets", "store.key", "toolcrib.db", "toolcrib
 
 const [GROUP_WRITE, OTHERS_WRITE, OTHERS_ANY, SECRET_MODE] = [0o020, 0o002, 0o077, 0o700];
 
-/** Throws `invalid_config`. What the user owns and others may merely read is tightened where it holds secrets. */
+/** Throws `invalid_config`. Secrets of the user that others can read are made private instead. */
 export function assertSafeHome(home: string, env: NodeJS.ProcessEnv): void {
   const user = process.geteuid?.();
   if (user === undefined) return;
@@ -65,13 +65,13 @@ function assertSafe(path: string, judge: SafetyCheck): Stats | undefined {
   const stat = statIfAllowed(() => statSync(path, { throwIfNoEntry: false }));
   if (!isThere) return undefined;
   if (stat === undefined) {
-    throw unsafePath(`${path} is a link to ${readlinkSync(path)}, where there is nothing.`, `rm ${shellQuoted(path)}`);
+    throw unsafePath(`${path} is a link to ${readlinkSync(path)}, which does not exist.`, `rm ${shellQuoted(path)}`);
   }
   const { user, env } = judge;
   const isOwn = stat.uid === user || stat.uid === 0 || (user === 0 && String(stat.uid) === env["SUDO_UID"]);
   if (!isOwn) {
     throw unsafePath(
-      `${path} belongs to another user (uid ${stat.uid}, you are ${user}), who could have it do anything as you.`,
+      `${path} belongs to another user (uid ${stat.uid}, you are ${user}), who could use it to act as you.`,
       `chown -R ${user} ${shellQuoted(path)}`,
     );
   }
@@ -82,7 +82,7 @@ function assertSafe(path: string, judge: SafetyCheck): Stats | undefined {
   return stat;
 }
 
-/** Undefined too for what may not be looked at: whoever needs it says why. */
+/** Undefined also without permission: the code that needs the file reports it. */
 function statIfAllowed(at: () => Stats | undefined): Stats | undefined {
   try {
     return at();
@@ -94,21 +94,19 @@ function statIfAllowed(at: () => Stats | undefined): Stats | undefined {
 function writableByOthers(path: string, who: string, stat: Stats, { isShared = false }: SafetyCheck): ToolcribError {
   const mode = isShared ? "o-w" : stat.isDirectory() ? "700" : "600";
   return unsafePath(
-    `${path} can be changed by ${who}, so what is in it may not be yours.`,
+    `${path} can be changed by ${who}, so its contents may not be yours.`,
     `chmod ${mode} ${shellQuoted(path)}`,
   );
 }
 
 function unsafePath(message: string, command: string): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint: `See what is in it, then: ${command}` });
+  return new ToolcribError("invalid_config", message, { hint: `Check its contents, then run: ${command}` });
 }
 
 /** For a shell. */
 function shellQuoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
-
-/** Keeps what is written for a project in the project: a repository may bring links that lead elsewhere. */
 
 /** As the systems have it. */
 const MAX_LINKS = 40;
@@ -121,8 +119,8 @@ export function assertInside(root: string, target: string): void {
   const real = realPathOf(resolve(target), MAX_LINKS);
   if (real !== undefined && isInside(realPathOf(resolve(root), MAX_LINKS) ?? resolve(root), real)) return;
   const where = real === undefined ? "a link that leads nowhere" : real;
-  throw new ToolcribError("denied", `${target} leads out of the project ${root}, to ${where}.`, {
-    hint: "Nothing was written. Remove the link if you do not want it, or work in the folder that it leads to.",
+  throw new ToolcribError("denied", `${target} leads out of the project ${root} to ${where}.`, {
+    hint: "Nothing was written. Remove the link if you do not want it, or work in the folder it leads to.",
     details: { root, target },
   });
 }
@@ -140,12 +138,14 @@ function realPathOf(path: string, links: number): string | undefined {
     const above = realPathOf(parent, links);
     return above === undefined ? undefined : join(above, basename(path));
   }
-  // A relative link counts from the real place of the folder that it stands in.
+  // A relative link is resolved from the real path of its folder.
   const above = realPathOf(parent, links);
   return above === undefined ? undefined : realPathOf(resolve(above, readlinkSync(path)), links - 1);
 }
 
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
+/** Whether a path is the folder or lies below it; both are absolute and without links. */
+export function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  // On Windows the way to another drive is an absolute path.
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

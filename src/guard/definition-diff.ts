@@ -99,8 +99,6 @@ function valueText(value: unknown): string {
   return text.length > VALUE_LENGTH ? `${text.slice(0, VALUE_LENGTH)}… (${text.length} characters)` : text;
 }
 
-/** How two definitions differ, path by path. */
-
 type Path = readonly (string | number)[];
 
 type Change =
@@ -139,8 +137,6 @@ function ownValue(object: { readonly [key: string]: unknown }, key: string): unk
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** A text as it was and as it is, with the words marked that differ: `[-old-]` and `{+new+}`. */
-
 /** Above this many words the table of common ones would be large; then old and new are shown whole. */
 const MAX_WORDS = 1500;
 /** Unchanged words that are kept around a change. */
@@ -154,7 +150,10 @@ export interface DiffBudget {
   pairs: number;
 }
 
-/** One or more lines. Characters that nobody sees are written as `\u{…}`, so that a hidden addition shows. */
+/**
+ * A changed text in one or more lines, with the words marked that differ: `[-old-]` and `{+new+}`. Invisible characters
+ * are written as `\u{…}`, so that a hidden addition shows.
+ */
 function renderTextChange(before: string, after: string, budget: DiffBudget): string[] {
   const old = splitWords(before);
   const fresh = splitWords(after);

@@ -136,7 +136,7 @@ function inspectionFailed(error: unknown): Inspection {
     verdict: "rejected",
     code: "blocked",
     message: `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`,
-    hint: "A result that cannot be inspected is not handed on. The tool must return plain JSON values.",
+    hint: "A result that cannot be inspected is not passed on. The tool must return plain JSON values.",
     findings: [],
   };
 }
@@ -166,8 +166,8 @@ function blocked({ server, tool }: UntrustedOrigin, findings: readonly Finding[]
   return {
     verdict: "rejected",
     code: "blocked",
-    message: `The guard withholds what ${tool} of ${server} returned: ${codes}.`,
-    hint: "guard.onSuspicious is block. Look at the audit, and set it to warn or redact to see such results.",
+    message: `The guard withheld the result of ${tool} of ${server}: ${codes}.`,
+    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such results.",
     findings,
   };
 }

@@ -1,4 +1,4 @@
-/** How the things that a server offers compare with what was pinned of them. */
+/** Pins: how what a server offers now compares with what was pinned, and what follows from it for policy. */
 import { createHash } from "node:crypto";
 import type { Capability } from "../model/capability.ts";
 import type { Rule } from "../model/decision.ts";
@@ -91,18 +91,17 @@ function withoutVolatileFields(definition: JsonObject): JsonObject {
 
 const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
-/** The verdict of the pins on one tool, prompt, resource or template, for policy. */
-
 /** off: not compared. warn: reported. ask: each use needs approval. block: invisible until approved. */
 export type PinMode = "off" | "warn" | "ask" | "block";
 
+/** The verdict of the pins on one tool, prompt, resource or template, for policy. */
 export type PinVerdict =
   | { readonly verdict: "allow" }
   | { readonly verdict: "ask" | "deny"; readonly reason: string; readonly hint: string; readonly rule: Rule };
 
 const APPROVE_HINT = "toolcrib pins diff shows what changed; toolcrib pins approve accepts it.";
 const REPAIR_HINT =
-  "Bring back an earlier version of the file, or remove it while no hub runs to pin everything again.";
+  "Restore an earlier version of the file, or delete it while no hub is running to pin everything again.";
 const ALLOWED: PinVerdict = { verdict: "allow" };
 
 /** Something whose definition is not the pinned one; or, where there are no usable pins, any. */

@@ -140,8 +140,6 @@ function withMember(holder: JsonObject, key: string, value: unknown): JsonObject
   return holder[key] === value ? holder : { ...holder, [key]: value };
 }
 
-/** Text that a result carries in base64: whoever reads the resource reads it as text, so it is looked at as text. */
-
 const TEXT_TYPE =
   /^\s*(?:text\/|(?:application|image|model)\/(?:[\w.-]+\+)?(?:json|xml|yaml)\b|application\/(?:x-)?(?:javascript|ecmascript|typescript|ndjson|jsonl|yaml|toml|sh|sql|httpd-php)\b|application\/(?:xhtml|graphql|rtf|ld|x-www-form-urlencoded))/i;
 const MEDIA_TYPE = /^\s*(?:image|audio|video|font)\//i;
@@ -152,7 +150,10 @@ const SNIFF_LENGTH = 4096;
 /** Keys that hold base64. */
 const BASE64_KEYS = ["blob", "data"] as const;
 
-/** The texts in the base64 of one object, by their keys. What is broken, or no text, is left out. */
+/**
+ * The texts in the base64 of one object, by key. Clients read such a resource as text, so it is inspected as text. Broken
+ * base64 and binary data are left out.
+ */
 function textBlobs(holder: JsonObject): [key: string, text: string][] {
   return BASE64_KEYS.flatMap((key) => {
     const base64 = holder[key];

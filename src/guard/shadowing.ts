@@ -35,8 +35,8 @@ export function findShadowing(tools: readonly ListedTool[]): Shadowing[] {
 /** A sentence that the servers' owner may act on. */
 export function describeShadowing({ kind, tool, target }: Shadowing): string {
   const other = `${target.name} of the server ${target.server}`;
-  if (kind === "mention") return `The definition of ${tool.name} speaks of ${other}.`;
-  return `The tool ${tool.name} is called ${tool.name === target.name ? "the same as" : "almost like"} ${other}.`;
+  if (kind === "mention") return `The definition of ${tool.name} mentions ${other}.`;
+  return `The tool ${tool.name} has ${tool.name === target.name ? "the same name as" : "almost the same name as"} ${other}.`;
 }
 
 /** What tools are called: by their server, and by models. */
@@ -121,7 +121,6 @@ function isDistinctive(name: string): boolean {
 }
 
 /** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
-
 export interface ListedTool {
   readonly server: string;
   /** The server's own name for it. */
@@ -164,8 +163,7 @@ function definitionTexts(definition: unknown): string[] {
   return texts;
 }
 
-/** Names of different servers that a model, or a person, takes for one another. */
-
+/** A name that a model, or a person, may take for the name of another server's tool. */
 interface SimilarName {
   readonly kind: "similar_name";
   readonly severity: Severity;

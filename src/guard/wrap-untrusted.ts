@@ -1,4 +1,7 @@
-/** The words of the boundary around untrusted text, and every spelling of them that a model could take for ours. */
+/**
+ * The boundary around untrusted text, so that a model can tell it from what its user and its program say; and the mark of
+ * an untrusted result under `_meta`.
+ */
 import { describeBlock, isEmptyResultText, modelContent, resultText, truncateMiddle } from "../model/content.ts";
 import { type Finding, FINDING_CODES, SEVERITIES } from "../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -73,14 +76,15 @@ function markerSpans(text: string, normal: NormalText): { start: number; end: nu
   return spans;
 }
 
-/** Strings that the program around a model writes and a model obeys. In a result they are only text, so they are defused. */
-
 /** Each match starts with the sign that is replaced. Bounded quantifiers only. */
 const ANGLED_TOKEN =
   /<(?=\|\s?\/?[a-z_▁]{1,40}\s?\|>|\/?s>|\/?(?:start_of_turn|end_of_turn|bos|eos|pad|unk|sys|think|thinking)>|<\/?sys>>|\/?\s?(?:\w{1,12}:)?(?:function_calls?|function_results?|function|invoke|parameter|tool_calls?|tool_use|tool_uses|tool_result|tool_results|tool_response|tool_code|tool_output|system|system[-_]\w{1,20}|human|assistant|developer)(?=[\s>=/]))/g;
 const BRACKETED_TOKEN = /\[(?=\/?(?:inst|tool_calls?|tool_results|available_tools|system_prompt|\/available_tools)\])/g;
 
-/** `<|im_start|>` becomes `&lt;|im_start|>`, `[INST]` becomes `(INST]`: a person reads the same, a tokenizer does not. */
+/**
+ * Defuses strings that the program around a model writes and the model obeys: `<|im_start|>` becomes `&lt;|im_start|>`,
+ * `[INST]` becomes `(INST]`. A person reads the same, a tokenizer does not.
+ */
 function defuseControlTokens(text: string): string {
   if (!/[<[\u0080-\uffff]/.test(text)) return text;
   const normal = normalise(text);
@@ -110,8 +114,6 @@ export function neutralize(text: string, id?: string): string {
   const unmarked = withoutMarkers(defuseControlTokens(text));
   return id === undefined || id === "" ? unmarked : unmarked.replaceAll(id, "[forged id]");
 }
-
-/** The boundary around what a server said, so that a model can tell it from what its user and its program say. */
 
 interface WrapOptions {
   /** Random and fresh for each result: nobody who writes the content can know it. At least 8 letters or digits. */
@@ -216,8 +218,6 @@ function summary(findings: NonNullable<WrapOptions["findings"]>): string {
     .join(", ");
 }
 
-/** What a result says of itself under `_meta`: that it is untrusted, where it came from, what was found in it. */
-
 /** Under this key of `_meta` stands what is known of untrusted content. */
 export const UNTRUSTED_KEY = "toolcrib/untrusted";
 
@@ -227,6 +227,7 @@ const RESERVED_PREFIX = "toolcrib/";
 /** What was found, without where: each pair of code and severity once. */
 type FindingKind = Pick<Finding, "code" | "severity">;
 
+/** What is known of untrusted content: its origin, whether it is wrapped, and the findings. */
 export interface UntrustedMark {
   readonly server: string;
   readonly tool: string;
@@ -277,8 +278,6 @@ function isFindingKind(value: unknown): value is FindingKind {
   const { code, severity } = value;
   return FINDING_CODES.some((known) => known === code) && SEVERITIES.some((known) => known === severity);
 }
-
-/** The content of a result as a model gets it: degraded to what it can read, and each text of it inside the boundary. */
 
 /**
  * Degrading makes texts out of addresses, types and structured content. In a result that the guard has wrapped these are

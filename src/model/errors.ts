@@ -8,14 +8,14 @@ export const ERROR_TABLE = {
   blocked: { http: 403, rpc: -32011, exit: 3, meaning: "The guard refused what the tool returned." },
   invalid_arguments: { http: 400, rpc: -32602, exit: 2, meaning: "The arguments do not fit." },
   invalid_config: { http: 400, rpc: -32603, exit: 1, meaning: "The configuration is wrong." },
-  rate_limited: { http: 429, rpc: -32012, exit: 1, meaning: "A limit is used up for now." },
+  rate_limited: { http: 429, rpc: -32012, exit: 1, meaning: "A limit has been reached for now." },
   server_unavailable: { http: 503, rpc: -32013, exit: 4, meaning: "The server is not connected." },
-  timeout: { http: 504, rpc: -32014, exit: 5, meaning: "No answer within the time allowed." },
-  cancelled: { http: 499, rpc: -32015, exit: 1, meaning: "The caller gave up." },
+  timeout: { http: 504, rpc: -32014, exit: 5, meaning: "No response within the time limit." },
+  cancelled: { http: 499, rpc: -32015, exit: 1, meaning: "The caller cancelled it." },
   tool_error: { http: 502, rpc: -32603, exit: 1, meaning: "The tool itself reported an error." },
-  too_large: { http: 413, rpc: -32016, exit: 1, meaning: "The result is above the size limit." },
+  too_large: { http: 413, rpc: -32016, exit: 1, meaning: "The result exceeds the size limit." },
   unauthorized: { http: 401, rpc: -32017, exit: 1, meaning: "Credentials are missing or wrong." },
-  conflict: { http: 409, rpc: -32018, exit: 1, meaning: "It is already there, or was changed meanwhile." },
+  conflict: { http: 409, rpc: -32018, exit: 1, meaning: "It already exists, or was changed in the meantime." },
   internal: { http: 500, rpc: -32603, exit: 1, meaning: "A fault in Toolcrib." },
 } as const satisfies Record<string, { http: number; rpc: number; exit: number; meaning: string }>;
 
@@ -59,6 +59,11 @@ export class ToolcribError extends Error {
   }
 }
 
+/** The code of an error of Node, such as `ENOENT`; undefined for any other. */
+export function systemErrorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}
+
 /** Any thrown value as a ToolcribError; what nobody foresaw becomes `internal` without its stack. */
 export function asToolcribError(thrown: unknown): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;
@@ -66,8 +71,7 @@ export function asToolcribError(thrown: unknown): ToolcribError {
   return new ToolcribError("internal", message, { cause: thrown });
 }
 
-/** An error in one text, for those who can do something about it and for models. */
-
+/** An error in one line, with its hint. */
 export function errorText({ code, message, hint }: ErrorObject): string {
   return hint === undefined ? `${code}: ${message}` : `${code}: ${message} ${hint}`;
 }

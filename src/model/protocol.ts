@@ -125,8 +125,6 @@ export interface LogMessage extends JsonObject {
   data?: unknown;
 }
 
-/** JSON-RPC 2.0 messages as MCP uses them. */
-
 export type RequestId = string | number;
 
 export interface RpcError extends JsonObject {

@@ -1,4 +1,7 @@
-/** Several schemas that all hold (`allOf`) as one. What cannot be said in one schema is dropped, so the result never allows less. */
+/**
+ * Combines schemas into one: several that all apply (`allOf`), and several of which one applies (`anyOf`, `oneOf`). What
+ * cannot be expressed in one schema is dropped, so the result never allows less.
+ */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
   ANNOTATIONS,
@@ -191,7 +194,7 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
     return type === "integer" && others.includes("number") ? [type] : [];
   });
   if (common.length === 0) {
-    notes.add(`the types ${canonical(first)} and ${canonical(second)} have nothing in common; the first stands`, path);
+    notes.add(`the types ${canonical(first)} and ${canonical(second)} have nothing in common; the first is kept`, path);
     return first;
   }
   return common.length === 1 ? common[0] : common;
@@ -206,7 +209,7 @@ function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): Keyword
       if (!Array.isArray(value)) return;
       // Only what is in the new list is looked up, so that a long first list is not read again for each member.
       const both = new Set(value.map(canonical).filter((text) => texts.has(text)));
-      if (both.size === 0) return notes.add("two enums have no value in common; the first stands", path);
+      if (both.size === 0) return notes.add("two enums have no value in common; the first is kept", path);
       if (both.size === texts.size) return;
       common = common.filter(({ text }) => both.has(text));
       texts = both;
@@ -214,8 +217,6 @@ function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): Keyword
     result: () => common.map(({ value }) => value),
   };
 }
-
-/** Several schemas of which one holds (`anyOf`, `oneOf`) as one. */
 
 const UNIONS = ["anyOf", "oneOf"] as const;
 
@@ -266,7 +267,7 @@ export function flattenObject(schema: JsonObject, notes: SchemaNotes, path: stri
       .map((branch, index) => flattenObject(branch, notes, `${path}/${keyword}/${index}`))
       .filter((branch) => branch !== undefined);
     if (branches.length === 0) return undefined;
-    notes.add(`${keyword} is flattened into one object; which properties go together is no longer said`, path);
+    notes.add(`${keyword} is flattened into one object; which properties go together is no longer expressed`, path);
     folded.push(...branches);
     parts.push(unionOfObjects(branches, schemaMap(mergeSchemas(parts, notes, path)["properties"])));
   }
@@ -336,9 +337,10 @@ function commonAdditional(branches: readonly JsonObject[]): unknown {
   return schemas.length === 0 ? false : unionOf(schemas);
 }
 
-/** One schema node without `allOf`, `oneOf` and tuples, for providers that know only plain shapes and `anyOf`. */
-
-/** In the result `anyOf` stands alone but for title and description. Schemas inside are untouched. */
+/**
+ * A schema node without `allOf`, `oneOf` and tuples, for providers that know only plain shapes and `anyOf`. In the result
+ * only title and description are beside `anyOf`. Nested schemas are left as they are.
+ */
 export function simplify(schema: JsonObject, notes: SchemaNotes, path: string): JsonObject {
   let node = schema;
   while (node["allOf"] !== undefined) {

@@ -95,7 +95,7 @@ class Inliner {
     this.#nodes += 1;
     if (value === true) return {};
     if (value === false) return { not: {} };
-    if (!isJsonObject(value)) return this.#widen({}, "what stands in place of a schema is not one", place);
+    if (!isJsonObject(value)) return this.#widen({}, "this is not a schema", place);
     const inside =
       typeof value["$id"] === "string" && !value["$id"].startsWith("#") ? { ...place, base: value } : place;
     this.#ancestors.add(value);
@@ -114,7 +114,7 @@ class Inliner {
   #follow(reference: string, place: SchemaPosition): JsonObject {
     const target = this.#references.resolve(reference, place.base);
     if (target === undefined) {
-      return this.#widen({}, `the reference ${reference} leads nowhere in this schema`, place);
+      return this.#widen({}, `the reference ${reference} has no target in this schema`, place);
     }
     if (this.#ancestors.has(target.schema)) {
       return this.#cut(reference, target.schema, "refers to itself; the cycle is cut", place);
@@ -144,7 +144,7 @@ class Inliner {
     for (const [keyword, value] of Object.entries(node)) {
       if (DOCUMENT_KEYWORDS.has(keyword) || keyword.startsWith("x-") || value === undefined) continue;
       const at = { ...place, path: `${place.path}/${escapePointer(keyword)}` };
-      if (this.#dialect.unknown.has(keyword)) this.#widen({}, `${keyword} is not known there and is dropped`, at);
+      if (this.#dialect.unknown.has(keyword)) this.#widen({}, `${keyword} is not supported there and is dropped`, at);
       else if (SCHEMA_KEYWORDS.has(keyword)) this.#one(copy, keyword, value, at);
       else if (SCHEMA_LIST_KEYWORDS.has(keyword)) this.#list(copy, node, keyword, value, at);
       else if (SCHEMA_MAP_KEYWORDS.has(keyword)) this.#map(copy, keyword, value, at);
@@ -212,7 +212,7 @@ class Inliner {
     } else if (keyword === "pattern") {
       if (this.#takesPattern(value, place)) copy["pattern"] = value;
     } else if (isUnknownObject(keyword, value)) {
-      this.#notes.add(`${keyword} is no keyword of JSON Schema and is dropped`, place.path);
+      this.#notes.add(`${keyword} is not a keyword of JSON Schema and is dropped`, place.path);
     } else if (isValidKeywordValue(keyword, value)) {
       const copied = copyJson(value, place.path, place.depth);
       this.#nodes += countNodes(copied);
@@ -260,11 +260,6 @@ function knownTypes(value: unknown): unknown {
   return types.length === 1 ? types[0] : types.length === 0 ? undefined : types;
 }
 
-/**
- * What the keywords without schemas in them may hold. A provider checks a tool's schema against the meta-schema and
- * refuses the whole request, with all other tools, for one `required: "name"`.
- */
-
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string";
@@ -302,6 +297,10 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maxProperties", isCount],
 ]);
 
+/**
+ * Whether a keyword without schemas in it has a valid value. A provider checks a tool's schema against the meta-schema and
+ * refuses the whole request, with all other tools, for one `required: "name"`.
+ */
 function isValidKeywordValue(keyword: string, value: unknown): boolean {
   return CHECKS.get(keyword)?.(value) ?? true;
 }
@@ -343,8 +342,10 @@ function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** Older spellings (draft-04 to draft-07, OpenAPI) of one schema node as JSON Schema 2020-12. Schemas inside are untouched. */
-
+/**
+ * Older spellings (draft-04 to draft-07, OpenAPI) of one schema node as JSON Schema 2020-12. Nested schemas are left as
+ * they are.
+ */
 function modernize(schema: JsonObject, legacy: boolean): JsonObject {
   const node = { ...schema };
   modernizeTuple(node);
@@ -400,8 +401,6 @@ function modernizeDependencies(node: JsonObject): void {
   if (schemas.length > 0) node["dependentSchemas"] = Object.fromEntries(schemas);
 }
 
-/** Finds what a `$ref` points at inside one schema document. Nothing outside of it is ever fetched. */
-
 interface Target {
   /** An object or a boolean, as found. */
   readonly schema: unknown;
@@ -409,6 +408,7 @@ interface Target {
   readonly base: JsonObject;
 }
 
+/** Finds the target of a `$ref` inside one schema document. Nothing outside of it is ever fetched. */
 class SchemaReferences {
   readonly #root: JsonObject;
   #index: { readonly ids: Map<string, JsonObject>; readonly anchors: Map<string, JsonObject> } | undefined;
@@ -482,8 +482,6 @@ function decodeFragment(fragment: string): string | undefined {
     return undefined;
   }
 }
-
-/** Which regular expressions a provider can read; for one that it cannot, it refuses the whole request. */
 
 /**
  * As JSON Schema wants it: ECMA-262 with the `u` flag. Each `\p{…}` takes a tenth of a millisecond to read, so it is looked

@@ -94,7 +94,7 @@ function plainRoot(schema: JsonObject, notes: SchemaNotes): JsonObject {
   if (flat === undefined) {
     throw new ToolcribError(
       "invalid_arguments",
-      "The schema allows no object, and the arguments of a tool are always one.",
+      "The schema does not allow an object, and the arguments of a tool are always an object.",
       {
         details: { type: schema["type"] },
       },
@@ -109,17 +109,16 @@ function plainRoot(schema: JsonObject, notes: SchemaNotes): JsonObject {
   return { type: "object", properties: properties ?? {}, ...rest };
 }
 
-/**
- * Claude refuses the whole request for one root property whose name it does not take, such as `filter[id]` or `$top`.
- * Such properties get another name, and the way back is kept for the arguments that the model sends.
- */
-
 const MAX_LENGTH = 64;
 const CLAUDE_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /** From the tool's own name to the one that the model sees; only names that differ. */
 type Renamed = ReadonlyMap<string, string>;
 
+/**
+ * Claude refuses the whole request for one root property whose name it does not accept, such as `filter[id]` or `$top`.
+ * Such properties get another name, and `restoreNames` undoes it in the arguments.
+ */
 export function renamesForClaude(schema: JsonObject): Renamed {
   const names = Object.keys(schemaMap(schema["properties"]));
   const taken = new Set(names.filter((name) => CLAUDE_NAME.test(name)));

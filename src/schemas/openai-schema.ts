@@ -67,12 +67,12 @@ const MAX_ENUM_VALUES = 1000;
 export function openAiStrictSchema(root: JsonObject, notes: SchemaNotes): JsonObject {
   const counts = { properties: 0, values: 0, levels: 0 };
   const schema = new StrictConverter(notes, counts).convert(root, "", 0);
-  if (counts.levels > MAX_LEVELS) notes.add(`strict mode takes ${MAX_LEVELS} levels, here are ${counts.levels}`, "");
+  if (counts.levels > MAX_LEVELS) notes.add(`strict mode allows ${MAX_LEVELS} levels, this schema has ${counts.levels}`, "");
   if (counts.properties > MAX_PROPERTIES) {
-    notes.add(`strict mode takes ${MAX_PROPERTIES} properties, here are ${counts.properties}`, "");
+    notes.add(`strict mode allows ${MAX_PROPERTIES} properties, this schema has ${counts.properties}`, "");
   }
   if (counts.values > MAX_ENUM_VALUES) {
-    notes.add(`strict mode takes ${MAX_ENUM_VALUES} enum values, here are ${counts.values}`, "");
+    notes.add(`strict mode allows ${MAX_ENUM_VALUES} enum values, this schema has ${counts.values}`, "");
   }
   return schema;
 }
@@ -92,7 +92,7 @@ class StrictConverter {
     const types = typesOf(node);
     const kept = this.#keywords(node, path);
     if (types.length === 0) {
-      this.#notes.add("strict mode cannot say “any value”; objects and lists are left out", path);
+      this.#notes.add("strict mode cannot express “any value”; objects and lists are left out", path);
       return { ...kept, anyOf: ["string", "number", "boolean", "null"].map((type) => ({ type })) };
     }
     this.#counts.values += valuesOf(node)?.length ?? 0;
@@ -179,11 +179,12 @@ function orNull(schema: JsonObject): JsonObject {
   };
 }
 
-/** The way back from OpenAI's strict mode: a model says null for what it leaves out, and tools do not expect that. */
-
 const UNIONS = ["allOf", "anyOf", "oneOf"] as const;
 
-/** The arguments without the nulls that only strict mode allowed. `schema` is the tool's own, with references inlined. */
+/**
+ * The arguments without the nulls that only strict mode allowed: a model sends null for what it leaves out, and tools do
+ * not expect that. `schema` is the tool's own, with references inlined.
+ */
 export function withoutStrictNulls(args: JsonObject, schema: JsonObject): JsonObject {
   return cleanObject(args, [schema]);
 }
@@ -227,11 +228,10 @@ function acceptsNull(schema: JsonObject): boolean {
 }
 
 /**
- * OpenAI refuses the whole request for an array without `items`. What is added here is said by the schema anyway, so
- * that it allows neither more nor less; that holds only without `unevaluatedItems`, which `items` would silence.
+ * The inlined schema with an object as `items` of each array and tuple, at any depth: OpenAI refuses the whole request for
+ * an array without `items`. The result allows neither more nor less, as long as there is no `unevaluatedItems`, which
+ * `items` would silence.
  */
-
-/** The inlined schema with an object as `items` of each array and tuple, at any depth. */
 export function withArrayItems(schema: JsonObject): JsonObject {
   const copy: JsonObject = {};
   for (const [keyword, value] of Object.entries(schema)) {

@@ -1,20 +1,11 @@
 /** Guesses from a key's name whether its value is a credential. A guess only warns and masks; it never refuses. */
 import { hasReference } from "./secret-references.ts";
 
-const CREDENTIAL_WORDS = new Set([
-  "apikey",
-  "authorization",
-  "bearer",
-  "cookie",
-  "credential",
-  "credentials",
-  "passphrase",
-  "passwd",
-  "password",
-  "secret",
-  "secrets",
-  "token",
-]);
+const CREDENTIAL_WORDS = new Set(
+  `apikey authorization bearer cookie credential credentials passphrase passwd password secret secrets token`.split(
+    /\s+/,
+  ),
+);
 
 /** Count only as the last word: `DB_PASS`, `GITHUB_PAT`, `X-Auth`, `DB_PWD`; not `PASS_THROUGH`. */
 const FINAL_CREDENTIAL_WORDS = new Set(["auth", "pass", "pat", "pwd"]);
@@ -23,41 +14,10 @@ const FINAL_CREDENTIAL_WORDS = new Set(["auth", "pass", "pat", "pwd"]);
 const CREDENTIAL_SUFFIX = /(?:token|secret|password|passwd|apikey|accesskey|secretkey|privatekey)$/;
 
 /** A last word that says the value is about a credential and is none itself: `TOKEN_URL`, `PASSWORD_FILE`. */
-const DESCRIPTIVE_WORDS = new Set([
-  "algorithm",
-  "budget",
-  "count",
-  "dir",
-  "enabled",
-  "endpoint",
-  "expires",
-  "expiry",
-  "file",
-  "format",
-  "header",
-  "id",
-  "length",
-  "limit",
-  "max",
-  "min",
-  "mode",
-  "name",
-  "path",
-  "policy",
-  "prefix",
-  "provider",
-  "region",
-  "required",
-  "size",
-  "store",
-  "timeout",
-  "ttl",
-  "type",
-  "uri",
-  "url",
-  "usage",
-  "version",
-]);
+const DESCRIPTIVE_WORDS = new Set(
+  `algorithm budget count dir enabled endpoint expires expiry file format header id length limit max min mode name
+  path policy prefix provider region required size store timeout ttl type uri url usage version`.split(/\s+/),
+);
 
 /** A key of this kind opens nothing. */
 const HARMLESS_KEYS = new Set(["cache", "foreign", "hot", "index", "partition", "primary", "public", "sort", "unique"]);

@@ -1,15 +1,15 @@
-/** What a secret provider is: one place that secrets are kept in, behind one function. */
-import { execFile } from "node:child_process";
+/** A secret provider: one place for secrets behind one function, and the helpers that providers share. */
 import type { Clock } from "../base/clock.ts";
-import { isLoopback } from "../base/loopback.ts";
+import { isLoopback } from "../base/network-address.ts";
+import { runProgram } from "../base/programs.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { SecretReference } from "./secret-references.ts";
 
 export interface SecretProvider {
   readonly name: string;
-  /** Whether values are kept for a while. Not for what costs nothing to read and is always up to date. */
+  /** Whether values are kept for a while. Not where reading is cheap. */
   readonly cached: boolean;
-  /** Gives the value, never an empty one, or throws SecretFailure. Must end soon after `signal` aborts. */
+  /** Returns the value, never an empty one, or throws SecretFailure. Must end soon after `signal` aborts. */
   resolve(secret: SecretReference, context: ProviderContext): Promise<string>;
 }
 
@@ -21,13 +21,13 @@ export interface ProviderContext {
   readonly home: string;
   /** The folder that relative paths start from. */
   readonly baseDir: string;
-  /** Whose connection it is, where it is somebody's. */
+  /** The user whose connection it is, if it belongs to one. */
   readonly user: string | undefined;
   /** The programs that `secrets.exec` of the config names. */
   readonly commands: Readonly<Record<string, readonly string[]>>;
   /** Takes a credential of the provider itself, such as a Vault token, so that it is masked everywhere. */
   readonly conceal: (value: string) => void;
-  /** Takes what is unwise and works all the same. */
+  /** Takes warnings about how a secret is kept. */
   readonly warn: (message: string) => void;
 }
 
@@ -38,20 +38,18 @@ interface FailureOptions {
   readonly cause?: unknown;
 }
 
-/** Why a secret was not found. The message follows the reference in a sentence and never holds a value. */
+/** Why a secret was not found. The message follows the reference in a sentence and never contains a value. */
 export class SecretFailure extends Error {
   override readonly name = "SecretFailure";
   readonly hint: string | undefined;
   readonly passing: boolean;
 
   constructor(message: string, options: FailureOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, { cause: options.cause });
     this.hint = options.hint;
     this.passing = options.passing ?? false;
   }
 }
-
-/** How the text that a provider hands over becomes a value. */
 
 /** The largest secret. Keys and certificates are far below it, and a wrong path to a big file is noticed. */
 export const MAX_SECRET_BYTES = 64 * 1024;
@@ -63,7 +61,7 @@ export function withoutFinalNewline(text: string): string {
   return text.slice(0, end);
 }
 
-/** Bytes that are no UTF-8 would reach a server as something else than they are. */
+/** Bytes that are not UTF-8 would reach a server as something else. */
 export function decodeSecret(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -92,23 +90,20 @@ export function jsonField(text: string, name: string): string {
     // The parser's message quotes the text, which is the secret.
   }
   if (!isJsonObject(parsed))
-    throw new SecretFailure(`has no keys: it is no JSON object`, { hint: `Leave out #${name}.` });
+    throw new SecretFailure(`has no keys: it is not a JSON object`, { hint: `Leave out #${name}.` });
   return fieldOf(parsed, name);
 }
 
-/** Names of fields are no secrets; they are what somebody who mistyped one needs. */
+/** Names of fields are not secrets; they help with a mistyped one. */
 function fieldHint(names: readonly string[]): { hint: string } {
   const shown = names.slice(0, 20).join(", ") || "none";
   return { hint: `Its fields: ${shown}. Choose one with #field.` };
 }
 
-/** Runs a program that prints a secret. Never a shell; bounded in output; ended when the signal aborts. */
-
 interface CommandOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
   readonly cwd?: string;
-  /** Given on stdin, which is empty otherwise: our own may be a protocol's. */
   readonly input?: string;
 }
 
@@ -117,55 +112,43 @@ export interface CommandResult {
   readonly stdout: string;
   /** The first line of stderr, for a message. */
   readonly complaint: string;
+  /** The complaint, or the exit code if there is none. */
+  readonly reason: string;
 }
 
 const MAX_COMPLAINT_LENGTH = 200;
 
 /**
- * Resolves with undefined where there is no such program. It gets the whole environment: it is the user's own way to
- * the secret and needs its credentials from there.
+ * Runs a program that prints a secret. Resolves with undefined if there is no such program. It gets the whole environment:
+ * it is the user's own way to the secret and needs its credentials from there.
  */
-export function runCommand(
+export async function runCommand(
   program: string,
   args: readonly string[],
-  { env, signal, cwd, input }: CommandOptions,
+  options: CommandOptions,
 ): Promise<CommandResult | undefined> {
-  return new Promise((resolve, reject) => {
-    const options = {
-      env,
-      encoding: "utf8",
-      maxBuffer: 2 * MAX_SECRET_BYTES,
-      windowsHide: true,
-      cwd,
-    } as const;
-    const child = execFile(program, args, options, (error, stdout, stderr) => {
-      signal.removeEventListener("abort", stop);
-      if (error === null) return resolve({ exitCode: 0, stdout, complaint: "" });
-      if (signal.aborted)
-        return reject(new SecretFailure(`${program} was ended`, { passing: true, cause: signal.reason }));
-      if (error.code === "ENOENT") return resolve(undefined);
-      if (String(error.code) === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
-        return reject(new SecretFailure(`is larger than ${MAX_SECRET_BYTES / 1024} KiB`));
-      }
-      if (typeof error.code !== "number") {
-        const how =
-          error.signal === undefined || error.signal === null ? String(error.code) : `killed by ${error.signal}`;
-        return reject(new SecretFailure(`${program} did not run: ${how}`));
-      }
-      resolve({ exitCode: error.code, stdout: "", complaint: firstLine(stderr) });
-    });
-    const stop = (): void => {
-      child.kill("SIGKILL");
-      // What the program started itself may hold the pipes open; it is not waited for.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-    };
-    // A program that reads nothing closes its end early.
-    child.stdin?.on("error", () => {});
-    child.stdin?.end(input ?? "");
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
+  const end = await runProgram(program, args, {
+    ...options,
+    maxOutputBytes: 2 * MAX_SECRET_BYTES,
+    killSignal: "SIGKILL",
   });
+  switch (end.kind) {
+    case "exited": {
+      const complaint = end.code === 0 ? "" : firstLine(end.stderr);
+      return { exitCode: end.code, stdout: end.stdout, complaint, reason: complaint || `exit code ${end.code}` };
+    }
+    case "not_found":
+      return undefined;
+    case "too_much_output":
+      throw new SecretFailure(`is larger than ${MAX_SECRET_BYTES / 1024} KiB`);
+    case "aborted":
+    case "timed_out":
+      throw new SecretFailure(`${program} was ended`, { passing: true, cause: options.signal.reason });
+    case "killed":
+      throw new SecretFailure(`${program} did not run: killed by ${end.signal}`);
+    case "not_started":
+      throw new SecretFailure(`${program} did not run: ${end.error.code}`);
+  }
 }
 
 function firstLine(text: string): string {
@@ -177,21 +160,19 @@ function firstLine(text: string): string {
     .slice(0, MAX_COMPLAINT_LENGTH);
 }
 
-/** An address that credentials may be sent to: https, or this machine. The message holds no more of it than the host. */
+/** An address that credentials may be sent to: https, or this machine. The message shows no more of it than the host. */
 export function checkAddress(text: string, what: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw new SecretFailure(`cannot be asked for: ${what} is no http or https address`);
+    throw new SecretFailure(`cannot be looked up: ${what} is not an http or https address`);
   }
   if (url.protocol === "https:" || isLoopback(url.hostname)) return url;
-  throw new SecretFailure(`cannot be asked for: ${what} is plain http, to ${url.host}`, {
+  throw new SecretFailure(`cannot be looked up: ${what} is plain http, to ${url.host}`, {
     hint: "Use https. Plain http is allowed on loopback only.",
   });
 }
 
-/** Packages that are installed only by those who use them. */
-
-/** The module, or undefined where the package is not installed; any other fault of loading it is thrown. */
+/** An optional package, or undefined if it is not installed; any other failure to load it is thrown. */
 export async function loadOptional<Module>(name: string, load: () => Promise<Module>): Promise<Module | undefined> {
   try {
     return await load();

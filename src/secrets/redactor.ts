@@ -12,105 +12,111 @@ const MAX_CACHED_LENGTH = 100;
 const MAX_CACHED_TEXTS = 500;
 
 export class Redactor {
+  readonly #base: Redactor | undefined;
   readonly #known = new KnownValues(MIN_LENGTH);
   readonly #credentials = new KnownValues(MIN_CONTENT_LENGTH);
-  /** What short texts became, until there is another value: names of tools stand in every record. */
-  readonly #remembered = new Map<string, string>();
+  /** Short texts as they were masked, until another value is added: the names of tools are in every record. */
+  readonly #cache = new Map<string, string>();
+
+  /**
+   * @param base Masks first, and never learns the values of this one: a client that names its secrets must not be able to
+   *   blot out words in what others read.
+   */
+  constructor(base?: Redactor) {
+    this.#base = base;
+  }
+
+  /** Whether it has values of its own. */
+  get hasValues(): boolean {
+    return !this.#known.isEmpty;
+  }
 
   /** A value to mask in messages: it may be a secret. */
   add(value: string): void {
     for (const part of secretParts(value)) this.#known.add(part.value, part.open);
-    this.#remembered.clear();
+    this.#cache.clear();
   }
 
-  /** A value that is a secret for certain: masked in messages and in what tools return. */
+  /** A value that is certainly a secret: masked in messages and in what tools return. */
   addCredential(value: string): void {
     this.add(value);
     for (const part of secretParts(value)) this.#credentials.add(part.value, part.open);
   }
 
   /** For messages, logs, events and records. */
-  readonly mask = (text: string): string => {
-    if (text.length > MAX_CACHED_LENGTH) return this.#masked(text);
-    let masked = this.#remembered.get(text);
-    if (masked === undefined) {
-      masked = this.#masked(text);
-      if (this.#remembered.size >= MAX_CACHED_TEXTS) this.#remembered.clear();
-      this.#remembered.set(text, masked);
-    }
+  readonly mask = (given: string): string => {
+    const text = this.#base === undefined ? given : this.#base.mask(given);
+    const isShort = text.length <= MAX_CACHED_LENGTH;
+    const known = isShort ? this.#cache.get(text) : undefined;
+    if (known !== undefined) return known;
+    const masked = maskTokens(this.#known.maskCut(this.#known.mask(text)));
+    if (!isShort) return masked;
+    if (this.#cache.size >= MAX_CACHED_TEXTS) this.#cache.clear();
+    this.#cache.set(text, masked);
     return masked;
   };
 
-  #masked(text: string): string {
-    return maskTokens(this.#known.maskCut(this.#known.mask(text)));
-  }
-
   /** `mask` for every string of a value, such as the details of an error. The value itself if there is nothing to mask. */
-  readonly maskAll = <Value>(value: Value): Value => maskStrings(value, this.mask);
+  readonly maskAll = <Value>(value: Value): Value =>
+    maskValue(value, {
+      mask: this.mask,
+      minLength: MIN_LENGTH,
+      cache: this.#base === undefined ? this.#cache : undefined,
+    });
 
   /**
-   * For what tools return: known credentials only, so that a text which merely talks of tokens stays as it is. The value
+   * For what tools return: known credentials only, so that a text that merely mentions tokens stays as it is. The value
    * itself if there is nothing to mask.
    */
-  readonly maskContent = <Value>(value: Value): Value =>
-    this.#credentials.empty ? value : maskStrings(value, (text) => this.#credentials.mask(text));
+  readonly maskContent = <Value>(given: Value): Value => {
+    const value = this.#base === undefined ? given : this.#base.maskContent(given);
+    if (this.#credentials.isEmpty) return value;
+    return maskValue(value, { mask: (text) => this.#credentials.mask(text), minLength: MIN_CONTENT_LENGTH });
+  };
 }
 
-/** Copies only what changes. */
-function maskStrings<Value>(value: Value, mask: (text: string) => string): Value {
-  // Each branch gives back the kind of value that it was given.
-  return maskIn(value, mask, 0) as Value;
+interface TextMask {
+  readonly mask: (text: string) => string;
+  /** Shorter texts stay as they are. */
+  readonly minLength: number;
+  /** Texts that were masked before. */
+  readonly cache?: ReadonlyMap<string, string>;
 }
 
-function maskIn(value: unknown, mask: (text: string) => string, depth: number): unknown {
-  if (typeof value === "string") return mask(value);
+/** The value with its strings and keys masked; copies only what changes. */
+function maskValue<Value>(value: Value, text: TextMask): Value {
+  const masked = typeof value === "string" ? text.mask(value) : maskInside(value, text, 0);
+  // Each branch returns the kind of value that it was given.
+  return masked as Value;
+}
+
+/** Runs over every event and record, so it looks short texts up itself and calls `mask` only for new ones. */
+function maskInside(value: unknown, text: TextMask, depth: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (depth > MAX_DEPTH) return MASK;
+  const { mask, minLength, cache } = text;
   if (Array.isArray(value)) {
-    let list: unknown[] | undefined;
+    let copy: unknown[] | undefined;
     for (let index = 0; index < value.length; index += 1) {
-      const masked = maskIn(value[index], mask, depth + 1);
-      if (masked !== value[index]) (list ??= [...value])[index] = masked;
+      const item: unknown = value[index];
+      if (typeof item === "number" || typeof item === "boolean") continue;
+      const masked = typeof item === "string" ? mask(item) : maskInside(item, text, depth + 1);
+      if (masked !== item) (copy ??= [...value])[index] = masked;
     }
-    return list ?? value;
+    return copy ?? value;
   }
-  let changed = false;
+  let isChanged = false;
   const entries = Object.entries(value);
   for (const entry of entries) {
-    const [key, each] = entry;
-    entry[0] = mask(key);
-    entry[1] = maskIn(each, mask, depth + 1);
-    changed ||= entry[0] !== key || entry[1] !== each;
+    const [key, each]: [string, unknown] = entry;
+    if (key.length >= minLength) entry[0] = cache?.get(key) ?? mask(key);
+    if (typeof each === "object") entry[1] = maskInside(each, text, depth + 1);
+    else if (typeof each === "string" && each.length >= minLength) {
+      entry[1] = (each.length > MAX_CACHED_LENGTH ? undefined : cache?.get(each)) ?? mask(each);
+    }
+    isChanged ||= entry[0] !== key || entry[1] !== each;
   }
-  return changed ? Object.fromEntries(entries) : value;
-}
-
-/**
- * Masks what another redactor masks, and values of its own that the other one never learns: a client that names its
- * secrets must not be able to blot out words in what others read.
- */
-export class LayeredRedactor extends Redactor {
-  // Declared only: as fields they would be emptied before the constructor can take them over.
-  declare readonly mask: (text: string) => string;
-  declare readonly maskContent: <Value>(value: Value) => Value;
-  #learned = false;
-
-  constructor(base: Redactor) {
-    super();
-    const { mask, maskContent } = this;
-    this.mask = (text) => mask(base.mask(text));
-    this.maskContent = (value) => maskContent(base.maskContent(value));
-  }
-
-  /** Whether it has any value of its own. */
-  get learned(): boolean {
-    return this.#learned;
-  }
-
-  override add(value: string): void {
-    this.#learned = true;
-    super.add(value);
-  }
+  return isChanged ? Object.fromEntries(entries) : value;
 }
 
 /** What of a value is secret: all of it, or of an address the parts that open something. */
@@ -211,7 +217,7 @@ export class KnownValues {
     this.#filter = shortest < MIN_FILTERED_BYTES ? undefined : new SecretFilter();
   }
 
-  get empty(): boolean {
+  get isEmpty(): boolean {
     return this.#values.size === 0;
   }
 
@@ -237,7 +243,7 @@ export class KnownValues {
   }
 
   mask(text: string): string {
-    if (this.empty || text.length < this.#shortest) return text;
+    if (this.#values.size === 0 || text.length < this.#shortest) return text;
     if (text.length > MIN_FILTERED_LENGTH && this.#filter?.mayHold(text) === false) return text;
     let masked = text;
     for (const form of this.#longForms) if (text.length >= form.length) masked = masked.replaceAll(form, MASK);

@@ -31,35 +31,11 @@ interface ResolveOptions {
 }
 
 /** Variables that everybody uses in paths and that hold no secret; masking them would make every message unreadable. */
-const HARMLESS_VARIABLES = new Set([
-  "APPDATA",
-  "HOME",
-  "HOMEDRIVE",
-  "HOMEPATH",
-  "HOST",
-  "HOSTNAME",
-  "LANG",
-  "LOCALAPPDATA",
-  "LOGNAME",
-  "NODE_ENV",
-  "PATH",
-  "PORT",
-  "PWD",
-  "SHELL",
-  "TEMP",
-  "TERM",
-  "TMP",
-  "TMPDIR",
-  "TZ",
-  "USER",
-  "USERNAME",
-  "USERPROFILE",
-  "XDG_CACHE_HOME",
-  "XDG_CONFIG_HOME",
-  "XDG_DATA_HOME",
-  "XDG_RUNTIME_DIR",
-  "XDG_STATE_HOME",
-]);
+const HARMLESS_VARIABLES = new Set(
+  `APPDATA HOME HOMEDRIVE HOMEPATH HOST HOSTNAME LANG LOCALAPPDATA LOGNAME NODE_ENV PATH PORT PWD SHELL TEMP TERM
+  TMP TMPDIR TZ USER USERNAME USERPROFILE XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR
+  XDG_STATE_HOME`.split(/\s+/),
+);
 
 /** How many look-ups had begun when a spec was resolved last: the next connect reads what it used again. */
 const lastMark = new WeakMap<Secrets, WeakMap<ServerSpec, number>>();

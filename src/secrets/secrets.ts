@@ -5,6 +5,7 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { withAbort, withTimeout } from "../base/async.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isCredentialName } from "./credential-names.ts";
@@ -68,8 +69,8 @@ export class Secrets {
   #cacheMs: number;
   readonly #sealed: () => SealedSecrets | undefined;
   readonly #providers: ReadonlyMap<string, SecretProvider>;
-  /** Under way, and those done whose value is kept. */
-  readonly #flights = new Map<string, SecretLookup>();
+  /** In progress, and those done whose value is kept. */
+  readonly #lookups = new Map<string, SecretLookup>();
   #started = 0;
 
   constructor(options: SecretsOptions) {
@@ -104,7 +105,7 @@ export class Secrets {
 
   /** Drops every value that is kept, so that the next look-up reads it again. */
   forget(): void {
-    this.#flights.clear();
+    this.#lookups.clear();
   }
 
   /**
@@ -147,7 +148,7 @@ export class Secrets {
     const provider = this.#providers.get(secret.provider);
     if (provider === undefined) throw lookupError(secret, new SecretFailure("names a provider that is not here"));
     try {
-      const value = await this.#flight(provider, secret, options).join(options.signal);
+      const value = await this.#lookup(provider, secret, options).join(options.signal);
       // An earlier one may have been forgotten by the redactor's owner; adding it again costs nothing.
       this.redactor.addCredential(value);
       return value;
@@ -157,20 +158,20 @@ export class Secrets {
     }
   }
 
-  #flight(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): SecretLookup {
+  #lookup(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): SecretLookup {
     if (!provider.cached) return this.#start(provider, secret, options);
     // A command runs in the folder of its config, so the same words may mean another secret elsewhere.
     const key = JSON.stringify([provider.name, secret.path, secret.field ?? null, options.baseDir ?? null]);
-    const known = this.#flights.get(key);
-    if (known !== undefined && !known.abandoned && known.number > (options.newerThan ?? 0)) return known;
-    const flight = this.#start(provider, secret, options);
-    this.#flights.set(key, flight);
+    const known = this.#lookups.get(key);
+    if (known !== undefined && !known.isAbandoned && known.number > (options.newerThan ?? 0)) return known;
+    const lookup = this.#start(provider, secret, options);
+    this.#lookups.set(key, lookup);
     const drop = (): void => {
-      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+      if (this.#lookups.get(key) === lookup) this.#lookups.delete(key);
     };
     // A failure is never kept.
-    flight.value.then(() => (this.#cacheMs > 0 ? void this.#clock.after(this.#cacheMs, drop) : drop()), drop);
-    return flight;
+    lookup.value.then(() => (this.#cacheMs > 0 ? void this.#clock.after(this.#cacheMs, drop) : drop()), drop);
+    return lookup;
   }
 
   #start(provider: SecretProvider, secret: SecretReference, options: LookUpOptions): SecretLookup {
@@ -193,12 +194,9 @@ export class Secrets {
       error instanceof SecretFailure
         ? error
         : new SecretFailure(`could not be looked up: ${firstLine(error)}`, { cause: error });
-    const { hint, passing } = failure;
-    return new SecretFailure(this.redactor.mask(failure.message), {
-      ...(hint === undefined ? {} : { hint: this.redactor.mask(hint) }),
-      passing,
-      cause: failure,
-    });
+    const { message, hint, passing } = failure;
+    const masked = hint === undefined ? undefined : this.redactor.mask(hint);
+    return new SecretFailure(this.redactor.mask(message), { hint: masked, passing, cause: failure });
   }
 }
 
@@ -223,13 +221,12 @@ function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0]?.slice(0, 200) ?? "";
 }
 
-/** One look-up under way that several connections may wait for; ended when the last of them gives up. */
-
 /** How long a provider may take. */
 const MAX_LOOKUP_MS = 10_000;
 
-export class SecretLookup {
-  /** Counts all look-ups of a Secrets, so that an older value can be told from a newer one. */
+/** One look-up that several connections may wait for; ended when the last of them gives up. */
+class SecretLookup {
+  /** Counts all look-ups of a Secrets, so that an older value is distinguished from a newer one. */
   readonly number: number;
   readonly value: Promise<string>;
   readonly #controller = new AbortController();
@@ -239,45 +236,34 @@ export class SecretLookup {
   constructor(number: number, clock: Clock, run: (signal: AbortSignal) => Promise<string>) {
     this.number = number;
     const { signal } = this.#controller;
-    this.value = new Promise<string>((resolve, reject) => {
-      // Not left to the provider: one that ignores the signal must not hold up a connection.
-      const stop = clock.after(MAX_LOOKUP_MS, () => {
-        reject(new SecretFailure(`was not given within ${MAX_LOOKUP_MS / 1000} s`, { passing: true }));
-        this.#controller.abort();
-      });
-      signal.addEventListener("abort", () => reject(new SecretFailure("was given up", { passing: true })), {
-        once: true,
-      });
-      const settle = (): void => {
-        this.#settled = true;
-        stop();
-      };
-      // Waits a turn, so that a provider that throws at once fails like the others.
-      void Promise.resolve()
-        .then(() => run(signal))
-        .then(resolve, reject)
-        .finally(settle);
-    });
-    // Those who wait hear of a failure; where nobody waits any more it is nobody's.
+    // Starts a turn later, so that a provider that throws at once fails like the others.
+    const work = Promise.resolve()
+      .then(() => run(signal))
+      .finally(() => (this.#settled = true));
+    // Not left to the provider: one that ignores the signal must not hold up a connection.
+    const abortable = withAbort(work, signal, () => new SecretFailure("was given up", { passing: true }));
+    const late = (): SecretFailure => {
+      this.#controller.abort();
+      return new SecretFailure(`was not given within ${MAX_LOOKUP_MS / 1000} s`, { passing: true });
+    };
+    this.value = withTimeout(abortable, { ms: MAX_LOOKUP_MS, clock, late });
+    // Everyone who waits gets the failure; without anyone waiting it is not an unhandled one.
     this.value.catch(() => {});
   }
 
   /** No longer worth joining. */
-  get abandoned(): boolean {
+  get isAbandoned(): boolean {
     return this.#controller.signal.aborted;
   }
 
-  join(signal: AbortSignal | undefined): Promise<string> {
-    if (signal?.aborted === true) return Promise.reject(cancelledError());
+  async join(signal: AbortSignal | undefined): Promise<string> {
+    if (signal?.aborted === true) throw cancelledError();
     this.#waiting++;
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        this.#waiting--;
-        if (this.#waiting === 0 && !this.#settled) this.#controller.abort();
-        reject(cancelledError());
-      };
-      signal?.addEventListener("abort", leave, { once: true });
-      this.value.then(resolve, reject).finally(() => signal?.removeEventListener("abort", leave));
+    if (signal === undefined) return this.value;
+    return withAbort(this.value, signal, () => {
+      this.#waiting--;
+      if (this.#waiting === 0 && !this.#settled) this.#controller.abort();
+      return cancelledError();
     });
   }
 }
@@ -286,7 +272,7 @@ function cancelledError(): ToolcribError {
   return new ToolcribError("cancelled", "Looking up a secret was cancelled.");
 }
 
-export function allProviders(sealed: () => SealedSecrets | undefined): SecretProvider[] {
+function allProviders(sealed: () => SealedSecrets | undefined): SecretProvider[] {
   return [
     envProvider,
     fileProvider,

@@ -7,7 +7,7 @@ import { isSessionLocalSource, sessionLocalSource } from "../model/capability.ts
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Tool } from "../model/tool.ts";
-import { LayeredRedactor } from "../secrets/redactor.ts";
+import { Redactor } from "../secrets/redactor.ts";
 import { type LocalTools, LocalToolSource } from "../tools/tool-registry.ts";
 import { checkNotReserved, checkParameters, checkToolShape } from "../tools/tool-shape.ts";
 import type { Connection } from "../upstream/connection.ts";
@@ -28,7 +28,7 @@ const MAX_NAMED = 10;
 
 export class MountedParts implements SessionParts {
   /** Knows the session's secrets besides the hub's. */
-  readonly redactor: LayeredRedactor;
+  readonly redactor: Redactor;
   readonly #host: SessionHost;
   readonly #bringer: MountingSession;
   readonly #suffix: string;
@@ -47,7 +47,7 @@ export class MountedParts implements SessionParts {
     this.#bringer = bringer;
     this.#events = bringer.events;
     this.#suffix = host.sources.claim(bringer.context.id);
-    this.redactor = new LayeredRedactor(host.deps.redactor);
+    this.redactor = new Redactor(host.deps.redactor);
     this.#notices = new NoticeLog(this.redactor.maskAll, (notice) => this.#events.emit("notice", notice));
     this.#servers = new SessionServerSet({
       host,

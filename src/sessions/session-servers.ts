@@ -172,7 +172,7 @@ export class SessionServerSet {
 
   #deps({ name, looksUp, wire }: SessionServerEntry): ConnectionDeps {
     const { host, bringer, redactor, tell } = this.#options;
-    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, cages } = host.deps;
+    const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, sandboxes } = host.deps;
     const warned = new Set<string>();
     return {
       clock,
@@ -198,7 +198,7 @@ export class SessionServerSet {
       }),
       logLevel,
       graceMs,
-      cages,
+      sandboxes,
       openWire: wire,
     };
   }

@@ -21,9 +21,9 @@ interface DatabaseStoreOptions {
 export async function databaseStore(engine: DatabaseEngine, { clock, warn }: DatabaseStoreOptions): Promise<Store> {
   const { db, kind, place } = engine;
   const id = randomUUID();
-  const ledger = new Outbox(engine, id, clock);
+  const outbox = new Outbox(engine, id, clock);
   const { value: seen } = await db.selectFrom("counter").select("value").executeTakeFirstOrThrow();
-  const followers = new ChangeFeed({ db, self: id, seen, watch: (look) => engine.watch(look), warn });
+  const feed = new ChangeFeed({ db, self: id, seen, watch: (look) => engine.watch(look), warn });
   let closing: Promise<void> | undefined;
   let ending: NodeJS.Timeout | undefined;
   const endSoon = (): void => {
@@ -32,7 +32,7 @@ export async function databaseStore(engine: DatabaseEngine, { clock, warn }: Dat
   const close = async (): Promise<void> => {
     endSoon();
     try {
-      await followers.close();
+      await feed.close();
       await engine.close();
     } finally {
       clearTimeout(ending);
@@ -45,18 +45,18 @@ export async function databaseStore(engine: DatabaseEngine, { clock, warn }: Dat
     get trouble() {
       return engine.trouble;
     },
-    servers: storedServers(engine, ledger),
-    skills: storedSkills(engine, ledger),
-    skillFiles: storedSkillFiles(engine, () => ledger.now()),
-    pins: storedPins(engine, ledger),
-    approvals: storedApprovals(engine, ledger),
+    servers: storedServers(engine, outbox),
+    skills: storedSkills(engine, outbox),
+    skillFiles: storedSkillFiles(engine, () => outbox.now()),
+    pins: storedPins(engine, outbox),
+    approvals: storedApprovals(engine, outbox),
     sessions: storedSessions(engine),
     audit: storedAudit(engine),
     sealed: sealedValues(engine),
-    conversations: storedConversations(engine, () => ledger.now()),
-    settings: storedSettings(engine, ledger),
+    conversations: storedConversations(engine, () => outbox.now()),
+    settings: storedSettings(engine, outbox),
     limits: storedLimits(engine),
-    follow: (listener) => followers.add(listener),
+    follow: (listener) => feed.add(listener),
     backup: (file) => engine.copyTo(file),
     endSoon,
     close: () => (closing ??= close()),

@@ -1,4 +1,4 @@
-/** Around a dialect's own driver: text goes in and out exactly, and failures are told in the words of the error table. */
+/** Around a dialect's own driver: text goes in and out exactly, and failures become errors of the error table. */
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -6,6 +6,7 @@ import {
   type QueryResult,
   type TransactionSettings,
 } from "kysely";
+import { InFlight } from "../base/async.ts";
 
 interface ExactDriverOptions {
   /** Any failure of the database as the error that callers get. */
@@ -14,7 +15,7 @@ interface ExactDriverOptions {
   readonly attempt: <Result>(step: () => Promise<Result>) => Promise<Result>;
   /** Before a connection is used. */
   readonly pause?: () => Promise<void>;
-  /** Whether there is anything to take back; if absent, there is. */
+  /** Whether there is anything to roll back; if absent, there is. */
   readonly isInTransaction?: () => boolean;
   /** Instead of what the dialect begins a transaction with. */
   readonly begin?: string;
@@ -24,8 +25,7 @@ export class ExactDriver implements Driver {
   readonly #inner: Driver;
   readonly #options: ExactDriverOptions;
   readonly #open = new WeakMap<DatabaseConnection, ExactConnection>();
-  #inUse = 0;
-  #whenIdle: (() => void) | undefined;
+  readonly #inUse = new InFlight();
 
   constructor(inner: Driver, options: ExactDriverOptions) {
     this.#inner = inner;
@@ -37,7 +37,7 @@ export class ExactDriver implements Driver {
   }
 
   async acquireConnection(): Promise<ExactConnection> {
-    this.#inUse += 1;
+    this.#inUse.start();
     try {
       await this.#options.pause?.();
       const inner = await this.#inner.acquireConnection();
@@ -47,14 +47,14 @@ export class ExactDriver implements Driver {
       this.#open.set(inner, made);
       return made;
     } catch (error) {
-      this.#ended();
+      this.#inUse.end();
       throw this.#options.translate(error);
     }
   }
 
   async beginTransaction(connection: ExactConnection, settings: TransactionSettings): Promise<void> {
     const { begin, attempt } = this.#options;
-    await this.#told(() =>
+    await this.#translated(() =>
       begin === undefined
         ? this.#inner.beginTransaction(connection.inner, settings)
         : attempt(async () => void (await connection.inner.executeQuery(CompiledQuery.raw(begin)))),
@@ -63,7 +63,7 @@ export class ExactDriver implements Driver {
   }
 
   async commitTransaction(connection: ExactConnection): Promise<void> {
-    await this.#told(() => this.#inner.commitTransaction(connection.inner));
+    await this.#translated(() => this.#inner.commitTransaction(connection.inner));
     connection.inTransaction = false;
   }
 
@@ -77,22 +77,17 @@ export class ExactDriver implements Driver {
 
   releaseConnection(connection: ExactConnection): Promise<void> {
     connection.inTransaction = false;
-    this.#ended();
+    this.#inUse.end();
     return this.#inner.releaseConnection(connection.inner);
   }
 
-  /** Behind everything that is under way. */
+  /** After everything that is in progress. */
   async destroy(): Promise<void> {
-    if (this.#inUse > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve));
+    await this.#inUse.whenIdle();
     await this.#inner.destroy();
   }
 
-  #ended(): void {
-    this.#inUse -= 1;
-    if (this.#inUse === 0) this.#whenIdle?.();
-  }
-
-  async #told(step: () => Promise<void>): Promise<void> {
+  async #translated(step: () => Promise<void>): Promise<void> {
     try {
       await step();
     } catch (error) {
@@ -112,12 +107,12 @@ class ExactConnection implements DatabaseConnection {
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const parameters = query.parameters.map((value) => (typeof value === "string" ? toStored(value) : value));
+    const parameters = storable(query.parameters);
     const run = (): Promise<QueryResult<Row>> => this.inner.executeQuery<Row>({ ...query, parameters });
     try {
       // Within a transaction nothing is tried again: what came before it may be gone.
       const result = this.inTransaction ? await run() : await this.#options.attempt(run);
-      for (const row of result.rows) restoreTexts(row);
+      restoreTexts(result.rows);
       return result;
     } catch (error) {
       throw this.#options.translate(error);
@@ -130,30 +125,30 @@ class ExactConnection implements DatabaseConnection {
   }
 }
 
-function restoreTexts(row: unknown): void {
-  if (typeof row !== "object" || row === null) return;
-  // A row is a plain object by column, made for this query alone.
-  const values = row as Record<string, unknown>;
-  for (const key in values) {
-    const value = values[key];
-    if (typeof value === "string" && value.startsWith("\u0001")) values[key] = fromStored(value);
-  }
-}
-
 /**
- * Text that a database cannot hold as it is: PostgreSQL refuses U+0000, and lone surrogates have no UTF-8. Servers name
- * their tools as they like, so such text is written as JSON behind a marker, and read back exactly.
+ * Starts a text that a database cannot hold as it is: PostgreSQL refuses U+0000, and lone surrogates have no UTF-8. Servers
+ * name their tools as they like, so such a text is written as JSON behind the marker, and read back exactly.
  */
 const MARKER = "\u0001";
 
-function toStored(text: string): string {
-  return !text.includes("\0") && !text.startsWith(MARKER) && text.isWellFormed()
-    ? text
-    : MARKER + JSON.stringify(text).replaceAll("\0", "\\u0000");
+function storable(parameters: readonly unknown[]): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (const [index, value] of parameters.entries()) {
+    if (typeof value !== "string") continue;
+    if (!value.includes("\0") && !value.startsWith(MARKER) && value.isWellFormed()) continue;
+    (copy ??= [...parameters])[index] = MARKER + JSON.stringify(value).replaceAll("\0", "\\u0000");
+  }
+  return copy ?? parameters;
 }
 
-function fromStored(text: string): string {
-  if (!text.startsWith(MARKER)) return text;
-  // Only `toStored` writes the marker.
-  return JSON.parse(text.slice(MARKER.length)) as string;
+function restoreTexts(rows: readonly unknown[]): void {
+  for (const row of rows) {
+    if (typeof row !== "object" || row === null) continue;
+    // A row is a plain object by column, made for this query alone.
+    const values = row as Record<string, unknown>;
+    for (const key in values) {
+      const value = values[key];
+      if (typeof value === "string" && value.startsWith(MARKER)) values[key] = JSON.parse(value.slice(MARKER.length));
+    }
+  }
 }

@@ -1,18 +1,11 @@
-/** A copy that `Store.backup` made, checked, and put in the place of what a PostgreSQL database holds. */
+/** Puts a copy that `Store.backup` made in place of the contents of a PostgreSQL database. */
 import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import { systemClock } from "../base/clock.ts";
 import { COPIED_TABLES, copyTables, type DatabaseEngine } from "./database.ts";
 import { migrate, versionOf } from "./migrations.ts";
 import { postgresEngine } from "./postgres-engine.ts";
-import { checkFile } from "./sqlite-open.ts";
 import { sqliteEngine } from "./sqlite-engine.ts";
-
-/** Rejects for a copy that is damaged, of a newer version, or none of ours. The file is not changed. */
-export const checkCopy: (file: string) => Promise<void> = checkFile;
-
-/** Of the database file of a home. */
-export { findDatabaseUsers as usersOf } from "./sqlite-file.ts";
 
 /** How many lines of an audit file a copy has. */
 export function copiedLines(copy: string, file: string): number {
@@ -34,16 +27,11 @@ export async function hasState(url: string): Promise<boolean> {
     if ((await versionOf(engine, engine.db)) === undefined) return false;
     for (const table of COPIED_TABLES) {
       if (table === "counter") continue;
-      if (
-        (
-          await engine.db
-            .selectFrom(table)
-            .select(sql`1`.as("one"))
-            .limit(1)
-            .execute()
-        ).length > 0
-      )
-        return true;
+      const first = engine.db
+        .selectFrom(table)
+        .select(sql`1`.as("one"))
+        .limit(1);
+      if ((await first.execute()).length > 0) return true;
     }
     return false;
   } finally {

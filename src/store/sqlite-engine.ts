@@ -12,13 +12,13 @@ import {
   copyDatabase,
   corruptDatabase,
   FULL_CHECK_BYTES,
+  openFile,
   retryWhileBusy,
   sizeOf,
   sqliteCode,
   sqliteFailure,
   yieldRegularly,
 } from "./sqlite-file.ts";
-import { openFile } from "./sqlite-open.ts";
 
 /** How soon changes of other processes are noticed. Asking costs a few microseconds. */
 const LOOK_EVERY_MS = 500;

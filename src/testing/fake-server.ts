@@ -15,10 +15,10 @@ import { readJsonBody, readHeaders } from "./read-request.ts";
 
 export interface FakeServerOptions {
   readonly tools?: FakeTools;
-  /** What it calls itself; `fake` by default. */
+  /** Its name; `fake` by default. */
   readonly name?: string;
   readonly instructions?: string;
-  /** Connecting is not answered before. */
+  /** Clients that connect have to wait for it. */
   readonly opens?: Promise<unknown>;
 }
 
@@ -28,13 +28,13 @@ export interface FakeServer extends AsyncDisposable {
   readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
   /** Sessions that are open. */
   readonly sessions: number;
-  /** Other tools from now on; clients are told. */
+  /** Replaces the tools; clients are notified. */
   setTools(tools: FakeTools): void;
-  /** Answers everything with this HTTP status from now on; as usual with undefined. */
+  /** Responds to everything with this HTTP status from now on; undefined ends that. */
   refuseWith(status: number | undefined): void;
-  /** Breaks all connections, forgets all sessions and takes no more. */
+  /** Breaks all connections, forgets all sessions and accepts no more. */
   crash(): Promise<void>;
-  /** Is there again, at the same address. */
+  /** Listens again, at the same address. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -181,8 +181,6 @@ function end(response: ServerResponse, status: number): void {
   response.writeHead(status).end();
 }
 
-/** One client's session at a fake server: answers its requests, and asks it in turn. */
-
 /** Sends a message to the client, on the stream of the request that it belongs to. */
 type Send = (message: JsonObject) => void;
 
@@ -196,6 +194,7 @@ interface FakeSessionParts {
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 
+/** One client's session at a fake server: answers its requests, and asks it in turn. */
 class FakeSession {
   readonly #parts: FakeSessionParts;
   readonly #asked = new Map<string, (answer: JsonObject) => void>();
@@ -291,8 +290,6 @@ class UnansweredQuestion extends Error {
   override readonly name = "UnansweredQuestion";
 }
 
-/** The tools of a fake server: functions. */
-
 export interface FakeCall {
   /** Aborts when the client cancels the call or goes away. */
   readonly signal: AbortSignal;
@@ -305,7 +302,7 @@ export interface FakeCall {
   sample(params: JsonObject): Promise<JsonObject>;
 }
 
-/** A text, or a result as it stands. What it throws becomes an error result. */
+/** Returns text or a whole result. An error that it throws becomes an error result. */
 export type RunFakeTool = (args: JsonObject, call: FakeCall) => FakeOutput | Promise<FakeOutput>;
 type FakeOutput = string | CallToolResult;
 

@@ -1,4 +1,4 @@
-/** What both servers of this folder read of an HTTP request. */
+/** Reads HTTP requests, for both servers of this folder. */
 import type { IncomingMessage } from "node:http";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 
@@ -10,7 +10,7 @@ export function readHeaders(request: IncomingMessage): Record<string, string> {
   );
 }
 
-/** Undefined for a body that is no JSON object. */
+/** Undefined if the body is not a JSON object. */
 export async function readJsonBody(request: IncomingMessage): Promise<JsonObject | undefined> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);

@@ -1,15 +1,15 @@
-/** Checks the arguments of a call against a tool's schema and says in words what does not fit. */
+/** Checks the arguments of a call against a tool's schema and describes the problems in words. */
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
-import { untrustedProblems } from "./untrusted-schemas.ts";
+import { checkUntrustedSchema, untrustedProblems } from "./untrusted-schemas.ts";
 import { compileSchema, type Problems, problemsOf } from "./validator.ts";
 
 type CheckedTool = Pick<Tool, "name" | "parameters">;
 
 /**
  * A deep copy of the arguments that fits the tool's schema. The copy keeps a tool from changing its caller's object,
- * and makes what was checked the same as what is run; arguments are JSON, so it costs little beside a call.
+ * and makes sure that what was checked is what is run. Arguments are JSON, so it costs little compared to a call.
  */
 export function checkArguments(tool: CheckedTool, args: JsonObject): JsonObject {
   const copy = plainCopy(tool, args);
@@ -34,7 +34,7 @@ function throwProblems(tool: CheckedTool, { problems, more, isEndless }: Problem
   throw new ToolcribError(
     "invalid_arguments",
     `Arguments of the tool "${tool.name}" do not fit: ${shown.join("; ")}.`,
-    { hint: "Look at the tool's input schema and call it again.", details: { tool: tool.name, problems } },
+    { hint: "Check the tool's input schema and call it again.", details: { tool: tool.name, problems } },
   );
 }
 
@@ -45,5 +45,26 @@ function plainCopy(tool: CheckedTool, args: JsonObject): JsonObject {
     throw new ToolcribError("invalid_arguments", `Arguments of the tool "${tool.name}" must be plain JSON values.`, {
       cause: error,
     });
+  }
+}
+
+/** A copy of the arguments that fits the schema that the model was shown; throws `invalid_arguments`. */
+export async function checkModelArguments(
+  tool: Pick<Tool, "name" | "parameters">,
+  args: JsonObject,
+): Promise<JsonObject> {
+  return (await isUsableSchema(tool.parameters)) ? checkUntrustedArguments(tool, args) : args;
+}
+
+/**
+ * A server's schema may be one that ajv cannot make sense of, or too large; the server then checks by itself. Whose schema
+ * it is cannot be known here, so it is treated as untrusted.
+ */
+async function isUsableSchema(schema: JsonObject): Promise<boolean> {
+  try {
+    await checkUntrustedSchema(schema);
+    return true;
+  } catch {
+    return false;
   }
 }

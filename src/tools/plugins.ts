@@ -15,7 +15,7 @@ export interface PluginLogger {
   error(message: string): void;
 }
 
-/** What a plugin's `register(api)` is given. */
+/** The parameter of a plugin's `register(api)`. */
 export interface PluginApi {
   /** Version of Toolcrib. */
   readonly version: string;
@@ -36,7 +36,7 @@ export interface PluginOptions {
 
 export interface PluginHandle {
   readonly file: string;
-  /** Takes every tool of the plugin out again, and lets it register no more. */
+  /** Unregisters every tool of the plugin, and stops it from registering more. */
   unregister(): void;
 }
 
@@ -57,7 +57,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
 
 async function loadPlugin(file: string, options: PluginOptions): Promise<PluginHandle> {
   if (!existsSync(file)) {
-    throw new ToolcribError("invalid_config", `Plugin ${file}: there is no such file.`, {
+    throw new ToolcribError("invalid_config", `Plugin ${file}: the file does not exist.`, {
       hint: 'Paths in "plugins" are relative to the config file.',
     });
   }
@@ -76,7 +76,7 @@ async function loadPlugin(file: string, options: PluginOptions): Promise<PluginH
 
 const MAX_REGISTER_MS = 30_000;
 
-/** A plugin that never finishes must not hold the hub up for ever. */
+/** A plugin that never finishes must not block the hub forever. The timer keeps the process alive until then. */
 async function withRegisterTimeout(registered: void | Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -96,7 +96,7 @@ function registerFunction(module: unknown): RegisterPlugin {
   if (typeof register !== "function") {
     throw new ToolcribError("invalid_config", "its default export is neither register(api) nor { register(api) }.");
   }
-  // What a plugin's function takes and gives cannot be seen from here; awaiting it is right for any result.
+  // The types of a plugin's function are unknown here; awaiting it works for any result.
   return (api) => register.call(exported, api) as void | Promise<void>;
 }
 

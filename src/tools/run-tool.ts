@@ -1,4 +1,5 @@
-/** Runs one in-process tool: checks arguments, executes, and turns whatever comes of it into a result or a ToolcribError. */
+/** Runs one in-process tool: checks arguments, executes, and turns the outcome into a result or a ToolcribError. */
+import { withAbort } from "../base/async.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
@@ -13,7 +14,7 @@ import {
 import { checkArguments, checkUntrustedArguments } from "./check-arguments.ts";
 import { isUntrustedSchema } from "./untrusted-schemas.ts";
 
-/** Has no timeout of its own: `context.signal` rules. */
+/** Has no timeout: `context.signal` ends it. */
 export async function runTool(tool: Tool, args: JsonObject, context: UseContext): Promise<CallToolResult> {
   const { signal, callId } = context;
   const params = isUntrustedSchema(tool.parameters)
@@ -22,8 +23,9 @@ export async function runTool(tool: Tool, args: JsonObject, context: UseContext)
   if (signal.aborted) throw abortedCall(tool, signal);
   const updates = progressFrom(context.onProgress);
   try {
-    const returned = await untilAborted(tool, signal, () => tool.execute(callId, params, signal, updates?.onUpdate));
-    return asToolResult(tool.name, returned);
+    // In an async function, so that a tool that throws before its first await rejects too.
+    const execute = async (): Promise<unknown> => tool.execute(callId, params, signal, updates?.onUpdate);
+    return asToolResult(tool.name, await withAbort(execute(), signal, () => abortedCall(tool, signal)));
   } catch (thrown) {
     return failedResult(tool, thrown, signal);
   } finally {
@@ -31,22 +33,9 @@ export async function runTool(tool: Tool, args: JsonObject, context: UseContext)
   }
 }
 
-/** Settles as soon as the signal aborts, also for a tool that ignores it; what the tool does later is nobody's concern. */
-async function untilAborted(tool: Tool, signal: AbortSignal, execute: () => unknown): Promise<unknown> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortedCall(tool, signal));
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    // In an async function, so that a tool that throws at once is no special case.
-    return await Promise.race([aborted, (async () => execute())()]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
 class AbortedCall extends ToolcribError {}
 
-/** The reason of whoever aborted, such as a timeout, if it is one of ours. */
+/** The reason of the abort, such as a timeout, if it is a ToolcribError. */
 function abortedCall(tool: Tool, signal: AbortSignal): AbortedCall {
   const reason: unknown = signal.reason;
   if (reason instanceof ToolcribError) {
@@ -55,13 +44,13 @@ function abortedCall(tool: Tool, signal: AbortSignal): AbortedCall {
   return new AbortedCall("cancelled", `The call of the tool "${tool.name}" was cancelled.`, { cause: reason });
 }
 
-/** Errors are also known by name, because a plugin may carry its own copy of the classes. */
+/** Errors are also recognized by name, because a plugin may have its own copy of the classes. */
 function failedResult(tool: Tool, thrown: unknown, signal: AbortSignal): CallToolResult {
   if (thrown instanceof AbortedCall || thrown instanceof ToolDeliveryError) throw thrown;
   if (signal.aborted) throw abortedCall(tool, signal);
   const name = thrown instanceof Error ? thrown.name : undefined;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
-  const message = text === "" ? `The tool "${tool.name}" failed without saying why.` : text;
+  const message = text === "" ? `The tool "${tool.name}" failed without a message.` : text;
   if (thrown instanceof ToolInputError || name === "ToolInputError") {
     throw new ToolcribError("invalid_arguments", message, { details: { tool: tool.name }, cause: thrown });
   }
@@ -76,7 +65,7 @@ interface Updates {
   stop(): void;
 }
 
-/** Counts the updates, since progress must grow, unless the tool does; those that come after the end are dropped. */
+/** Counts the updates, since progress must increase, unless the tool counts itself. Updates after the end are dropped. */
 function progressFrom(onProgress: ((progress: Progress) => void) | undefined): Updates | undefined {
   if (onProgress === undefined) return undefined;
   let progress = 0;
@@ -107,11 +96,10 @@ function ownCount(partial: unknown): Progress | undefined {
     : undefined;
 }
 
-/** What a tool returned or threw, as a result of the call. Tolerant: a sloppy tool should still be of use. */
-
 /**
- * `details` and other fields stay where they are: they are for the calling program, and doors to models leave them out.
- * Details that hold themselves are left out: nobody could write them down, or even measure them.
+ * The result of a call from what a tool returned. Tolerant: a sloppy tool is still useful. `details` and other fields are
+ * kept for the calling program; doors to models leave them out. Cyclic details are left out, because they cannot be
+ * serialized.
  */
 function asToolResult(tool: string, returned: unknown): CallToolResult {
   if (returned === undefined || returned === null) return { content: [] };
@@ -165,7 +153,7 @@ const MAX_VISITED = 100_000;
 function isCyclic(value: unknown): boolean {
   const around = new Set<object>();
   const seen = new Set<object>();
-  // A stack of its own: what is nested deeply would overflow a recursive walk.
+  // An explicit stack: deep nesting would overflow a recursive walk.
   const pending: { readonly value: unknown; readonly isLeft?: true }[] = [{ value }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const at = next.value;

@@ -19,7 +19,7 @@ import { checkNotReserved, checkParameters, checkToolShape } from "./tool-shape.
 interface RegistryEvents {
   /** Names that are new or gone, in the default context. */
   change: { readonly added: readonly string[]; readonly removed: readonly string[] };
-  /** Something that was left out, such as a tool of a factory that failed. */
+  /** Something was left out, such as a tool of a factory that failed. */
   warning: { readonly message: string };
 }
 
@@ -29,7 +29,7 @@ interface RegisterOptions {
 }
 
 interface RegisterFactoryOptions {
-  /** What warnings call the factory. */
+  /** The name of the factory in warnings. */
   readonly label?: string;
 }
 
@@ -72,7 +72,7 @@ export class ToolRegistry {
     return this.#add({ kind: "tool", tool, origin });
   }
 
-  /** Tools that are made anew for each context, so that they can know their session. */
+  /** Registers a factory that makes tools for each context, so that they can know their session. */
   registerFactory(factory: ToolFactory, options: RegisterFactoryOptions = {}): () => void {
     if (typeof factory !== "function")
       throw new ToolcribError("invalid_arguments", "A tool factory must be a function.");
@@ -164,7 +164,7 @@ export class ToolRegistry {
     return undefined;
   }
 
-  /** Of two tools with one name, which only factories can bring about, the one registered first stands. */
+  /** If two tools have the same name, which only factories can cause, the first one is used. */
   #resolved(context: ToolContext): Listed[] {
     const byName = new Map<string, Listed>();
     for (const entry of this.#entries) {
@@ -180,9 +180,7 @@ function toolsOf(entry: Entry, context: ToolContext): readonly Listed[] {
   return entry.kind === "tool" ? [entry] : entry.tools.for(context).map((tool) => ({ tool, origin: "local" }));
 }
 
-/** A tool factory and the tools it has made, kept for each context until that context is forgotten. */
-
-/** For whom tools are made. */
+/** The session that tools are made for. */
 export interface ToolContext {
   /** Tools are kept by this id where there is one, by the context object itself otherwise. */
   readonly sessionId?: string;
@@ -192,9 +190,10 @@ export interface ToolContext {
   readonly owner: boolean;
 }
 
-/** Makes the tools of one context; nothing if that context is to have none. Must not be async. */
+/** Makes the tools of one context, or nothing. Must not be async. */
 export type ToolFactory = (context: ToolContext) => Tool | readonly Tool[] | null | undefined;
 
+/** A tool factory and the tools that it made, kept for each context until that context is forgotten. */
 class FactoryTools {
   readonly #factory: ToolFactory;
   readonly #label: string;
@@ -234,7 +233,7 @@ class FactoryTools {
     if (made instanceof Promise) {
       // Its rejection, if any, is part of the same mistake.
       made.catch(() => {});
-      this.#warn(`${this.#label} is async; a factory must return its tools at once.`);
+      this.#warn(`${this.#label} is async; a factory must return its tools synchronously.`);
       return [];
     }
     const tools: Tool[] = [];
@@ -252,7 +251,7 @@ class FactoryTools {
   }
 }
 
-/** What the source needs of the registry, which imports this file. */
+/** The tools of a registry or of a session, as the source needs them. */
 export interface LocalTools {
   localTools(): Tool[];
   getLocal(name: string, context: ToolContext): Tool | undefined;
@@ -264,7 +263,7 @@ export class LocalToolSource implements Source {
   readonly id: string;
   readonly kind = "local";
   readonly #tools: LocalTools;
-  /** What `#definitions` was made of: a change of mirrored tools only is no change here. */
+  /** The tools behind `#definitions`: a change of mirrored tools only does not count. */
   #known: readonly Tool[] = [];
   #definitions: Definitions = NO_DEFINITIONS;
 

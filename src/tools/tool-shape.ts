@@ -1,4 +1,4 @@
-/** Refuses what is not a usable Tool, with a message for the person who wrote it. */
+/** Checks tools when they are registered, with messages for the person who wrote them. */
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
@@ -34,7 +34,7 @@ export function checkNotReserved({ name }: Tool): void {
   throw invalidTool(
     `the tool "${name}"`,
     "has a reserved name",
-    "Names that begin with skill__ or toolcrib_ are Toolcrib's own.",
+    "Names that begin with skill__ or toolcrib_ are reserved for Toolcrib.",
   );
 }
 
@@ -49,7 +49,7 @@ export function checkParameters(tool: Tool): void {
   }
 }
 
-/** For tools that a client brings over a wire, whose schemas could be made to harm. Returns at once for small schemas. */
+/** For tools that a client sends, whose schemas may be hostile. Synchronous for small schemas. */
 export function checkUntrustedParameters(tool: Tool): void | Promise<void> {
   checkType(tool);
   try {

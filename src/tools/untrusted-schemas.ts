@@ -1,7 +1,7 @@
 /**
- * Schemas that a client or a server wrote. They are bounded in size. A small one is compiled and used here, within a short
- * time that is the same for all of them together; what is larger or slower goes to a worker, which is ended when it takes
- * too long. So no schema can keep the hub from its other callers.
+ * Schemas from a client or a server. They are limited in size. A small one is compiled and used here, within a short
+ * time budget that they all share; larger or slower ones go to a worker, which is ended when it takes
+ * too long. So no schema can block the hub for its other callers.
  */
 import { createContext, type Context, Script } from "node:vm";
 import type { Worker } from "node:worker_threads";
@@ -43,7 +43,7 @@ export function isUntrustedSchema(schema: JsonObject): boolean {
 
 /**
  * Throws `too_large` for a schema above the bounds, `invalid_arguments` for one that takes too long to compile, and what ajv
- * throws for what is not a schema. Returns at once for a small one while this turn of the event loop has time left, as it nearly always has.
+ * throws for an invalid schema. Synchronous for a small one while this turn of the event loop has time left, as it nearly always has.
  */
 export function checkUntrustedSchema(schema: JsonObject): void | Promise<void> {
   const found = schemaStates.get(schema);
@@ -60,7 +60,7 @@ export function checkUntrustedSchema(schema: JsonObject): void | Promise<void> {
   }
 }
 
-/** The value must be a copy that is not changed meanwhile. */
+/** The value must be a copy that does not change until it is checked. */
 export async function untrustedProblems(schema: JsonObject, value: JsonObject): Promise<Problems> {
   await checkUntrustedSchema(schema);
   const found = schemaStates.get(schema);
@@ -103,7 +103,7 @@ async function checkElsewhere(schema: JsonObject): Promise<void> {
   try {
     answer = await worker.run(schema);
   } catch (error) {
-    // What waited in vain may be tried again; what took too long would do so again.
+    // A job that was not run may be retried; one that took too long would do so again.
     throw error instanceof ToolcribError && error.code === "invalid_arguments" ? recordRefusal(schema, error) : error;
   }
   if (!answer.ok) throw recordRefusal(schema, new Error(answer.message));
@@ -150,7 +150,7 @@ class SchemaWorker {
     return new Promise((resolve, reject) => {
       const { nodes } = schemaSize(schema);
       const job: WaitingJob = { nodes, schema, value, resolve, reject };
-      // Small ones first: whoever sends large ones waits for himself.
+      // Small ones first: those who send large schemas wait for their own.
       const behind = this.#waiting.findIndex((other) => other.nodes > nodes);
       this.#waiting.splice(behind === -1 ? this.#waiting.length : behind, 0, job);
       this.#next();
@@ -270,12 +270,7 @@ function workerError(error: Error): ToolcribError {
   );
 }
 
-/**
- * Work that a stranger's schema sets is given up when it takes too long, since the whole hub waits for it: patterns can be
- * made to take forever, and a harmless one on a long text or on many is slow as well.
- */
-
-/** In one turn of the event loop, all of it together. What takes longer is done by a worker. */
+/** For all schemas in one turn of the event loop. Longer work is done by a worker. */
 const MAX_MS_PER_TURN = 50;
 
 let spentMs = 0;
@@ -292,7 +287,11 @@ function hasTimeLeft(): boolean {
   return timeLeft() >= 1;
 }
 
-/** Costs a tenth of a millisecond. Throws `TookTooLong` if the time is up. */
+/**
+ * Runs work on an untrusted schema and stops it when the time of this turn is used up, because the whole hub waits for it:
+ * patterns can be made to take forever, and a harmless one is slow on long texts. Costs a tenth of a millisecond; throws
+ * TimeBudgetExceeded.
+ */
 export function runWithinBudget<T>(work: () => T): T {
   if (!isCounting) {
     isCounting = true;

@@ -5,7 +5,7 @@ import type { Ajv2019 } from "ajv/dist/2019.js";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../model/json.ts";
 
-/** What ajv makes of a schema. */
+/** A compiled schema. */
 export interface Validate {
   (data: unknown): boolean;
   /** Of the last time that it was called. */
@@ -28,8 +28,8 @@ const OPTIONS: Options = {
 };
 
 /**
- * To search faster, V8 looks at all ways in which eight characters can match. With characters beyond 16 bits that takes up
- * to 40 s for a pattern of a few bytes, and nothing interrupts it. It does so only for a search of its own, so this one is
+ * To speed up a search, V8 examines all ways in which eight characters can match. With characters beyond 16 bits that takes up
+ * to 40 s for a pattern of a few bytes, and nothing interrupts it. It does so only for its own search, so this one is
  * written out.
  */
 function createRegExp(source: string, flags: string): RegExp {
@@ -39,12 +39,12 @@ function createRegExp(source: string, flags: string): RegExp {
 
 /**
  * Most hubs have no tools of their own to check arguments for, and ajv takes 3 MB and 40 ms: it is loaded for the first one.
- * By require, as registering a tool is no asynchronous thing.
+ * By require, because registering a tool is synchronous.
  */
 const require = createRequire(import.meta.url);
 
 /**
- * An instance keeps the code of all that it compiled, whatever it is told to forget, and every validator keeps its instance.
+ * An instance keeps the code of everything that it compiled, even after removeSchema, and every validator keeps its instance.
  * One for each schema would cost more than compiling does.
  */
 const MAX_COMPILED_PER_INSTANCE = 100;
@@ -108,7 +108,7 @@ function createAjv(dialect: Dialect): AnyAjv {
   return ajv;
 }
 
-/** What `require` gives is untyped; the casts name the types of the very same modules. */
+/** `require` is untyped; the casts name the types of the same modules. */
 function loadAjv() {
   const { Ajv } = require("ajv") as typeof import("ajv");
   const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
@@ -117,14 +117,13 @@ function loadAjv() {
   return { Ajv, Ajv2019, Ajv2020, addFormats };
 }
 
-/** What does not fit a schema, in words. */
-
-/** A union can fail in dozens of ways at once; a reader is helped by the first few. */
+/** A union can fail in dozens of ways at once; the first few help a reader. */
 const MAX_PROBLEMS = 8;
 /** A long list can fail at each of its items. */
 const MAX_ERRORS_READ = 1000;
 const MAX_SHOWN_LENGTH = 40;
 
+/** The problems of a value that does not fit a schema, in words. */
 export interface Problems {
   /** The first few; none if the value fits. */
   readonly problems: string[];
@@ -201,7 +200,7 @@ function list(values: unknown): string {
   return items.slice(0, 20).map(shownValue).join(", ") + (items.length > 20 ? ", …" : "");
 }
 
-/** Short values only, and only where a fixed set of values is expected: anything else may hold a secret. */
+/** Short values only, and only where a fixed set of values is expected: anything else may be a secret. */
 function shownValue(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length <= MAX_SHOWN_LENGTH ? text : kindOf(value);

@@ -47,8 +47,8 @@ export interface ConnectionDeps {
   readonly oauth?: OAuth;
   /** Where remote servers may be; anywhere if absent. */
   readonly reach?: AddressPolicy;
-  /** What cages are made with; a spec that wants one is refused if absent. */
-  readonly cages?: { readonly home: string; readonly containers: () => ContainersConfig };
+  /** Needed to make sandboxes; without it a spec with a sandbox is refused. */
+  readonly sandboxes?: { readonly home: string; readonly containers: () => ContainersConfig };
   /** Whose credentials it uses, where each user has a connection of their own. */
   readonly user?: string;
   /** Whose it is, where each session has a connection of its own. */

@@ -10,7 +10,7 @@ import { rpcOf } from "./rpc-error.ts";
 /** Why a call cannot even be tried in this state. Who lacks a login is told so in our own words, fit for anyone to see. */
 export function unavailableError({ id, auth }: ServerInfo, state: ServerState, user?: string): ToolcribError {
   if (auth?.state === "login_needed") return loginNeededError({ server: id, user });
-  const hint = "hint" in state ? state.hint : STATE_HINTS[state.kind];
+  const hint = ("hint" in state ? state.hint : undefined) ?? STATE_HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
   return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {
     hint,
@@ -46,8 +46,6 @@ export function maskError(thrown: unknown, id: string, mask: (text: string) => s
   return new ToolcribError(code, mask(message), { hint, details, cause: error });
 }
 
-/** What to do about a failed call: whether the link must be made anew, and whether the call may run once more. */
-
 interface FailedCall {
   readonly use: Use;
   readonly tool: ToolDefinition | undefined;
@@ -62,6 +60,7 @@ interface Recovery {
 
 const NO_RECOVERY: Recovery = { reconnect: false, retry: false };
 
+/** What to do about a failed call: whether the link must be made anew, and whether the call may run once more. */
 export function recoveryFor(error: unknown, { use, tool, transport, restart }: FailedCall): Recovery {
   if (!(error instanceof ToolcribError)) return NO_RECOVERY;
   if (error.code === "timeout") return { reconnect: restart !== false && restart.onTimeout, retry: false };
@@ -89,8 +88,6 @@ function isRepeatable(use: Use, tool: ToolDefinition | undefined): boolean {
   return hints?.readOnlyHint === true || hints?.idempotentHint === true;
 }
 
-/** Why a connection failed, in words a person can act on, and whether waiting can help. */
-
 export interface Failure {
   readonly reason: string;
   readonly hint?: string;
@@ -110,6 +107,7 @@ export function describeFailure(thrown: unknown, mask: (text: string) => string)
   return { ...failure, reason: mask(failure.reason), ...(hint === undefined ? {} : { hint: mask(hint) }) };
 }
 
+/** Why a connection failed, in words a person can act on, and whether waiting can help. */
 function describeError(error: ToolcribError): Failure {
   const hint = error.hint;
   if (isUnauthorized(error)) {

@@ -48,10 +48,9 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
   };
 }
 
-/** How long a server that has failed for good is still listed. */
-
 export const DEFAULT_GRACE_MS = 5 * 60_000;
 
+/** How long a server that has failed for good is still listed. */
 export class GracePeriod {
   readonly #clock: Clock;
   readonly #ms: number;
@@ -96,8 +95,6 @@ export class GracePeriod {
   }
 }
 
-/** Counts restarts in a row and says how long to wait before the next one. */
-
 /** A server that has been up for this long gets a fresh count. */
 const STABLE_MS = 60_000;
 
@@ -107,6 +104,7 @@ interface NextRestart {
   readonly delayMs: number;
 }
 
+/** Counts restarts in a row and says how long to wait before the next one. */
 export class Restarts {
   readonly #rule: () => ServerSpec["restart"];
   readonly #clock: Clock;

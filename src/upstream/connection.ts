@@ -1,28 +1,36 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
-import type { Clock } from "../base/clock.ts";
+import { endsWithin, InFlight, withAbort, withTimeout } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { LogMessage, Result } from "../model/protocol.ts";
 import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
-import type { ClientSide, Definitions, SessionContext, Source, Use, UseContext } from "../model/source.ts";
+import type { Definitions, SessionContext, Source, Use, UseContext } from "../model/source.ts";
 import { isLoginNeeded, loginNeededError } from "../secrets/oauth/login-errors.ts";
-import { CallRunner, type LinkKeeper, maxCallMs } from "./call-runner.ts";
+import { cancelledByCaller, maxCallMs, runOnLink } from "./link-calls.ts";
 import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
-import { describeFailure, type Failure, isSessionLost, unavailableError } from "./connection-failures.ts";
+import {
+  describeFailure,
+  type Failure,
+  isSessionLost,
+  isUnreachable,
+  maskError,
+  recoveryFor,
+  removedError,
+  unavailableError,
+} from "./connection-failures.ts";
 import { DEFAULT_GRACE_MS, GracePeriod, isSameLink, Restarts, serverInfo } from "./connection-state.ts";
 import type { Agreement } from "./handshake.ts";
 import { LinkMaintenance, ResourceSubscriptions } from "./link-maintenance.ts";
 import { firstTransport, type Link, openLink } from "./link.ts";
-import { LIST_KINDS, type ListKind, LiveLists, type SkillOffer, skillOffer } from "./live-lists.ts";
-import type { Peer, PeerOptions, RequestOptions } from "./peer.ts";
+import { LIST_KINDS, LiveLists, type SkillOffer, skillOffer } from "./live-lists.ts";
+import type { IncomingContext, RequestOptions } from "./peer.ts";
 import { answerServer, capabilitiesFor, clientFor, withOfferedRoots } from "./server-requests.ts";
 
-export type { ConnectionDeps } from "./connection-deps.ts";
-export type { ConnectionEvents } from "./connection-deps.ts";
-
-const MISSED_PINGS_ALLOWED = 2;
+const MAX_MISSED_PINGS = 2;
+/** Of those that `info()` shows. */
+const MAX_WARNINGS = 20;
 
 interface Attempt {
   readonly controller: AbortController;
@@ -36,13 +44,12 @@ export class Connection implements Source {
   readonly #deps: ConnectionDeps;
   readonly #events = new Emitter<ConnectionEvents>();
   readonly #lists: LiveLists;
-  readonly #calls: CallRunner;
+  readonly #calls = new InFlight();
   readonly #grace: GracePeriod;
-  readonly #notices: NotificationRouter;
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
   readonly #closings = new ClosingLinks();
-  readonly #warnings = new RecentWarnings();
+  #warnings: readonly string[] = [];
   #spec: ServerSpec;
   #state: ServerState;
   #attempt: Attempt | undefined;
@@ -71,13 +78,6 @@ export class Connection implements Source {
       mask: (lists) => deps.redactor.maskContent(lists),
       onChange: () => this.#events.emit("changed", undefined),
     });
-    this.#notices = new NotificationRouter({
-      events: this.#events,
-      onListChanged: (list) => this.#lists.announce(list),
-      onStreamAcknowledged: (params, request) => this.#care?.acknowledge(params, request),
-      warn: (text) => this.#warn(text),
-    });
-    this.#calls = new CallRunner(this.#keeper());
     this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
   }
 
@@ -114,7 +114,7 @@ export class Connection implements Source {
       agreement: this.#agreement,
       toolCount: this.#lists.definitions.tools.length,
       lastError: this.#lastError,
-      warnings: this.#warnings.list,
+      warnings: this.#warnings,
       auth: this.#deps.oauth?.info(this.id, this.#deps.user),
     });
   }
@@ -150,7 +150,10 @@ export class Connection implements Source {
   }
 
   retire(): Promise<void> {
-    this.#retiring ??= this.#calls.retire(this.#deps.clock, maxCallMs(this.#spec)).then(() => this.close());
+    const { clock } = this.#deps;
+    this.#retiring ??= endsWithin(this.#calls.whenIdle(), { ms: maxCallMs(this.#spec), clock }).then(() =>
+      this.close(),
+    );
     return this.#retiring;
   }
 
@@ -179,8 +182,21 @@ export class Connection implements Source {
     await this.#link.peer.notify("notifications/roots/list_changed").catch(() => {});
   }
 
-  run(use: Use, context: UseContext): Promise<Result> {
-    return this.#calls.run(use, context);
+  async run(use: Use, context: UseContext): Promise<Result> {
+    if (this.#retiring !== undefined) throw removedError(this.id);
+    this.#calls.start();
+    try {
+      const link = this.#link ?? (await this.#usableLink(context.signal));
+      try {
+        return await this.#runOn(link, use, context);
+      } catch (error) {
+        return await this.#runAgain(link, use, context, error);
+      }
+    } catch (error) {
+      throw maskError(error, this.id, this.#mask);
+    } finally {
+      this.#calls.end();
+    }
   }
 
   endSession(sessionId: string): void {
@@ -198,7 +214,7 @@ export class Connection implements Source {
   #begin(): Promise<void> {
     this.#stopTimer();
     this.#grace.hold();
-    this.#warnings.clear();
+    this.#warnings = [];
     const controller = new AbortController();
     const done = this.#open(controller.signal, this.#attempt?.done);
     this.#attempt = { controller, done };
@@ -218,16 +234,15 @@ export class Connection implements Source {
         spec: this.#spec,
         deps: this.#logLevel === undefined ? this.#deps : { ...this.#deps, logLevel: this.#logLevel },
         signal,
-        peerOptions: peerOptionsFor({
-          spec: this.#spec,
-          deps: this.#deps,
-          notices: this.#notices,
-          peer: () => link?.peer,
+        peerOptions: {
+          clock: this.#deps.clock,
+          onRequest: (method, params, incoming) => this.#answer(link, method, params, incoming),
+          onNotification: (method, params, request) => this.#notified(method, params, request),
           onLost: (error) => {
             if (this.#link !== undefined && this.#link === link) this.#linkLost(error);
           },
-          warn: (text) => this.#warn(text),
-        }),
+          onWarning: (text) => this.#warn(text),
+        },
       });
       signal.throwIfAborted();
       signal.addEventListener("abort", endRequests, { once: true });
@@ -244,6 +259,41 @@ export class Connection implements Source {
       // From here on the requests are those of callers, who did not cancel them.
       signal.removeEventListener("abort", endRequests);
     }
+  }
+
+  #answer(link: Link | undefined, method: string, params: JsonObject, incoming: IncomingContext): Promise<JsonObject> {
+    const { idleClient, user, session, hubSession } = this.#deps;
+    const idle = idleClient?.(this.id, user, session) ?? hubSession.client;
+    const offered = withOfferedRoots(idle, this.#spec, this.#deps);
+    const client = clientFor(incoming.client, link?.peer.callers() ?? [], offered);
+    return answerServer(serverDisplayName(this.#spec), client, method, params, incoming.signal);
+  }
+
+  /** @param request The request that the notification belongs to, if that is known. */
+  #notified(method: string, params: JsonObject, request: RequestOptions | undefined): void {
+    const list = LIST_KINDS.find((kind) => method === `notifications/${kind}/list_changed`);
+    if (list !== undefined) return this.#lists.announce(list);
+    if (method === "notifications/message" && typeof params["level"] === "string") {
+      // `level` is what a log message must have; the rest passes as it came.
+      const message = params as LogMessage;
+      return this.#events.emit("log", { message, ...this.#tellCaller(method, params, request) });
+    }
+    if (method === "notifications/resources/updated" && typeof params["uri"] === "string") {
+      return this.#events.emit("resource-updated", { uri: params["uri"], params });
+    }
+    if (method === "notifications/subscriptions/acknowledged") return this.#care?.acknowledge(params, request);
+    if (this.#tellCaller(method, params, request) === undefined) this.#events.emit("notice", { method, params });
+  }
+
+  /** Undefined if it belongs to no call, or to one whose caller does not want it. */
+  #tellCaller(method: string, params: JsonObject, request?: RequestOptions): { callId: string } | undefined {
+    if (request?.onNotice === undefined) return undefined;
+    try {
+      request.onNotice(method, params);
+    } catch (error) {
+      this.#warn(`A listener for notifications failed: ${String(error)}`);
+    }
+    return { callId: request.callId ?? "" };
   }
 
   /** Changes are listened for before the lists are read, so that none falls between. */
@@ -338,7 +388,7 @@ export class Connection implements Source {
     if (isLoginNeeded(error)) return this.#linkLost(error);
     const { reason } = describeFailure(error, this.#mask);
     if (isSessionLost(error)) return void this.#reconnect(link, true);
-    if (missed <= MISSED_PINGS_ALLOWED) {
+    if (missed <= MAX_MISSED_PINGS) {
       this.#setState({ kind: "degraded", since: this.#since(), missedPings: missed, reason });
       return;
     }
@@ -360,142 +410,63 @@ export class Connection implements Source {
     this.#events.emit("state", { previous, state });
   }
 
+  #runOn(link: Link, use: Use, context: UseContext): Promise<JsonObject> {
+    const settings = { spec: this.#spec, deps: this.#deps, lists: this.#lists };
+    if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return runOnLink(link, use, context, settings);
+    return this.#subscriptions.change(use, context.session.id, async (uris) => {
+      if (link.agreement.era === "legacy") return runOnLink(link, use, context, settings);
+      await this.#care?.follow(uris);
+      return {};
+    });
+  }
+
+  async #runAgain(link: Link, use: Use, context: UseContext, error: unknown): Promise<JsonObject> {
+    if (isLoginNeeded(error) && this.#link === link) this.#linkLost(asToolcribError(error));
+    const again = await this.#linkForRetry(link, use, error);
+    if (again === undefined) throw error;
+    return this.#runOn(again, use, context).catch((second: unknown) => {
+      if (isUnreachable(second) && !again.peer.busy) void this.#reconnect(again);
+      throw second;
+    });
+  }
+
+  /** The link to run a failed use on once more, if that is safe and makes sense. */
+  async #linkForRetry(link: Link, use: Use, error: unknown): Promise<Link | undefined> {
+    const tool = use.kind === "tool" ? this.#lists.findTool(use.name) : undefined;
+    const { transport } = link.wire;
+    const recovery = recoveryFor(error, { use, tool, transport, restart: this.#spec.restart });
+    const reconnected = recovery.reconnect ? this.#reconnect(link, isSessionLost(error)) : undefined;
+    if (!recovery.retry) return undefined;
+    await reconnected;
+    return recovery.reconnect || this.#link === link ? this.#link : undefined;
+  }
+
   /** Waits for an attempt under way; a server that is down or resting between restarts is not waited for. */
   async #usableLink(signal: AbortSignal): Promise<Link> {
     const { kind } = this.#state;
     const mended = kind === "failed" && (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true;
     if (kind === "idle" || kind === "connecting" || mended) {
-      await waitFor(this.connect(), { clock: this.#deps.clock, timeoutMs: this.#spec.timeout, signal });
+      const ready = withTimeout(this.connect(), {
+        ms: this.#spec.timeout,
+        late: notReadyInTime,
+        clock: this.#deps.clock,
+      });
+      await withAbort(ready, signal, cancelledByCaller);
     }
     if (this.#link === undefined) throw unavailableError(this.info(), this.#state, this.#deps.user);
     return this.#link;
-  }
-
-  #keeper(): LinkKeeper {
-    return {
-      link: () => this.#link,
-      spec: () => this.#spec,
-      deps: this.#deps,
-      lists: this.#lists,
-      subscriptions: this.#subscriptions,
-      usableLink: (signal) => this.#usableLink(signal),
-      reconnect: (link, sessionLost) => this.#reconnect(link, sessionLost),
-      lostLogin: (error) => this.#linkLost(error),
-      follow: async (uris) => this.#care?.follow(uris),
-      mask: this.#mask,
-    };
   }
 
   readonly #mask = (text: string): string => this.#deps.redactor.mask(text);
 
   #warn(text: string): void {
     const masked = this.#mask(text);
-    this.#warnings.add(masked);
+    if (!this.#warnings.includes(masked)) this.#warnings = [...this.#warnings, masked].slice(-MAX_WARNINGS);
     this.#events.emit("warning", masked);
   }
 }
 
-/** What a server says on a link, taken to those who deal with it. */
-
-interface LinkHandlers {
-  readonly spec: ServerSpec;
-  readonly deps: ConnectionDeps;
-  readonly notices: NotificationRouter;
-  /** Of the link, once it is open. */
-  readonly peer: () => Peer | undefined;
-  readonly onLost: (error: ToolcribError) => void;
-  readonly warn: (text: string) => void;
-}
-
-function peerOptionsFor({ spec, deps, notices, peer, onLost, warn }: LinkHandlers): PeerOptions {
-  return {
-    clock: deps.clock,
-    onRequest: (method, params, incoming) => {
-      const idle = withOfferedRoots(idleClient(spec.id, deps), spec, deps);
-      const client = clientFor(incoming.client, peer()?.callers() ?? [], idle);
-      return answerServer(serverDisplayName(spec), client, method, params, incoming.signal);
-    },
-    onNotification: (method, params, request) => notices.route(method, params, request),
-    onLost,
-    onWarning: warn,
-  };
-}
-
-function idleClient(server: string, { idleClient: choose, user, session, hubSession }: ConnectionDeps): ClientSide {
-  return choose?.(server, user, session) ?? hubSession.client;
-}
-
-/** Takes a server's notifications to where they belong: the lists, the caller they are for, or whoever listens. */
-
-interface NotificationTargets {
-  readonly events: Emitter<ConnectionEvents>;
-  readonly onListChanged: (list: ListKind) => void;
-  /** The stream of changes is open; `request` is the one that opened it, if that is known. */
-  readonly onStreamAcknowledged: (params: JsonObject, request: RequestOptions | undefined) => void;
-  readonly warn: (text: string) => void;
-}
-
-class NotificationRouter {
-  readonly #targets: NotificationTargets;
-
-  constructor(targets: NotificationTargets) {
-    this.#targets = targets;
-  }
-
-  /** @param request The request that it belongs to, if that is known. */
-  route(method: string, params: JsonObject, request: RequestOptions | undefined): void {
-    const { events, onListChanged, onStreamAcknowledged } = this.#targets;
-    const notice = readNotification(method, params);
-    switch (notice.kind) {
-      case "list-changed":
-        return onListChanged(notice.list);
-      case "log":
-        return events.emit("log", { message: notice.message, ...this.#toldCaller(method, params, request) });
-      case "resource-updated":
-        return events.emit("resource-updated", { uri: notice.uri, params });
-      case "stream-acknowledged":
-        return onStreamAcknowledged(params, request);
-      case "unknown":
-        if (this.#toldCaller(method, params, request) === undefined) events.emit("notice", { method, params });
-    }
-  }
-
-  /** Undefined if it belongs to no call, or to one whose caller does not want it. */
-  #toldCaller(method: string, params: JsonObject, request?: RequestOptions): { callId: string } | undefined {
-    if (request?.onNotice === undefined) return undefined;
-    try {
-      request.onNotice(method, params);
-    } catch (error) {
-      this.#targets.warn(`A listener for notifications failed: ${String(error)}`);
-    }
-    return { callId: request.callId ?? "" };
-  }
-}
-
-/** What a server's notification says, for those that a Connection acts upon. */
-
-type ServerNotification =
-  | { readonly kind: "list-changed"; readonly list: ListKind }
-  | { readonly kind: "log"; readonly message: LogMessage }
-  | { readonly kind: "resource-updated"; readonly uri: string }
-  | { readonly kind: "stream-acknowledged" }
-  | { readonly kind: "unknown" };
-
-function readNotification(method: string, params: JsonObject): ServerNotification {
-  const list = LIST_KINDS.find((kind) => method === `notifications/${kind}/list_changed`);
-  if (list !== undefined) return { kind: "list-changed", list };
-  if (method === "notifications/message" && typeof params["level"] === "string") {
-    // `level` is what a log message must have; the rest passes as it came.
-    return { kind: "log", message: params as LogMessage };
-  }
-  if (method === "notifications/resources/updated" && typeof params["uri"] === "string") {
-    return { kind: "resource-updated", uri: params["uri"] };
-  }
-  return { kind: method === "notifications/subscriptions/acknowledged" ? "stream-acknowledged" : "unknown" };
-}
-
 /** The ends of links that a Connection no longer uses. */
-
 class ClosingLinks {
   readonly #closing = new Set<Promise<void>>();
   readonly #draining = new Set<Link>();
@@ -528,49 +499,6 @@ class ClosingLinks {
   }
 }
 
-/** The last warnings about a server, each once: what `status` shows. */
-const MAX_WARNINGS = 20;
-
-class RecentWarnings {
-  #list: readonly string[] = [];
-
-  get list(): readonly string[] {
-    return this.#list;
-  }
-
-  add(text: string): void {
-    if (!this.#list.includes(text)) this.#list = [...this.#list, text].slice(-MAX_WARNINGS);
-  }
-
-  clear(): void {
-    this.#list = [];
-  }
-}
-
-interface WaitLimits {
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-}
-
-/** Waits for something that goes on without us, no longer than this. */
-function waitFor<T>(work: Promise<T>, { clock, timeoutMs, signal }: WaitLimits): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (error: ToolcribError): void => {
-      stopTimer();
-      signal.removeEventListener("abort", onAbort);
-      reject(error);
-    };
-    const onAbort = (): void => giveUp(new ToolcribError("cancelled", "The call was cancelled by the caller."));
-    const text = "The server did not become ready in time.";
-    const stopTimer = clock.after(timeoutMs, () =>
-      giveUp(new ToolcribError("timeout", text, { details: { sent: false } })),
-    );
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => {
-      stopTimer();
-      signal.removeEventListener("abort", onAbort);
-    });
-  });
+function notReadyInTime(): ToolcribError {
+  return new ToolcribError("timeout", "The server did not become ready in time.", { details: { sent: false } });
 }

@@ -120,8 +120,6 @@ function versionsOf(error: unknown): readonly string[] | undefined {
   return Array.isArray(versions) ? versions.filter((version) => typeof version === "string") : undefined;
 }
 
-/** Finds out which protocol era a server speaks, on a channel that is already open. */
-
 /** A legacy server may leave a modern probe unanswered, so the probe gets only a part of the time. */
 const MAX_PROBE_MS = 10_000;
 
@@ -143,6 +141,7 @@ export function eraOrder(transport: TransportKind, remembered: Era | undefined):
   return first === "legacy" ? ["legacy", "modern"] : ["modern", "legacy"];
 }
 
+/** Finds out which protocol era a server speaks, on a channel that is already open. */
 export async function agreeOnProtocol(peer: Peer, offer: ClientOffer, detection: Detection): Promise<Agreement> {
   const [first = "legacy", second] = detection.order;
   const left = (): number => Math.max(detection.deadline - detection.clock.now(), 1);

@@ -281,8 +281,6 @@ function isUp({ state }: Connection): boolean {
   return state.kind === "ready" || state.kind === "degraded";
 }
 
-/** Who has a connection of their own: each user (`isolation: "user"`), or each session (`"session"`). */
-
 /** Marks what comes over a connection, so that nobody hears what is meant for others. */
 type Audience = { readonly user: string | null } | { readonly session: string };
 
@@ -338,14 +336,13 @@ const SESSION_ISOLATION: Isolation = {
   refusal: (server) => new ToolcribError("internal", `Server ${JSON.stringify(server)} has no seat for the session.`),
 };
 
+/** Who has a connection of their own: each user (`isolation: "user"`), or each session (`"session"`). */
 function userOwner(user: string): ConnectionOwner {
   // What a server asks on its own while a user's connection is up is no business of the hub owner's session.
   const id = `user:${user}`;
   const hubSession: SessionContext = { id, door: "hub", owner: false, user, client: { key: id, capabilities: {} } };
   return { key: user, called: `the user ${user}`, mark: { user }, deps: { hubSession, user } };
 }
-
-/** A connection that belongs to one user or to one session, and when it is no longer worth keeping. */
 
 interface IdleTerms {
   /** It ends when nothing was called for so long; undefined: it is kept, because it holds what its session has done. */
@@ -354,6 +351,7 @@ interface IdleTerms {
   readonly graceMs: number;
 }
 
+/** A connection that belongs to one user or to one session, and when it is no longer worth keeping. */
 class IsolatedConnection {
   readonly connection: Connection;
   readonly #clock: Clock;

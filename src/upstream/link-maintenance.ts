@@ -93,8 +93,6 @@ export class LinkMaintenance {
   }
 }
 
-/** Which sessions follow which resource of one server, so that the server hears of the first and the last only. */
-
 interface SubscriptionChange {
   readonly kind: "subscribe" | "unsubscribe";
   readonly uri: string;
@@ -114,6 +112,7 @@ interface Quietly {
   unfollow(gone: readonly string[], left: readonly string[]): Promise<void>;
 }
 
+/** Which sessions follow which resource of one server, so that the server hears of the first and the last only. */
 export class ResourceSubscriptions {
   readonly #followed = new Map<string, Followed>();
 
@@ -180,11 +179,6 @@ export class ResourceSubscriptions {
   }
 }
 
-/**
- * The modern era's one stream of changes, `subscriptions/listen`: kept open, opened again when it ends, and replaced by
- * one with another filter when the set of subscribed resources changes.
- */
-
 const FIRST_DELAY_MS = 1000;
 const MAX_DELAY_MS = 30_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 10_000;
@@ -204,6 +198,10 @@ interface Stream {
   stopWaiting: () => void;
 }
 
+/**
+ * The modern era's one stream of changes, `subscriptions/listen`: kept open, opened again when it ends, and replaced by
+ * one with another filter when the set of subscribed resources changes.
+ */
 class ChangeStream {
   readonly #link: Link;
   readonly #options: ChangeStreamOptions;
@@ -340,8 +338,6 @@ class ChangeStream {
   }
 }
 
-/** Asks an idle server whether it is still there. */
-
 const PING_INTERVAL_MS = 30_000;
 const PING_TIMEOUT_MS = 10_000;
 
@@ -352,6 +348,7 @@ interface KeepAliveOptions {
   readonly onRecovered: () => void;
 }
 
+/** Asks an idle server whether it is still there. */
 class KeepAlive {
   readonly #peer: Peer;
   readonly #options: KeepAliveOptions;

@@ -38,58 +38,45 @@ interface LinkRequest {
   readonly signal: AbortSignal;
 }
 
-/** When connecting must be over, all attempts together; getting ready moves it. */
-interface ConnectDeadline {
+/** Opening one link, with all that is tried for it. */
+interface Opening extends LinkRequest {
+  readonly resolved: ResolvedSpec;
+  readonly credentials: WireCredentials | undefined;
+  /** By when all attempts together must be over; `makeReady` moves it. */
   deadline: number;
 }
 
-/** Resolves references, opens a channel, shakes hands. Leaves nothing open when it rejects. */
+/** Resolves references, opens a channel and shakes hands. Leaves nothing open when it rejects. */
 export async function openLink(request: LinkRequest): Promise<Link> {
-  const { spec, deps } = request;
-  const resolved = await resolveSpec(spec, deps.secrets ?? ownSecrets(deps), {
-    signal: request.signal,
-    ...secretsUserOf(deps),
-  });
+  const { spec, deps, signal } = request;
+  const { env, clock, redactor, secrets = new Secrets({ env, clock, redactor }) } = deps;
+  const resolved = await resolveSpec(spec, secrets, { signal, user: deps.secretsUser ?? deps.user });
   for (const warning of resolved.warnings) request.peerOptions.onWarning?.(warning);
   if (resolved.url !== undefined) checkRemoteAddress(resolved.url, deps.reach, spec.allowHttp);
   const credentials = await credentialsFor(spec, resolved, deps);
-  const time: ConnectDeadline = { deadline: deps.clock.now() + spec.timeout };
-  const attempt = (kind: TransportKind, remembered: Era | undefined): Promise<Link> =>
-    openOn(kind, eraOrder(kind, remembered), resolved, time, request, credentials);
-
+  const opening: Opening = { ...request, resolved, credentials, deadline: clock.now() + spec.timeout };
   const key = eraKey(spec);
   const remembered = await deps.eras.get(key);
-  const link = await openWithFallbacks(spec, remembered, attempt).catch(async (error: unknown) => {
+  const link = await openWithFallbacks(opening, remembered).catch(async (error: unknown) => {
     throw credentials === undefined ? await withLoginAdvice(error, spec, resolved, deps) : error;
   });
   if (link.agreement.era !== remembered) await deps.eras.set(key, link.agreement.era);
   return link;
 }
 
-function secretsUserOf({ user, secretsUser = user }: ConnectionDeps): { user?: string } {
-  return secretsUser === undefined ? {} : { user: secretsUser };
-}
-
-function ownSecrets({ env, clock, redactor }: ConnectionDeps): Secrets {
-  return new Secrets({ env, clock, redactor });
-}
-
-/** What is tried after a first attempt that failed in a way that leaves another one a chance. */
-async function openWithFallbacks(
-  spec: ServerSpec,
-  remembered: Era | undefined,
-  attempt: (kind: TransportKind, remembered: Era | undefined) => Promise<Link>,
-): Promise<Link> {
+/** After a first attempt that failed, another transport or protocol era may work. */
+async function openWithFallbacks(opening: Opening, remembered: Era | undefined): Promise<Link> {
+  const { spec } = opening;
   const kind = firstTransport(spec);
   try {
-    return await attempt(kind, remembered);
+    return await openOn(opening, kind, remembered);
   } catch (error) {
     // A child that died of the modern probe is a legacy server by now.
-    if (kind === "stdio" && remembered === "modern" && isExit(error)) return attempt(kind, "legacy");
+    if (kind === "stdio" && remembered === "modern" && isExit(error)) return openOn(opening, kind, "legacy");
     // A container is opened as what its entry says.
     if (kind !== "http" || spec.url === undefined || spec.transport !== undefined || !suggestsSse(error)) throw error;
     try {
-      return await attempt("sse", undefined);
+      return await openOn(opening, "sse", undefined);
     } catch (sseError) {
       throw isUnauthorized(sseError) ? sseError : withNote(error, "SSE was tried too and did not answer either.");
     }
@@ -102,28 +89,27 @@ export function firstTransport(spec: ServerSpec): TransportKind {
   return spec.url === undefined && !servesHttp ? "stdio" : "http";
 }
 
-async function openOn(
-  kind: TransportKind,
-  order: readonly Era[],
-  resolved: ResolvedSpec,
-  time: ConnectDeadline,
-  { spec, deps, peerOptions, signal }: LinkRequest,
-  credentials: WireCredentials | undefined,
-): Promise<Link> {
+async function openOn(opening: Opening, kind: TransportKind, remembered: Era | undefined): Promise<Link> {
+  const { spec, deps, peerOptions, signal, resolved, credentials } = opening;
   const wire = (deps.openWire ?? openWire)(kind, spec, resolved, deps, credentials);
   const peer = new Peer(wire, peerOptions);
   try {
     const begun = deps.clock.now();
     if (wire.makeReady !== undefined) await wire.makeReady(signal);
-    time.deadline += deps.clock.now() - begun;
-    const { deadline } = time;
+    opening.deadline += deps.clock.now() - begun;
+    const { deadline } = opening;
     await openInTime(wire, deadline, deps, signal);
     const offer: ClientOffer = {
       clientInfo: { name: "toolcrib", version: deps.clientVersion },
       offers: capabilitiesFor(deps.offers, spec),
       logLevel: deps.logLevel,
     };
-    const agreement = await agreeOnProtocol(peer, offer, { order, deadline, clock: deps.clock, signal });
+    const agreement = await agreeOnProtocol(peer, offer, {
+      order: eraOrder(kind, remembered),
+      deadline,
+      clock: deps.clock,
+      signal,
+    });
     return { wire, peer, agreement };
   } catch (error) {
     peer.end(new ToolcribError("server_unavailable", "The connection could not be made."));
@@ -168,8 +154,6 @@ function withNote(error: unknown, note: string): unknown {
   return new ToolcribError(code, `${message} ${note}`, { hint, details, cause: error });
 }
 
-/** The login that a remote server is used with, if any, and what to say where one is missing. */
-
 async function credentialsFor(
   spec: ServerSpec,
   resolved: ResolvedSpec,
@@ -181,7 +165,7 @@ async function credentialsFor(
   return deps.oauth.credentialsFor({ server: spec.id, url: resolved.url, user: deps.user }, settings);
 }
 
-/** A server that nobody set up a login for may still want one; its refusal then says how to get it. */
+/** A server without a configured login may still want one; the error then says how to log in. */
 async function withLoginAdvice(
   error: unknown,
   spec: ServerSpec,
@@ -190,7 +174,7 @@ async function withLoginAdvice(
 ): Promise<unknown> {
   if (!(error instanceof ToolcribError) || error.details?.["status"] !== 401) return error;
   if (resolved.url === undefined || hasOwnCredentials(spec, resolved)) return error;
-  // Nobody logs in to what a client brought, and it must not have us ask around.
+  // There is no login for the server of a client, and it must not make us request other addresses.
   if (deps.reach !== undefined) return error;
   const challenge = error.details["challenge"];
   if (!(await offersOAuth(resolved.url, typeof challenge === "string" ? challenge : undefined))) return error;
@@ -199,7 +183,7 @@ async function withLoginAdvice(
   return loginNeededError(key);
 }
 
-/** A token or key of the config: it is used as it is, and a refusal is about it. */
+/** A token or key of the config is used as it is, and a refusal is about it. */
 function hasOwnCredentials(spec: ServerSpec, { headers }: ResolvedSpec): boolean {
   if (spec.auth?.type === "oauth" || spec.auth?.type === "client-credentials") return false;
   return spec.auth !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
@@ -208,12 +192,12 @@ function hasOwnCredentials(spec: ServerSpec, { headers }: ResolvedSpec): boolean
 export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wire => {
   const { url = "", headers } = resolved;
   const { clock, reach } = deps;
-  const cage = resolved.url === undefined ? specSandbox(spec, deps) : undefined;
-  if (kind === "http" && cage !== undefined) return containerWire(spec, resolved, deps, cage);
+  const sandbox = resolved.url === undefined ? specSandbox(spec, deps) : undefined;
+  if (kind === "http" && sandbox !== undefined) return containerWire(spec, resolved, deps, sandbox);
   if (kind === "http") return new StreamableWire({ url, headers, clock, credentials, reach });
   if (kind === "sse") return new SseWire({ url, headers, clock, credentials, reach });
   deps.stderr?.begin(spec.id);
-  const folder = resolved.cwd ?? (cage === undefined ? startFolder(spec, deps) : undefined);
+  const folder = resolved.cwd ?? (sandbox === undefined ? startFolder(spec, deps) : undefined);
   return new StdioWire({
     serverId: spec.id,
     onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
@@ -225,39 +209,43 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
     get closeGraceMs() {
       return deps.closeGraceMs?.();
     },
-    cage,
+    sandbox,
     pids: deps.pids,
     clock,
   });
 };
 
 /**
- * Where a program without a `cwd` starts: in the folder of the config that names it, or in the user's own folder where that is
- * Toolcrib's home. The folder in which a command happens to be run is not used: `npx` and `python -m` load what lies there. What a
- * session brings starts where its client is.
+ * Where a program without a `cwd` starts: in the folder of the config that names it, or in the user's home if that is Toolcrib's
+ * own folder. The current folder is not used: `npx` and `python -m` load code from it. The server of a session starts where its
+ * client is.
  */
-function startFolder({ baseDir, origin }: ServerSpec, { cages, env }: ConnectionDeps): string | undefined {
+function startFolder({ baseDir, origin }: ServerSpec, { sandboxes, env }: ConnectionDeps): string | undefined {
   if (origin.file === SESSION_ORIGIN.file) return undefined;
-  const isInHome = cages !== undefined && `${baseDir}${sep}`.startsWith(`${cages.home}${sep}`);
+  const isInHome = sandboxes !== undefined && `${baseDir}${sep}`.startsWith(`${sandboxes.home}${sep}`);
   const folder = isInHome ? (env["HOME"] ?? env["USERPROFILE"] ?? homedir()) : baseDir;
   return isAbsolute(folder) && existsSync(folder) ? folder : parse(resolve("/")).root;
 }
 
-function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps, cage: SpecSandbox): Wire {
+function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: ConnectionDeps, sandbox: SpecSandbox): Wire {
   const { id: serverId } = spec;
   const { command = "", args, cwd, headers } = resolved;
-  const { settings, baseDir } = cage;
+  const { settings, baseDir } = sandbox;
   if (settings.kind !== "container") {
-    throw new ToolcribError("invalid_config", `\`sandbox.port\` is for containers, and its cage is ${settings.kind}.`, {
-      hint: 'Set `sandbox.kind` to "container", or leave `port` out.',
-      details: { sent: false },
-    });
+    throw new ToolcribError(
+      "invalid_config",
+      `\`sandbox.port\` is for containers, and its sandbox is ${settings.kind}.`,
+      {
+        hint: 'Set `sandbox.kind` to "container", or leave `port` out.',
+        details: { sent: false },
+      },
+    );
   }
   deps.stderr?.begin(serverId);
   return new ContainerHttpWire({
     program: { serverId, command, args, env: childEnvironment(deps.env, resolved.env), cwd, baseDir },
     settings,
-    deps: cage.deps,
+    deps: sandbox.deps,
     headers,
     pids: deps.pids,
     clock: deps.clock,

@@ -118,7 +118,6 @@ export class LiveLists {
 }
 
 /** Runs a task once for many triggers: at once for the first, once more after a pause for all that came meanwhile. */
-
 export class Coalescer {
   readonly #clock: Clock;
   readonly #pauseMs: number;
@@ -174,8 +173,6 @@ export class Coalescer {
   }
 }
 
-/** Reads a server's lists, page by page, and keeps every entry exactly as it came. */
-
 /** What a server announces changes of: templates change together with resources. */
 export type ListKind = "tools" | "resources" | "prompts";
 export const LIST_KINDS: readonly ListKind[] = ["tools", "resources", "prompts"];
@@ -215,6 +212,7 @@ async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<P
   }
 }
 
+/** Reads a server's lists, page by page, and keeps every entry exactly as it came. */
 function emptyOf(kind: ListKind): Partial<Definitions> {
   return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
 }
@@ -292,8 +290,6 @@ function usableTools(link: Link, tools: ToolDefinition[], reading: Reading): Too
   });
 }
 
-/** The skills that a server offers by the MCP skills extension, as it says; whoever takes them in verifies them. */
-
 const EXTENSION = "io.modelcontextprotocol/skills";
 const MAX_SKILL_PAGES = 100;
 const MAX_SKILLS = 1000;
@@ -323,6 +319,7 @@ export function skillOffer(link: Link | undefined, timeoutMs: number): SkillOffe
   };
 }
 
+/** The skills that a server offers by the MCP skills extension, as it says; whoever takes them in verifies them. */
 async function listSkills(request: (method: string, params: JsonObject) => Promise<JsonObject>): Promise<unknown[]> {
   const entries: unknown[] = [];
   let cursor: unknown;

@@ -449,9 +449,7 @@ function withoutSubscription(params: JsonObject): JsonObject {
   return Object.keys(others).length === 0 ? rest : { ...rest, _meta: others };
 }
 
-/** The requests of a server that our side is answering right now. */
-
-interface IncomingContext {
+export interface IncomingContext {
   readonly signal: AbortSignal;
   /** The client of the request whose own stream carried this, where the transport knows it. */
   readonly client?: ClientSide;
@@ -468,6 +466,7 @@ interface OpenRequest {
   readonly calls: Set<RequestId>;
 }
 
+/** The requests of a server that our side is answering right now. */
 class ServerRequests {
   readonly #serve: Serve;
   readonly #post: (answer: RpcResponse) => void;

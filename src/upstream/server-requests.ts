@@ -78,8 +78,6 @@ export function clientFor(
   return callers[0] ?? hubClient;
 }
 
-/** What Toolcrib tells a server about itself: in `initialize` once, in the modern era with every request. */
-
 /**
  * The same for every hub and command: servers choose by it what they list, and a list that depended on the command would
  * look changed to the pins. Whoever cannot answer refuses when asked.
@@ -98,6 +96,7 @@ export interface ClientOffer {
   readonly logLevel?: string;
 }
 
+/** What Toolcrib tells a server about itself: in `initialize` once, in the modern era with every request. */
 export function modernEnvelope(offer: ClientOffer, version: string): JsonObject {
   return {
     [VERSION_KEY]: version,
@@ -114,11 +113,6 @@ export function modernCapabilities(capabilities: Readonly<JsonObject>): JsonObje
   const { listChanged: _, ...rest } = roots;
   return { ...capabilities, roots: rest };
 }
-
-/**
- * Which roots a server is offered. A server may take roots for its folders and drop the one that its entry names, so what
- * happens to be a client's folder is not offered to servers of the config unless their entry asks for it.
- */
 
 type Deps = Pick<ConnectionDeps, "workspaceRoots" | "env">;
 
@@ -185,6 +179,10 @@ function fixedRoots(client: ClientSide, spec: ServerSpec, deps: Deps): readonly 
   return hasOwn || workspaceRoots.length === 0 ? undefined : workspaceRoots;
 }
 
+/**
+ * Which roots a server is offered. A server may take roots for its folders and drop the one that its entry names, so what
+ * happens to be a client's folder is not offered to servers of the config unless their entry asks for it.
+ */
 function namedRoot(root: string, baseDir: string, env: NodeJS.ProcessEnv): Root {
   // One letter before a colon is a drive.
   return /^[a-z][a-z0-9+.-]+:/i.test(root) ? { uri: root } : rootFor(absolutePath(root, baseDir, env));

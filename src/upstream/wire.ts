@@ -54,8 +54,6 @@ export interface AgreedProtocol {
   readonly version: string;
 }
 
-/** Text from a server to JSON-RPC messages, as they came: nothing is dropped, renamed or filled in. */
-
 /**
  * The messages in one line, body or event; null if it holds anything else. An array is a batch, which 2025-03-26 had.
  * Only what routing needs is checked, so that sloppy servers work and unknown fields stay.
@@ -77,6 +75,7 @@ function isMessage(value: unknown): value is RpcMessage {
   return "id" in value && ("result" in value || isJsonObject(value["error"]));
 }
 
+/** Text from a server to JSON-RPC messages, as they came: nothing is dropped, renamed or filled in. */
 export function isRequest(message: RpcMessage): message is Extract<RpcMessage, { id: RequestId; method: string }> {
   return "method" in message && "id" in message;
 }
@@ -85,12 +84,11 @@ export function isResponse(message: RpcMessage): message is Extract<RpcMessage, 
   return !("method" in message);
 }
 
-/** Warnings about unusable output, few enough to read: a server may write a million lines of it. */
-
 const MAX_PER_WINDOW = 5;
 const WINDOW_MS = 60_000;
 const MAX_SAMPLE_LENGTH = 120;
 
+/** Warnings about unusable output, few enough to read: a server may write a million lines of it. */
 export class ThrottledWarnings {
   readonly #clock: Clock;
   readonly #warn: (text: string) => void;

@@ -92,7 +92,7 @@ describe("[agent-07a] a server that asks for an answer of a model", () => {
     expect(error.hint).toContain("agent.sampling");
     // MCP's own code for it.
     expect(rpcFromError(error)).toMatchObject({ code: -1 });
-    expect((await refusal(answer(PARAMS, { mode: "ask", model }))).message).toContain("nobody to ask");
+    expect((await refusal(answer(PARAMS, { mode: "ask", model }))).message).toContain("No client can be asked");
     expect(model).not.toHaveBeenCalled();
   });
 

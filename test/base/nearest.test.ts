@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { editDistance, findNearest } from "../../src/base/nearest.ts";
+import { editDistance, findNearest } from "../../src/base/near-matches.ts";
 
 it.each([
   ["", "", 0],

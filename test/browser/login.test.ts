@@ -7,9 +7,10 @@ import { memory } from "../support/servers.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { Stage } from "./stage.ts";
 import { Wire } from "./wire.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = missingBrowser();
-if (missing !== undefined) console.warn(`Tests in a browser are skipped: ${missing}`);
+isMissing("the page in a browser", missing);
 
 describe.skipIf(missing !== undefined)("the login in a browser", () => {
   const stage = new Stage();

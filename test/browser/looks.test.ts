@@ -8,9 +8,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everything, filesystem, memory, misbehaving } from "../support/servers.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { NO_ARGUMENTS, Stage } from "./stage.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = missingBrowser();
-if (missing !== undefined) console.warn(`Tests in a browser are skipped: ${missing}`);
+isMissing("the page in a browser", missing);
 
 const ARTIFACTS = resolve(import.meta.dirname, "../artifacts");
 const WIDE = { width: 1280, height: 860 };

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filesystem, memory } from "../support/servers.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { Stage } from "./stage.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = missingBrowser();
-if (missing !== undefined) console.warn(`Tests in a browser are skipped: ${missing}`);
+isMissing("the page in a browser", missing);
 
 describe.skipIf(missing !== undefined)("servers in a browser", () => {
   const stage = new Stage();

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everything } from "../support/servers.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { HOSTILE_SCRIPT, manyTools, NO_ARGUMENTS, type Script, Stage } from "./stage.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = missingBrowser();
-if (missing !== undefined) console.warn(`Tests in a browser are skipped: ${missing}`);
+isMissing("the page in a browser", missing);
 
 const MANY = 5000;
 const READER = "reader-token-0123456789";

@@ -126,7 +126,7 @@ describe("versions and changes", () => {
     const [a, b] = [new FakeSource("a", tools("x")), new FakeSource("b", tools("y"))];
     catalog.setSources([a, b]);
     expect(catalog.source("b")).toBe(b);
-    expect(() => catalog.addSource(new FakeSource("a"))).toThrow(/already is a source/);
+    expect(() => catalog.addSource(new FakeSource("a"))).toThrow(/already exists/);
     catalog.setSources([b]);
     expect(names(catalog)).toEqual(["b__y"]);
     expect([a.listeners, b.listeners]).toEqual([0, 1]);

@@ -138,7 +138,7 @@ describe("duplicates", () => {
     await settle();
     expect(catalog.find("a__x")?.definition.title).toBe("last");
     expect(catalog.snapshot().tools.map((one) => one.name)).toEqual(["a__y", "a__x"]);
-    expect(warnings).toEqual(["a lists the tool x twice; the last one counts."]);
+    expect(warnings).toEqual(["a lists the tool x twice; the last one is used."]);
     source.set({ tools: [tool("x"), tool("x"), tool("z")] });
     await settle();
     expect(warnings).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
@@ -81,17 +81,18 @@ it("[oper-02c] the log begins with what came up before anybody could listen", as
   expect(lines).toEqual([expect.stringContaining("db.example/toolcrib")]);
 });
 
-/** As a user who may not write there: root may write everywhere. */
+/** Root may write everywhere, so its program runs without that right; the clone may be closed to every other user. */
 async function runAsReader(
   place: Workspace,
   args: readonly string[],
 ): Promise<Pick<Finished, "code" | "stdout" | "stderr">> {
-  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const program = [process.execPath, MAIN, ...args];
+  const [command = "", ...rest] =
+    process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search", ...program] : program;
+  const child = spawn(command, rest, {
     cwd: place.dir,
     env: { PATH: process.env["PATH"], HOME: place.home, TOOLCRIB_HOME: place.home },
     stdio: ["ignore", "pipe", "pipe"],
-    ...user,
   });
   const exited = new Promise<number | null>((done) => child.on("close", done));
   const [code, stdout, stderr] = await Promise.all([exited, text(child.stdout), text(child.stderr)]);
@@ -104,7 +105,6 @@ it.skipIf(process.platform === "win32")("[oper-02c] a home that cannot be writte
   await (await openStore({ home: place.home }))?.close();
   const files = readdirSync(place.home).map((name) => join(place.home, name));
   for (const file of files) chmodSync(file, 0o444);
-  if (process.getuid?.() === 0) for (const path of [place.dir, place.home]) chownSync(path, 65534, 65534);
   chmodSync(place.home, 0o555);
   try {
     for (const args of [["status"], ["skill", "list"], ["audit", "verify"]]) {

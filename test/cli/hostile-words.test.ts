@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { startScriptedModel, type ScriptedModel } from "../../src/testing/index.ts";
 import { MAIN } from "../support/main-program.ts";
 import { type Finished, Workspace } from "./run-cli.ts";
+import { isMissing } from "../support/skips.ts";
 
 /** One of each kind: SGR, OSC 8 and title, CSI in C1, bell, backspace, CR, DEL, bidi, zero-width, BOM, tags, selectors. */
 const WORDS = [
@@ -240,7 +241,7 @@ function documents(text: string): string[] {
 }
 
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
-if (!hasScript) console.log("skipped: output on a terminal, because the program `script` is not here");
+isMissing("output on a terminal", hasScript ? undefined : "no program `script`");
 
 describe.skipIf(!hasScript)("[trust-15a] on a terminal", () => {
   it.each([

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving, type Workspace, workspace } from "./run-cli.ts";
+import { isMissing } from "../support/skips.ts";
 
 function configured(): Workspace {
   const place = workspace();
@@ -64,7 +65,7 @@ describe("roles and asking on the command line", () => {
 });
 
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
-if (!hasScript) console.log("skipped: asking on a terminal, because the program `script` is not here");
+isMissing("questions on a terminal", hasScript ? undefined : "no program `script`");
 
 /** Runs a command on a pseudo-terminal and types `answer` when the question is there. */
 async function onTerminal(

@@ -9,6 +9,7 @@ import type { CheckedReference } from "../../src/cli/commands/secrets.ts";
 import { VaultDouble } from "../doubles/vault.ts";
 import { MAIN } from "../support/main-program.ts";
 import { type Workspace, workspace } from "./run-cli.ts";
+import { isMissing } from "../support/skips.ts";
 
 /** No keychain, nor any other program, unless the test puts one there. */
 function withoutKeychain(place: Workspace, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
@@ -246,7 +247,6 @@ function hasScript(): boolean {
     execFileSync("/usr/bin/script", ["--version"], { stdio: "ignore" });
     return true;
   } catch {
-    process.stderr.write("skipped: this machine has no script program of util-linux\n");
-    return false;
+    return !isMissing("questions on a terminal", "no program `script`");
   }
 }

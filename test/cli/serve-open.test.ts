@@ -9,6 +9,7 @@ import { WebSocket } from "ws";
 import { ask, type Answer } from "../doors/http/support.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
+import { isMissing } from "../support/skips.ts";
 
 const started: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -124,6 +125,8 @@ describe("[trust-14a] a hub without auth, asked by a web page", () => {
 });
 
 const canMount = spawnSync("bwrap", ["--dev-bind", "/", "/", "true"]).status === 0;
+
+isMissing("a machine with several users", canMount ? undefined : "bubblewrap cannot make mounts here");
 
 describe.skipIf(!canMount || process.getuid === undefined)("[trust-14b] on a machine with several users", () => {
   const withUsers =

@@ -50,8 +50,8 @@ describe("[guard-16] doctor", () => {
       expect.stringMatching(
         /^2 tools are called like, or almost like, tools of the server files: (?=.*\bread_file\b)(?=.*send_emial \(send_email\))/,
       ),
-      "The definition of helper2 speaks of create_issue of the server files.",
-      expect.stringContaining("The definition of helper speaks of send_email of the server files."),
+      "The definition of helper2 mentions create_issue of the server files.",
+      expect.stringContaining("The definition of helper mentions send_email of the server files."),
     ]);
     expect(told.find(({ message }) => message.startsWith("2 tools"))?.details?.shadowing).toHaveLength(2);
   });

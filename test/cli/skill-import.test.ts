@@ -200,7 +200,7 @@ describe("[skill-05a] toolcrib skill import", () => {
     mkdirSync(join(place.dir, "empty"));
     for (const [args, code, text] of [
       [["empty"], 1, "There is no SKILL.md"],
-      [["absent"], 1, "There is no folder"],
+      [["absent"], 1, "does not exist"],
       [[], 2, "Name one folder"],
       [["a", "b"], 2, "Name one folder"],
     ] as const) {

@@ -7,9 +7,10 @@ import { countingServer, overlaps } from "./rig/counting.ts";
 import { Load, verdictOn } from "./rig/load.ts";
 import type { NodeProcess } from "./rig/node-process.ts";
 import { missingForCluster, type Rig, startRig } from "./rig/rig.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = isFull ? missingForCluster() : "only with `npm run test:cluster`, for it takes minutes";
-if (missing !== undefined) console.warn(`Random faults are not tested: ${missing}.`);
+isMissing("random faults of a cluster", missing);
 
 const SECONDS = Number(process.env["CLUSTER_SECONDS"] ?? 120);
 const SEED = Number(process.env["CLUSTER_SEED"] ?? Date.now() % 1_000_000);

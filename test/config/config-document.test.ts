@@ -32,9 +32,9 @@ describe("a document", () => {
 
   it.each([
     ['{"a": 1 "b": 2}', 'syntax error: a comma is expected, found "\\""'],
-    ["{'a': 1}", 'syntax error: this is no JSON value, found "\'"'],
+    ["{'a': 1}", 'syntax error: this is not a JSON value, found "\'"'],
     ['{"a": "x', "syntax error: the text is not closed"],
-    ["{} x", 'syntax error: this is no JSON value, found "x"'],
+    ["{} x", 'syntax error: this is not a JSON value, found "x"'],
     ["/* open", "syntax error: the comment is not closed"],
   ])("says what is wrong with %j", (text, message) => {
     expect(ConfigDocument.parse("f", text).errors[0]?.message).toContain(message);

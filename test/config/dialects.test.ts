@@ -61,7 +61,7 @@ describe("[spine-05a] Claude Desktop, Cursor and their kin", () => {
       { id: "upstash-context7", enabled: false },
     ]);
     expect(warnings.map(({ message }) => message)).toEqual([
-      'the name "@upstash/context7" is no valid id; it is called "upstash-context7" here',
+      'the name "@upstash/context7" is not a valid id; it is called "upstash-context7" here',
     ]);
   });
 

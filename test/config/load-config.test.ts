@@ -83,7 +83,7 @@ describe("errors", () => {
       `${file}:7:20: mcpServers.a.transport: found "tcp"; allowed is "stdio", "http" or "sse"`,
       `${file}:9:50: mcpServers.b.auth.type: found "basic"; allowed is "bearer", "api-key", "oauth" or "client-credentials"`,
       `${file}:9:81: mcpServers.b.restart.max: found "two"; allowed is a whole number from 0`,
-      `${file}:11:24: tools.naming: found "{server}"; allowed is a template that holds {tool}`,
+      `${file}:11:24: tools.naming: found "{server}"; allowed is a template that contains {tool}`,
       `${file}:12:26: limits.servers: found "many"; allowed is a whole number above 0`,
     ]);
   });
@@ -128,7 +128,7 @@ describe("errors", () => {
     [
       "no web address",
       { url: "ftp://h" },
-      "found a text that is no web address; allowed is https://…, or http://… on loopback",
+      "found a text that is not a web address; allowed is https://…, or http://… on loopback",
     ],
   ])("refuse a server with %s", async (_, entry, message) => {
     const place = new Workplace();
@@ -147,7 +147,7 @@ describe("errors", () => {
     const reserved = await place.problems({
       file: place.write("toolcrib.json", { mcpServers: { local: { command: "x" } } }),
     });
-    expect(reserved[0]?.message).toContain('any other than "local"');
+    expect(reserved[0]?.message).toContain('other than "local"');
     const text = await place.problems({ file: place.write("toolcrib.json", '"text"') });
     expect(text[0]?.message).toBe('found "text"; allowed is an object');
   });

@@ -193,9 +193,9 @@ describe("inputs of an editor", () => {
 describe("a text that would keep the hub busy", () => {
   const dots = "a.".repeat(40_000);
   it.each([
-    ["a key of TOML with many dots", `[mcp_servers.a]\n${dots}a=1`, /nests too deep/],
-    ["such a table", `[${dots}a]\n`, /nests too deep/],
-    ["such a key in a table of one line", `[mcp_servers.a]\nb = {${dots}a=1}`, /nests too deep/],
+    ["a key of TOML with many dots", `[mcp_servers.a]\n${dots}a=1`, /nested too deeply/],
+    ["such a table", `[${dots}a]\n`, /nested too deeply/],
+    ["such a key in a table of one line", `[mcp_servers.a]\nb = {${dots}a=1}`, /nested too deeply/],
     ["brackets of TOML", `[mcp_servers.a]\na=${"[".repeat(40_000)}`, /nests deeper/],
     ["brackets of YAML", `a: ${"[".repeat(40_000)}`, /nests deeper/],
     ["a map of YAML with many keys", `a:\n${" ? x\n".repeat(15_000)}`, /too many keys/],
@@ -232,7 +232,7 @@ describe("[oper-02d] plain secrets", () => {
       },
       { url: "secret://env/LINEAR_SECRET", headers: { Authorization: "Bearer secret://env/LINEAR_TOKEN" } },
     ]);
-    expect(parsed[0]?.warnings.join("\n")).toContain("env.GITHUB_TOKEN: a plain secret stood here");
+    expect(parsed[0]?.warnings.join("\n")).toContain("env.GITHUB_TOKEN: a plaintext secret was here");
   });
 
   it("are not shown by an error either", () => {

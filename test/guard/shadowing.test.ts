@@ -83,8 +83,8 @@ describe("[guard-16] a description that names another server's tool", () => {
   it("is described for a person", () => {
     const found = findShadowing([tool("a", "send_email"), tool("b", "send_email"), tool("c", "x", "Like send_email.")]);
     expect(found.map(describeShadowing)).toEqual([
-      "The definition of x speaks of send_email of the server a.",
-      "The tool send_email is called the same as send_email of the server a.",
+      "The definition of x mentions send_email of the server a.",
+      "The tool send_email has the same name as send_email of the server a.",
     ]);
   });
 

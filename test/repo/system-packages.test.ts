@@ -61,7 +61,7 @@ describe("programs that tests need", () => {
     expect(needsSystemPackages([])).toBe(true);
     expect(needsSystemPackages(["--reporter=dot"])).toBe(true);
     expect(needsSystemPackages(["test/store"])).toBe(true);
-    expect(needsSystemPackages(["test/upstream/cages"])).toBe(true);
+    expect(needsSystemPackages(["test/upstream/sandbox"])).toBe(true);
     expect(needsSystemPackages(["test/cluster"])).toBe(true);
     expect(needsSystemPackages(["test/policy/decide.test.ts"])).toBe(false);
   });

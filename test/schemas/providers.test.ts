@@ -95,7 +95,7 @@ describe("the root", () => {
     ["both object and not", { type: "object", allOf: [{ type: "string" }] }],
   ])("[spine-16c] is refused when it wants %s", (_case, schema) => {
     expect(() => root(schema)).toThrow(
-      expect.objectContaining({ name: "ToolcribError", message: expect.stringContaining("no object") }),
+      expect.objectContaining({ name: "ToolcribError", message: expect.stringContaining("not allow an object") }),
     );
   });
 });
@@ -350,9 +350,9 @@ describe("openai-strict", () => {
     expect(notes({ type: "object", properties: { a: TEXT } })).toBe("");
     let deep: JsonObject = { type: "object", properties: {}, additionalProperties: false };
     for (let level = 0; level < 10; level += 1) deep = { type: "object", properties: { deep } };
-    expect(notes(deep)).toContain("10 levels, here are 12");
+    expect(notes(deep)).toContain("10 levels, this schema has 12");
     const many = Object.fromEntries(Array.from({ length: 5001 }, (_, index) => [`p${index}`, TEXT]));
-    expect(notes({ type: "object", properties: many })).toContain("5000 properties, here are 5002");
+    expect(notes({ type: "object", properties: many })).toContain("5000 properties, this schema has 5002");
     expect(notes({ enum: Array.from({ length: 1001 }, (_, index) => `v${index}`) })).toContain("1000 enum values");
   });
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { LayeredRedactor, Redactor } from "../../src/secrets/redactor.ts";
+import { Redactor } from "../../src/secrets/redactor.ts";
 import { LiteralSecrets } from "../../src/secrets/secrets.ts";
 
 describe("a redactor over another", () => {
   it("masks what both know, and teaches the other nothing", () => {
     const base = new Redactor();
     base.addCredential("hub-secret-1");
-    const own = new LayeredRedactor(base);
-    expect(own.learned).toBe(false);
+    const own = new Redactor(base);
+    expect(own.hasValues).toBe(false);
     own.addCredential("own-secret-2");
-    expect(own.learned).toBe(true);
+    expect(own.hasValues).toBe(true);
     const text = "hub-secret-1 and own-secret-2";
     for (const masked of [own.mask(text), own.maskAll({ text }).text, own.maskContent([text])[0] ?? ""]) {
       expect(masked).not.toMatch(/secret-[12]/);

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SkillNeeds } from "../../src/model/skill.ts";
-import { findBin, isMet, type Machine, missingNeeds, thisMachine } from "../../src/skills/needs.ts";
+import { findProgram } from "../../src/base/programs.ts";
+import { isMet, type Machine, missingNeeds, thisMachine } from "../../src/skills/needs.ts";
 
 const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
 
@@ -31,16 +32,16 @@ describe("[skill-05b] programs on PATH", () => {
     const tool = program("tool");
     symlinkSync(tool, join(dir, "alias"));
     const place = { platform: "linux", env: { PATH: `/no/such/folder:${dir}` } } as const;
-    expect(findBin("tool", place)).toBe(tool);
-    expect(findBin("alias", place)).toBe(join(dir, "alias"));
+    expect(findProgram("tool", place)).toBe(tool);
+    expect(findProgram("alias", place)).toBe(join(dir, "alias"));
   });
 
   it.skipIf(process.platform === "win32")("does not take a file without the right to run, or a folder, for one", () => {
     program("data", 0o644);
     mkdirSync(join(dir, "folder"));
     const place = { platform: "linux", env: { PATH: dir } } as const;
-    expect(findBin("data", place)).toBeUndefined();
-    expect(findBin("folder", place)).toBeUndefined();
+    expect(findProgram("data", place)).toBeUndefined();
+    expect(findProgram("folder", place)).toBeUndefined();
   });
 
   it("looks up no name with a path in it, and nothing in the current folder", () => {
@@ -51,19 +52,19 @@ describe("[skill-05b] programs on PATH", () => {
       return true;
     };
     for (const name of ["./tool", "../tool", `${dir}/tool`, "sub\\tool", "C:tool", "", ".", "..", "a\0b"]) {
-      expect(findBin(name, { platform: "linux", env: { PATH: dir } }, record)).toBeUndefined();
+      expect(findProgram(name, { platform: "linux", env: { PATH: dir }, isProgram: record })).toBeUndefined();
     }
     for (const path of ["", ".", ":", "bin:./node_modules/.bin"]) {
-      expect(findBin("tool", { platform: "linux", env: { PATH: path } }, record)).toBeUndefined();
+      expect(findProgram("tool", { platform: "linux", env: { PATH: path }, isProgram: record })).toBeUndefined();
     }
     expect(seen).toEqual([]);
-    expect(findBin("tool", { platform: "linux", env: {} }, record)).toBeUndefined();
+    expect(findProgram("tool", { platform: "linux", env: {}, isProgram: record })).toBeUndefined();
   });
 
   it("on Windows uses Path and PATHEXT in any case, and takes quotes off", () => {
     const there = new Set(["C:\\Program Files\\Git\\git.exe", "D:\\bin\\npx.cmd", "D:\\bin\\run.py", "D:\\bin\\plain"]);
     const look = (name: string, env: NodeJS.ProcessEnv): string | undefined =>
-      findBin(name, { platform: "win32", env }, (path) => there.has(path));
+      findProgram(name, { platform: "win32", env, isProgram: (path) => there.has(path) });
     const env = { Path: '"C:\\Program Files\\Git";D:\\bin' };
     expect(look("git", env)).toBe("C:\\Program Files\\Git\\git.exe");
     expect(look("git.exe", env)).toBe("C:\\Program Files\\Git\\git.exe");

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
 import { missingPostgres, type Postgres, startPostgres } from "../support/postgres.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = missingPostgres();
-if (missing !== undefined) console.log(`whether PostgreSQL can be reached is not tested: ${missing}`);
+isMissing("an unreachable PostgreSQL", missing);
 const WITHIN = { timeout: 20_000, interval: 20 };
 
 describe.skipIf(missing !== undefined)("[scale-09d] a database that cannot be reached", () => {

@@ -14,9 +14,10 @@ import { workspace } from "../cli/run-cli.ts";
 import { missingPostgres, PASSWORD, type Postgres, startPostgres } from "../support/postgres.ts";
 import { storeBehaviour } from "./behaviour.ts";
 import { contentsOf, fill } from "./contents.ts";
+import { isMissing } from "../support/skips.ts";
 
 const missing = missingPostgres();
-if (missing !== undefined) process.stderr.write(`Tests on PostgreSQL are skipped: ${missing}.\n`);
+isMissing("the store on PostgreSQL", missing);
 
 describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
   let postgres: Postgres;

@@ -13,7 +13,8 @@ import type {
   UseContext,
 } from "../../src/model/source.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
-import { Connection, type ConnectionDeps } from "../../src/upstream/connection.ts";
+import type { ConnectionDeps } from "../../src/upstream/connection-deps.ts";
+import { Connection } from "../../src/upstream/connection.ts";
 import { InMemoryEras } from "../../src/upstream/era-memory.ts";
 import { PidRecords } from "../../src/upstream/stdio/pid-records.ts";
 import { FakeClock } from "./fake-clock.ts";

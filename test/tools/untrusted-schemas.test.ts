@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkModelArguments } from "../../src/agent/model-arguments.ts";
+import { checkModelArguments, checkUntrustedArguments } from "../../src/tools/check-arguments.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import {
   MAX_PATTERN_LENGTH,
@@ -8,7 +8,6 @@ import {
   MAX_SCHEMA_NODES,
   schemaSize,
 } from "../../src/schemas/schema-size.ts";
-import { checkUntrustedArguments } from "../../src/tools/check-arguments.ts";
 import { checkUntrustedSchema, runWithinBudget, TimeBudgetExceeded } from "../../src/tools/untrusted-schemas.ts";
 import { compileSchema } from "../../src/tools/validator.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type ErrorCode, ToolcribError } from "../../src/model/errors.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { describeFailure } from "../../src/upstream/connection-failures.ts";
-import { isLoopback } from "../../src/base/loopback.ts";
+import { isLoopback } from "../../src/base/network-address.ts";
 import { checkRemoteAddress } from "../../src/upstream/http/address-policy.ts";
 import { bench } from "../support/connection-bench.ts";
 import { FakeWire } from "../support/fake-wire.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ToolcribError } from "../../src/model/errors.ts";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
-import type { ConnectionDeps } from "../../src/upstream/connection.ts";
+import type { ConnectionDeps } from "../../src/upstream/connection-deps.ts";
 import { bench, contextOf } from "../support/connection-bench.ts";
 import { settle } from "../support/fake-clock.ts";
 import { FakeWire, type Handlers, legacyHandlers } from "../support/fake-wire.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
 import { Connection } from "../../src/upstream/connection.ts";
-import { AuthorizedClient } from "../../src/upstream/http/http-client.ts";
+import { HttpClient } from "../../src/upstream/http/http-client.ts";
 import { SseWire } from "../../src/upstream/http/sse-wire.ts";
 import { listen } from "../doubles/http.ts";
 import { oauthBench, type OAuthBench } from "../secrets/oauth/bench.ts";
@@ -170,7 +170,7 @@ describe("a connection with OAuth", () => {
     onTestFinished(async () => void (await Promise.all([thief.close(), redirecting.close()])));
     await bench.login();
     const credentials = await bench.oauth.credentialsFor(bench.key, { type: "oauth" });
-    const client = new AuthorizedClient(credentials);
+    const client = new HttpClient({ credentials });
     onTestFinished(() => client.destroy());
     const request = client.request({ method: "GET", url: new URL(redirecting.url), headers: {} });
     await expect(request).rejects.toThrow(/not followed/);
@@ -218,7 +218,9 @@ describe("the wires", () => {
   });
 
   it("do not wait for a renewal that the caller gave up on", async () => {
-    const client = new AuthorizedClient({ headers: () => new Promise(() => {}), rejected: async () => false });
+    const client = new HttpClient({
+      credentials: { headers: () => new Promise(() => {}), rejected: async () => false },
+    });
     onTestFinished(() => client.destroy());
     const gaveUp = new AbortController();
     const request = client.request({

@@ -1,7 +1,7 @@
 /** Servers that drop out, are taken out of service, or get another spec. */
 import { describe, expect, it } from "vitest";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
-import type { ConnectionDeps } from "../../src/upstream/connection.ts";
+import type { ConnectionDeps } from "../../src/upstream/connection-deps.ts";
 import { IsolatedConnections } from "../../src/upstream/isolated-connections.ts";
 import { bench, contextOf, depsOf, sessionOf, specOf } from "../support/connection-bench.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";

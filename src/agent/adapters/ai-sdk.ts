@@ -2,21 +2,21 @@
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Tool, ToolResult } from "../../model/tool.ts";
-import { checkModelArguments } from "../model-arguments.ts";
+import { checkModelArguments } from "../../tools/check-arguments.ts";
 import { readableBlocks, type ReadableBlock, readableText } from "./run-call.ts";
 
 export interface AiToolsOptions {
   /**
-   * False puts a line in the place of each image: for models that do not see, and for `@ai-sdk/openai-compatible` and the chat
+   * False replaces each image with a line of text: for models without vision, and for `@ai-sdk/openai-compatible` and the chat
    * models of `@ai-sdk/openai`, which write the image into the message as JSON.
    */
   readonly images?: boolean;
 }
 
 /**
- * Asynchronous, because the SDK is loaded with the first use. What a tool gives is a `ToolResult`; the model reads its content.
- * The type of the set is the caller's, `ToolSet` of `ai`: naming it here would put the SDK's types, and those of the DOM that
- * they need, before everybody who uses this package.
+ * Asynchronous, because the SDK is loaded on first use. A tool returns a `ToolResult`; the model reads its content.
+ * The caller names the type of the set, `ToolSet` of `ai`: naming it here would impose the SDK's types, and the DOM types that
+ * they need, on everyone who uses this package.
  */
 export async function toAiTools<AiTools extends object = Record<string, unknown>>(
   tools: readonly Tool[],
@@ -30,7 +30,7 @@ export async function toAiTools<AiTools extends object = Record<string, unknown>
       execute: (input, { toolCallId, abortSignal }) =>
         // `validate` lets nothing else through.
         tool.execute(toolCallId, input as JsonObject, abortSignal),
-      // The output is what `execute` gave.
+      // The output is what `execute` returned.
       toModelOutput: ({ output }) => modelOutput(output as ToolResult, images),
     });
     return [tool.name, adapted] as const;
@@ -42,7 +42,7 @@ export async function toAiTools<AiTools extends object = Record<string, unknown>
 type Validated = { success: true; value: JsonObject } | { success: false; error: Error };
 
 async function validated(tool: Tool, value: unknown): Promise<Validated> {
-  if (!isJsonObject(value)) return { success: false, error: new Error("The arguments are no object.") };
+  if (!isJsonObject(value)) return { success: false, error: new Error("The arguments are not an object.") };
   try {
     return { success: true, value: await checkModelArguments(tool, value) };
   } catch (thrown) {

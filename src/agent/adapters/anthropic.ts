@@ -46,7 +46,7 @@ export function toAnthropicTools(tools: readonly Tool[]): AnthropicTool[] {
   }));
 }
 
-/** Runs what the model asked for and gives the block that answers it, for the next user message. Never throws. */
+/** Runs the requested call and returns the block that answers it, for the next user message. Never throws. */
 export async function runAnthropicCall(
   tools: readonly Tool[],
   { id, name, input }: AnthropicToolUse,

@@ -79,7 +79,7 @@ export interface OpenAIImagePart {
   detail: "auto";
 }
 
-/** Runs what the model asked for and gives the message, or the input item, that answers it. Never throws. */
+/** Runs the requested call and returns the message, or the input item, that answers it. Never throws. */
 export async function runOpenAICall(
   tools: readonly Tool[],
   call: OpenAIChatCall,
@@ -98,7 +98,7 @@ export async function runOpenAICall(
   if ("function" in call) {
     const { name, arguments: input } = call.function;
     const result = await runCall(tools, { id: call.id, name, input }, options);
-    // A message of a tool takes text only: of an image it says that there is one.
+    // A tool message takes text only; an image becomes a line of text.
     return { role: "tool", tool_call_id: call.id, content: readableText(result) };
   }
   const result = await runCall(tools, { id: call.call_id, name: call.name, input: call.arguments }, options);

@@ -1,10 +1,13 @@
-/** What the adapters share: a call by name, and content as models read it. Nothing is thrown: a model reads errors like results. */
+/**
+ * Shared by the adapters: a call by name, and content as models read it. Nothing is thrown: a model reads errors like
+ * results.
+ */
 import { describeBlock, modelContent } from "../../model/content.ts";
 import { asToolcribError, errorTextForModel } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Tool, ToolResult, ToolUpdate } from "../../model/tool.ts";
-import { checkModelArguments } from "../model-arguments.ts";
+import { checkModelArguments } from "../../tools/check-arguments.ts";
 
 export interface RunCallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -26,7 +29,7 @@ export async function runCall(
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) return failure(`not_found: There is no tool "${name}".`);
   const args = parseInput(input);
-  if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are no JSON object.`);
+  if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are not a JSON object.`);
   try {
     return await tool.execute(id, await checkModelArguments(tool, args), signal, onUpdate);
   } catch (thrown) {

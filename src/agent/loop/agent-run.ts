@@ -1,4 +1,4 @@
-/** One turn of the agent: the model answers, its calls are run, it reads what came of them, until it is done. */
+/** One run of the agent: the model answers, its calls are run, it reads their results, until it is done. */
 import type { Clock } from "../../base/clock.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { CALL_TOOL } from "../../hub/view/search-definitions.ts";
@@ -18,7 +18,7 @@ interface AgentRunOptions {
   readonly session: Session;
   readonly model: ChatModel;
   readonly conversation: Conversation;
-  /** What the user wants, for the choice of tools. */
+  /** The user's request, for the choice of tools. */
   readonly query: string;
   readonly instructions?: string | undefined;
   readonly include?: readonly string[] | undefined;
@@ -30,7 +30,7 @@ interface AgentRunOptions {
   readonly resultBytes: number;
   readonly skillsBudget: number;
   readonly onAsk: AgentOptions["onAsk"];
-  /** Asked before each step: it can change while a turn is under way. */
+  /** Read before each step: it can change during a run. */
   readonly mode: () => AgentMode;
   /** Called before each step. */
   readonly prepare: () => void;
@@ -72,7 +72,7 @@ export class AgentRun {
     return this.#usage;
   }
 
-  /** The user's message is in the conversation already. What cannot be kept ends it as an error, with what was said. */
+  /** The user's message is already in the conversation. If something cannot be saved, the run ends with an error and the text so far. */
   async run(): Promise<RunEnd> {
     const { conversation, signal } = this.#options;
     for (let step = 1; ; step++) {
@@ -80,7 +80,7 @@ export class AgentRun {
       const ending = this.#ending(answer, step);
       const results = await this.#results(answer, ending);
       try {
-        // Together, so that what is kept never has a call without its result.
+        // Together, so that a stored call always has its result.
         await conversation.append([
           ...(answer.parts.length === 0 ? [] : [{ role: "assistant", parts: answer.parts } as const]),
           ...(results.length === 0 ? [] : [{ role: "tool", results } as const]),
@@ -122,7 +122,7 @@ export class AgentRun {
     return answer;
   }
 
-  /** Undefined if it goes on. */
+  /** Undefined if the run continues. */
   #ending(answer: ModelAnswer, step: number): RunEnd | undefined {
     const { maxSteps, maxTokens = Infinity, signal } = this.#options;
     const { failure, finish, calls } = answer;
@@ -135,7 +135,7 @@ export class AgentRun {
     return this.#usage.input + this.#usage.output >= maxTokens ? { reason: "tokens", text } : undefined;
   }
 
-  /** Of all calls at once. Where the turn ends with this answer, nothing is run any more. */
+  /** Runs all calls of the answer, or none of them if the run ends with it. */
   async #results({ calls }: ModelAnswer, ending: RunEnd | undefined): Promise<readonly CallResult[]> {
     const { hub, emit, session, onAsk, signal, clock } = this.#options;
     const ask = onAsk ?? sessionAskCallback(session);
@@ -158,7 +158,7 @@ export class AgentRun {
     return results;
   }
 
-  /** Where a call goes to; of one that runs another tool, where that goes to. */
+  /** The source of the called tool; for a call that runs another tool, the source of that one. */
   #source({ wanted: { name, input } }: ToolCall): string | undefined {
     const { hub, session } = this.#options;
     const wanted = name === CALL_TOOL ? input["name"] : name;
@@ -166,7 +166,7 @@ export class AgentRun {
   }
 }
 
-/** The session's own callback, in the words of ours, so that a call that waits is told as waiting. */
+/** The session's own callback in the form of the agent's, so that a waiting call is reported as waiting. */
 function sessionAskCallback({ onAsk }: Session): AgentOptions["onAsk"] {
   return onAsk && ((request, { signal }) => onAsk(request, signal));
 }
@@ -182,7 +182,7 @@ function failedEnd({ parts }: ModelAnswer): RunEnd {
   return { reason: "error", text: textAfterCalls(parts) };
 }
 
-/** Whoever cancelled a run knows why it ended; everybody else is told that what they read will not be there later. */
+/** A cancelled run stays cancelled; any other end becomes an error, because the text will not be there later. */
 function unsavedEnd(thrown: unknown, ending: RunEnd): RunEnd {
   if (ending.reason === "cancelled") return ending;
   return { reason: "error", text: ending.text, error: ending.error ?? asToolcribError(thrown) };
@@ -199,11 +199,11 @@ function skippedCallError({ reason, error }: RunEnd): ToolcribError {
     case "cancelled":
       return new ToolcribError("cancelled", "the run was cancelled.");
     default:
-      return new ToolcribError("cancelled", "the answer was not whole.");
+      return new ToolcribError("cancelled", "the answer was incomplete.");
   }
 }
 
-/** The answer, without what was said before the last call. */
+/** The text of the answer after the last call. */
 function textAfterCalls(parts: readonly AssistantPart[]): string {
   const last = parts.findLastIndex((part) => part.type === "call");
   return parts
@@ -212,17 +212,18 @@ function textAfterCalls(parts: readonly AssistantPart[]): string {
     .join("");
 }
 
-/** Runs the calls of one answer at the same time, as far as the hub lets them: what is more than its limit it refuses. */
-
 interface ConcurrencyOptions {
-  /** What a limit counts by: the server that a call goes to. */
+  /** The server that a call goes to, which a limit counts by. */
   readonly lane: (call: ToolCall) => string | undefined;
-  /** Calls that one lane may have under way. */
+  /** Maximum number of calls in progress per lane. */
   readonly atOnce: number;
   readonly signal: AbortSignal;
 }
 
-/** Results in the order of the calls. */
+/**
+ * Runs the calls of one answer at the same time, as far as the limits of the hub allow. Results are in the order of the
+ * calls.
+ */
 async function runConcurrently(
   calls: readonly ToolCall[],
   options: ConcurrencyOptions,
@@ -233,7 +234,7 @@ async function runConcurrently(
     for (const call of waiting) results.set(call, await call.run(signal));
   };
   const running = [...Map.groupBy(calls, lane).values()].flatMap((group) => {
-    // All take from one iterator. An abort ends those under way, and so empties it.
+    // All take from one iterator. An abort ends the calls in progress, and so empties it.
     const waiting = group.values();
     return group.slice(0, Math.max(1, atOnce)).map(() => runNext(waiting));
   });

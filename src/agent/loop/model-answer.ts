@@ -1,8 +1,9 @@
-/** One answer of the model, put together from its pieces while they are told. */
+/** One answer of the model, assembled from its pieces while they are emitted. */
 import { randomUUID } from "node:crypto";
+import { withTimeout } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { abortable, withSilenceTimeout } from "../abortable.ts";
+import { abortable } from "../abortable.ts";
 import type { AgentEvent, Tokens } from "../agent-options.ts";
 import type { AgentMessage, AssistantPart, CallPart, ChatModel, ModelStep, StepPart } from "../model/chat-model.ts";
 
@@ -17,7 +18,7 @@ export interface ModelAnswer {
   readonly calls: readonly RequestedCall[];
   readonly usage: Tokens;
   readonly finish: Extract<StepPart, { type: "finish" }>["reason"];
-  /** Why it is not whole; what came before is there all the same. */
+  /** Why it is incomplete; the parts before that are still there. */
   readonly failure?: ToolcribError;
 }
 
@@ -25,11 +26,11 @@ interface AnswerOptions {
   readonly emit: (event: AgentEvent) => void;
   readonly ids: CallIds;
   readonly clock: Clock;
-  /** How often a model that falls silent is asked again. */
+  /** How often a silent model is asked again. */
   readonly retries: number;
 }
 
-/** Long enough for a model that thinks without a word, or that runs on somebody's desk. */
+/** Long enough for a model that thinks silently, or that runs on a slow machine. */
 const MAX_SILENCE_MS = 5 * 60_000;
 
 class SilenceTimeout extends ToolcribError {}
@@ -52,19 +53,18 @@ export async function requestAnswer(model: ChatModel, step: ModelStep, options: 
 async function readAttempt(model: ChatModel, step: ModelStep, draft: AnswerDraft, clock: Clock): Promise<void> {
   const given = new AbortController();
   const signal = AbortSignal.any([step.signal, given.signal]);
-  const silence = (): ToolcribError => silenceTimeout(model.id);
   let pieces: AsyncIterator<StepPart> | undefined;
   try {
     pieces = model.step({ ...step, signal })[Symbol.asyncIterator]();
     for (;;) {
       const next = abortable(pieces.next(), step.signal);
-      const piece = await withSilenceTimeout(next, { ms: MAX_SILENCE_MS, clock, silence });
+      const piece = await withTimeout(next, { ms: MAX_SILENCE_MS, clock, late: () => silenceTimeout(model.id) });
       if (piece.done === true) return;
       draft.add(piece.value);
     }
   } catch (thrown) {
     given.abort();
-    // Not waited for: a model that hangs would hang here too.
+    // Not awaited: a model that hangs would hang here too.
     void Promise.resolve(pieces?.return?.()).catch(() => {});
     throw thrown;
   }
@@ -125,7 +125,7 @@ class AnswerDraft {
     return {
       parts: this.#parts,
       calls,
-      // Of an answer that failed nobody knows what it cost.
+      // The cost of a failed answer is unknown.
       usage: hasUsage(this.#usage) || failure !== undefined ? this.#usage : estimateUsage(this.#step, this.#parts),
       finish: this.#finish,
       failure,
@@ -142,7 +142,7 @@ class AnswerDraft {
     else this.#parts.push({ type: "text", text });
   }
 
-  /** What a provider wants back, such as a signature, ends a thought: what comes after it is another one. */
+  /** Metadata that the provider wants back, such as a signature, ends a thought: the next piece starts another one. */
   #addThought({ text, meta }: Extract<StepPart, { type: "thought" }>): void {
     const last = this.#parts.at(-1);
     const isOpen = last?.type === "thought" && last.meta === undefined;
@@ -155,7 +155,7 @@ class AnswerDraft {
   #addCall({ id: given, name, input, problem, meta }: Extract<StepPart, { type: "call" }>): void {
     const id = this.#options.ids.take(given);
     if (problem !== undefined || input === undefined) {
-      this.#problems.set(id, problem ?? "The arguments are no JSON object.");
+      this.#problems.set(id, problem ?? "The arguments are not a JSON object.");
     }
     this.#parts.push({ type: "call", id, name, input: input ?? {}, meta });
   }
@@ -178,14 +178,13 @@ export function addTokens(left: Tokens, right: Tokens): Tokens {
 function retryNotice({ reason, delayMs }: Extract<StepPart, { type: "again" }>, hasSaid: boolean): string {
   const when = delayMs < 1000 ? "at once" : `in ${Math.round(delayMs / 1000)} s`;
   const again = `The model is asked again ${when}: ${reason.replace(/\.?$/, ".")}`;
-  return hasSaid ? `${again} What it said in this answer so far is void.` : again;
+  return hasSaid ? `${again} The answer so far is discarded.` : again;
 }
 
 /**
- * Ids of calls that are unique in a conversation. Some endpoints number the calls of each answer anew, or give no id at all;
- * whoever shows calls by their id would take two for one.
+ * Call ids that are unique in a conversation. Some endpoints number the calls of each answer from the start, or send no id
+ * at all, and two calls with one id could not be told apart.
  */
-
 export class CallIds {
   readonly #taken = new Set<string>();
 
@@ -204,12 +203,11 @@ export class CallIds {
   }
 }
 
-/** Tokens where the model tells none, so that a budget holds all the same. */
-
 const CHARACTERS_PER_TOKEN = 4;
 /** An image costs by its size in pixels, of which its base64 says little. */
 const MAX_MEDIA_CHARACTERS = 4000;
 
+/** Estimated tokens for models that report none, so that a token budget still applies. */
 function estimateUsage({ system, messages, tools }: ModelStep, answer: readonly AssistantPart[]): Tokens {
   return { input: estimateTokens([system, messages, tools]), output: estimateTokens(answer), estimated: true };
 }

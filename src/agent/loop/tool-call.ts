@@ -1,4 +1,4 @@
-/** One call of the model, from its wish to what it reads, with every state on the way told. */
+/** One call of the model, from its request to the result that the model reads, with an event for every state. */
 import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
 import type { Clock } from "../../base/clock.ts";
 import { describeBlock } from "../../model/content.ts";
@@ -20,7 +20,7 @@ import type { RequestedCall } from "./model-answer.ts";
 
 interface ToolCallOptions {
   readonly wanted: RequestedCall;
-  /** Undefined if the model was given none of that name. */
+  /** Undefined if the model was not given a tool with that name. */
   readonly tool: AgentTool | undefined;
   readonly emit: (event: AgentEvent) => void;
   /** Why there is no such tool. */
@@ -29,19 +29,19 @@ interface ToolCallOptions {
   readonly clock: Clock;
 }
 
-/** Of a call that the hub refuses for now; a minute is what its rate is counted in. */
+/** For a call that the hub refuses for now: its rate is counted per minute. */
 const MAX_WAIT_MS = 60_000;
 const MIN_WAIT_MS = 100;
 
 const REFUSED_BY_USER =
-  "The user did not allow this call. Do not try to get the same by another way; go on without it, or ask what to do instead.";
+  "The user did not allow this call. Do not try to achieve the same in another way. Continue without it, or ask what to do instead.";
 
 export class ToolCall {
   readonly #options: ToolCallOptions;
   readonly #about: Omit<ToolCallEvent, "state">;
   #state: ToolCallState = "pending";
   #saidNo = false;
-  /** Why the last question had no answer. */
+  /** Why the last approval request failed. */
   #askFailed: ToolcribError | undefined;
 
   constructor(options: ToolCallOptions) {
@@ -61,12 +61,12 @@ export class ToolCall {
     this.#tell("pending");
   }
 
-  /** What the call runs, and on what. */
+  /** The requested tool and its arguments. */
   get wanted(): CallPart {
     return this.#options.wanted.part;
   }
 
-  /** For the hub, if a rule asks; undefined where the hub knows better whom to ask. */
+  /** For approval requests of the hub; undefined where the hub itself decides whom to ask. */
   get onAsk(): AskCallback | undefined {
     const { ask } = this.#options;
     if (ask === undefined) return undefined;
@@ -91,7 +91,7 @@ export class ToolCall {
     if (tool === undefined) return this.#failed(missing(this.#about.name));
     if (signal.aborted) return this.leaveOut(new ToolcribError("cancelled", "the run was cancelled."));
     if (wanted.problem !== undefined) return this.#failed(new ToolcribError("invalid_arguments", wanted.problem));
-    // The hub asks within the same turn of the event loop, if it asks: a call that waits at first is not told as running.
+    // The hub asks within the same turn of the event loop, if it asks: a call that waits first is not reported as running.
     const begun = setImmediate(() => this.#begun());
     try {
       return this.#done(await this.#execute(tool, signal), signal);
@@ -102,7 +102,7 @@ export class ToolCall {
     }
   }
 
-  /** Where a limit of the hub is used up, also by others, it waits a while: a model cannot. */
+  /** Waits if a limit of the hub has been reached: a model cannot wait. */
   async #execute({ tool }: AgentTool, signal: AbortSignal): Promise<ToolResult> {
     const { clock } = this.#options;
     const { id, input } = this.#about;
@@ -115,7 +115,7 @@ export class ToolCall {
     }
   }
 
-  /** It is not run at all; the model reads why, so that each of its calls has a result. */
+  /** Skips the call. The model reads why, so that each of its calls has a result. */
   leaveOut(why: ToolcribError): CallResult {
     return this.#end("cancelled", { content: [{ type: "text", text: `Not run: ${why.message}` }] }, why.toObject());
   }
@@ -126,7 +126,7 @@ export class ToolCall {
       return this.#end("cancelled", result, error);
     }
     if (error !== undefined && this.#askFailed !== undefined) {
-      const message = `The question whether this call may run could not be asked: ${this.#askFailed.message}`;
+      const message = `The approval of this call could not be requested: ${this.#askFailed.message}`;
       return this.#end(
         "denied",
         { ...result, content: [{ type: "text", text: message }] },
@@ -134,12 +134,12 @@ export class ToolCall {
       );
     }
     if (error !== undefined && this.#saidNo) {
-      // A tool that runs others gives the no as a failure of its own.
+      // A tool that runs others reports the refusal as its own failure.
       const denied = error.code === "denied" ? error : ({ code: "denied", message: REFUSED_BY_USER } as const);
       return this.#end("denied", { ...result, content: [{ type: "text", text: REFUSED_BY_USER }] }, denied);
     }
     if (error?.code !== "denied") {
-      // The arguments are checked before anything begins.
+      // Arguments are checked before the call starts.
       if (error?.code !== "invalid_arguments") this.#begun();
       return this.#end(error === undefined ? "done" : "failed", result, error);
     }
@@ -181,7 +181,7 @@ function isProgress(value: unknown): value is Progress {
   return isJsonObject(value) && typeof value["progress"] === "number";
 }
 
-/** Callbacks are others' code: whatever is no yes is a no. */
+/** Callbacks are external code: anything else counts as a refusal. */
 function checkedAnswer(answer: AskAnswer): AskAnswer {
   return answer === "once" || answer === "session" || answer === "always" ? answer : "no";
 }
@@ -194,7 +194,7 @@ function retryDelay(result: ToolResult): number | undefined {
   return typeof wait === "number" ? Math.max(MIN_WAIT_MS, wait) : undefined;
 }
 
-/** What the hub put into the details; a tool's own error result has none. */
+/** The error that the hub put into the details; a tool's own error result has none. */
 function errorOf({ content, details }: ToolResult): ErrorObject {
   const error = isJsonObject(details) ? details["error"] : undefined;
   if (isErrorObject(error)) return error;

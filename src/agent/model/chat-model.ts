@@ -1,9 +1,9 @@
-/** What the loop needs of a model, whoever provides it. */
+/** The model as the loop sees it, and a conversation in a form that does not depend on any provider. */
 import type { JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Provider } from "../../schemas/normalize.ts";
 
-/** A tool as the model is told of it. */
+/** A tool as the model sees it. */
 export interface ModelTool {
   readonly name: string;
   readonly description: string;
@@ -36,7 +36,7 @@ export type StepPart =
       readonly meta?: JsonObject;
     }
   /**
-   * Everything of this step so far is void: the answer broke off, or was refused for now, and is asked for again.
+   * Everything of this step so far is discarded: the answer was interrupted, or refused for now, and is requested again.
    * `attempt` is 1 for the first time. It comes before the wait. No call counts before `finish` for that reason.
    */
   | { readonly type: "again"; readonly attempt: number; readonly delayMs: number; readonly reason: string }
@@ -58,19 +58,17 @@ export interface ChatModel {
   step(step: ModelStep): AsyncIterable<StepPart>;
 }
 
-/** A conversation in words of its own: independent of any model provider, so that it can be kept and taken up by another. */
-
-/** What a user says: blocks of MCP (`text`, `image`, `resource`, `resource_link`). */
+/** A message of the user, in blocks of MCP (`text`, `image`, `resource`, `resource_link`). */
 export interface UserMessage {
   readonly role: "user";
   readonly content: readonly ContentBlock[];
-  /** What the user typed, where a command such as `/name …` stands for the content. Not for the model. */
+  /** The text that the user typed, if it was a command such as `/name …` that the content replaces. Not for the model. */
   readonly said?: string;
 }
 
 export type AssistantPart =
   | { readonly type: "text"; readonly text: string }
-  /** `meta`: what the provider wants back with it, such as a signature. */
+  /** `meta`: metadata that the provider wants back with it, such as a signature. */
   | { readonly type: "thought"; readonly text: string; readonly meta?: JsonObject }
   | CallPart;
 
@@ -90,7 +88,7 @@ export interface AssistantMessage {
   readonly parts: readonly AssistantPart[];
 }
 
-/** What came of one call, as the model reads it. */
+/** The result of one call, as the model reads it. */
 export interface CallResult {
   readonly id: string;
   readonly name: string;

@@ -1,5 +1,5 @@
-/** What went wrong when a model was asked: what a person is told, and whether asking again can help. */
-import { isLoopback } from "../../base/loopback.ts";
+/** Failures of a model: the message for people, and whether a retry can help. */
+import { isLoopback } from "../../base/network-address.ts";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ModelAccess } from "./providers.ts";
@@ -7,14 +7,14 @@ import type { ModelAccess } from "./providers.ts";
 interface Failure {
   readonly error: ToolcribError;
   readonly retry: boolean;
-  /** What the provider asks to wait. */
+  /** The wait that the provider asks for. */
   readonly retryAfterMs?: number | undefined;
 }
 
 /** The answer ended before the model said that it was done. */
 export class StreamInterrupted extends Error {}
 
-/** The words by which providers and local servers say that the conversation is too long for the model. */
+/** How providers and local servers say that the conversation is too long for the model. */
 const TOO_LONG =
   /context.{0,20}(length|window|size)|prompt is too long|(input|prompt).{0,30}(token|length).{0,40}exceed|too many (input )?tokens|request_too_large|maximum.{0,20}(context|tokens allowed)/i;
 
@@ -46,17 +46,22 @@ export function readFailure(thrown: unknown, id: string, reach: ModelAccess): Fa
     case 403:
       return give("unauthorized", `${where} does not accept the credentials for ${id}${said}`, false, reach.keyHint);
     case 402:
-      return give("rate_limited", `${where} wants to be paid for ${id}${said}`, false, "See the account's billing.");
+      return give("rate_limited", `${where} requires payment for ${id}${said}`, false, "See the account's billing.");
     case 404:
       return give("not_found", `${where} does not know ${id}${said}`, false, notFoundHint(reach));
     case 429:
-      return give("rate_limited", `${id} is limited for now${said}`, true, "Wait a while, or use another model.");
+      return give("rate_limited", `${id} is rate limited${said}`, true, "Wait a while, or use another model.");
     default:
       if (status >= 300 && status < 400) {
-        return give("invalid_config", `${where} redirects elsewhere, which is not followed.`, false, "Check baseUrl.");
+        return give(
+          "invalid_config",
+          `${where} redirects to another address. Redirects are not followed.`,
+          false,
+          "Check baseUrl.",
+        );
       }
       if (status === 408 || status === 409 || status >= 500) {
-        return give("server_unavailable", `${id} cannot answer for now (${status})${said}`, true);
+        return give("server_unavailable", `${id} is temporarily unavailable (${status})${said}`, true);
       }
       return give("invalid_arguments", `${id} refused the request (${status})${said}`, false);
   }
@@ -78,15 +83,16 @@ function connectionFailure(
   const said = read.message === "" ? "" : `: ${read.message}`;
   if (TOO_LONG.test(read.text))
     return give("too_large", `The conversation is too long for ${id}${said}`, false, TOO_LONG_HINT);
-  if (thrown instanceof StreamInterrupted) return give("server_unavailable", `The answer of ${id} broke off.`, true);
+  if (thrown instanceof StreamInterrupted)
+    return give("server_unavailable", `The answer of ${id} was interrupted.`, true);
   const code = read.networkCode;
   if (code !== undefined) {
-    // Nobody listens there, and nobody will in a few seconds: better said at once.
+    // Nothing is listening there, and a retry in a few seconds will not help.
     const nobody = code === "ECONNREFUSED" && isLoopback(reach.url.hostname);
-    const hint = reach.startHint ?? "Check the address and whether the server runs.";
+    const hint = reach.startHint ?? "Check the address, and that the server is running.";
     return give("server_unavailable", `The connection to ${id} at ${reach.url.host} failed (${code}).`, !nobody, hint);
   }
-  if (isBadStream(thrown)) return give("server_unavailable", `The answer of ${id} broke off${said}`, true);
+  if (isBadStream(thrown)) return give("server_unavailable", `The answer of ${id} was interrupted${said}`, true);
   return give("internal", `${id} could not be asked${said}`, false);
 }
 
@@ -98,28 +104,27 @@ const BAD_STREAMS = new Set([
   "AI_EmptyResponseBodyError",
 ]);
 
-/** An error that a server put into the stream, or a stream that makes no sense: the next one may. */
+/** An error inside the stream, or a malformed stream: a retry may succeed. */
 function isBadStream(thrown: unknown): boolean {
   return thrown instanceof Error ? BAD_STREAMS.has(thrown.name) : isJsonObject(thrown);
 }
 
 function notFoundHint(reach: ModelAccess): string {
   if (reach.startHint !== undefined) return `Check the model's name. ${reach.startHint}`;
-  return reach.own ? "Check the model's name." : "Check the model's name and baseUrl, which mostly ends in /v1.";
+  return reach.own ? "Check the model's name." : "Check the model's name and baseUrl, which usually ends in /v1.";
 }
 
-/** What a provider's error says, whatever its shape: an error of `ai`, one of the network, or an object out of a stream. */
-
+/** The error of a provider in one form, whether it came from `ai`, from the network or inside a stream. */
 interface ProviderError {
   readonly status: number | undefined;
   /** The provider's own words, short, without secrets. */
   readonly message: string;
-  /** All that it said, to look for words in; never shown. */
+  /** The whole error, to search in; never shown. */
   readonly text: string;
   /** Such as `ECONNREFUSED`. */
   readonly networkCode: string | undefined;
   readonly retryAfterMs: number | undefined;
-  /** False where the provider says that asking again is of no use. */
+  /** False if the provider says that a retry is useless. */
   readonly mayRetry: boolean;
 }
 
@@ -144,7 +149,7 @@ function parseProviderError(thrown: unknown, secrets: readonly string[]): Provid
 
 function statusOf(fields: Readonly<Record<string, unknown>>): number | undefined {
   const { statusCode } = fields;
-  // An answer that was good until its content made no sense has a status too.
+  // A response with malformed content has a status too.
   if (typeof statusCode === "number") return statusCode >= 300 ? statusCode : undefined;
   // Errors inside a stream: some servers put the status into `code`.
   const { code } = fields;
@@ -180,7 +185,7 @@ function networkCode(thrown: unknown): string | undefined {
   return undefined;
 }
 
-/** Keys are at least this long; shorter values would blacken the text. */
+/** Keys are at least this long; masking shorter values would garble the text. */
 const MIN_SECRET_LENGTH = 6;
 
 function mask(text: string, secrets: readonly string[]): string {

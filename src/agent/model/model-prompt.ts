@@ -8,11 +8,11 @@ import { META_KEY, type Protocol, type SdkMessage } from "./providers.ts";
 export interface PromptRules {
   readonly protocol: Protocol;
   readonly model: string;
-  /** Whether the model sees. */
+  /** Whether the model accepts images. */
   readonly images: boolean;
-  /** Whether a tool's result can hold an image; else images follow in a message of the user. */
+  /** Whether a tool result can contain an image; otherwise images follow in a user message. */
   readonly imagesInResults: boolean;
-  /** Whether it takes its own thoughts back. */
+  /** Whether the model accepts its own thoughts back. */
   readonly thoughts: boolean;
 }
 
@@ -47,7 +47,7 @@ export function toPrompt(system: string, messages: readonly AgentMessage[], rule
   return rules.protocol === "anthropic" ? withCacheControl(prompt) : prompt;
 }
 
-/** Messages of the user that follow each other become one: many chat templates of local models insist on turns. */
+/** Adjacent user messages become one: many chat templates of local models require alternating roles. */
 function addUser(prompt: SdkMessage[], content: SdkUser["content"]): void {
   const last = prompt.at(-1);
   if (last?.role === "user") last.content.push(...content);
@@ -90,7 +90,7 @@ function assistantContent({ parts }: AssistantMessage, rules: PromptRules, thisT
   return content;
 }
 
-/** Text and thoughts in one piece each: whoever kept them may have kept the pieces of the stream. */
+/** Joins adjacent text and thoughts: stored messages may contain the pieces of a stream. */
 function joinParts(parts: readonly AssistantPart[]): AssistantPart[] {
   const whole: AssistantPart[] = [];
   for (const part of parts) {
@@ -106,7 +106,7 @@ function joinParts(parts: readonly AssistantPart[]): AssistantPart[] {
   return whole;
 }
 
-/** What this provider said to give back; another one would not understand it. */
+/** The metadata that this provider wants back; another one would not understand it. */
 function providerMeta(meta: JsonObject | undefined, { protocol }: PromptRules): SdkOptions | undefined {
   const key = META_KEY[protocol];
   const own = meta?.[key];
@@ -114,7 +114,7 @@ function providerMeta(meta: JsonObject | undefined, { protocol }: PromptRules): 
   return isJsonObject(own) ? { [key]: own as SdkOptions[string] } : undefined;
 }
 
-/** Where thoughts are not signed they help within the turn that they belong to, for the model that had them. */
+/** Unsigned thoughts are only sent back within their own turn, to the model that had them. */
 function canReturnThought(own: SdkOptions, { protocol, model }: PromptRules, thisTurn: boolean): boolean {
   return protocol !== "openai-compatible" || (thisTurn && own[META_KEY[protocol]]?.["model"] === model);
 }
@@ -131,7 +131,7 @@ function addResults(prompt: SdkMessage[], { results }: ToolMessage, rules: Promp
   if (later.length > 0) addUser(prompt, later);
 }
 
-/** Images that cannot stand in the result are put into `later`. */
+/** Images that the result cannot contain are put into `later`. */
 function output(result: CallResult, rules: PromptRules, later: SdkUser["content"]): SdkOutput {
   const parts: (Text | File)[] = [];
   const moved: File[] = [];
@@ -146,7 +146,7 @@ function output(result: CallResult, rules: PromptRules, later: SdkUser["content"
     if (image !== undefined) moved.push(filePart(image));
   }
   if (moved.length > 0) later.push(text(`[images of the result of ${result.name}]`), ...moved);
-  // Where the protocol has no place for it, or none beside an image, the words say that it is an error.
+  // Where the protocol cannot mark an error, or not beside an image, the text says so.
   const onlyText = parts.every((part) => part.type === "text");
   const marked = onlyText && (rules.protocol === "anthropic" || rules.protocol === "google");
   if (result.isError && !marked) parts.unshift(text("The call failed:"));
@@ -166,7 +166,7 @@ function filePart({ mediaType, data }: Image): File {
   return { type: "file", mediaType, data: { type: "data", data } };
 }
 
-/** Anthropic keeps only what it is told to: tools and system prompt, and the conversation so far. */
+/** Anthropic caches only what is marked: tools and system prompt, and the conversation so far. */
 function withCacheControl(prompt: SdkMessage[]): SdkMessage[] {
   const providerOptions = { anthropic: { cacheControl: { type: "ephemeral" } } };
   return prompt.map((message, at) =>
@@ -174,16 +174,15 @@ function withCacheControl(prompt: SdkMessage[]): SdkMessage[] {
   );
 }
 
-/** A history that every provider takes: each call has its one result right after it, under ids that are safe and unique. */
-
 /** OpenAI takes no longer ones. */
 const MAX_ID_LENGTH = 40;
 
 const NO_RESULT = "There is no result: the run was interrupted before this call ended.";
 
 /**
- * A call without a result, as an interrupted run leaves it, gets an error as its result; a result without a call is
- * dropped. Ids are the same every time, so that a provider's cache of the conversation holds.
+ * A history that every provider accepts: each call has exactly one result right after it, with safe and unique ids. A call
+ * without a result, left by an interrupted run, gets an error as its result; a result without a call is dropped. Ids are
+ * the same every time, so that the provider's prompt cache still matches.
  */
 function pairCallsWithResults(messages: readonly AgentMessage[]): AgentMessage[] {
   const paired: AgentMessage[] = [];
@@ -261,8 +260,7 @@ function uniqueId(id: string, taken: Set<string>): string {
   return free;
 }
 
-/** A block of content as a model reads it where it is no image. */
-
+/** A block of content as text for the model. */
 function blockText(block: ContentBlock): string {
   // Half a character would make the provider refuse the request.
   return describeForModel(block).toWellFormed();
@@ -294,8 +292,6 @@ function oneLine(text: string): string {
     .trim();
 }
 
-/** Images that a provider takes. One that it does not would make it refuse the whole conversation, in every later step too. */
-
 interface Image {
   readonly mediaType: string;
   /** Base64. */
@@ -314,7 +310,10 @@ const TYPE_BY_PREFIX: readonly (readonly [string, string])[] = [
 
 const MEGABYTE = 1024 * 1024;
 
-/** The image of a block, also of an embedded resource; undefined for what is none, or none that can be sent. */
+/**
+ * The image of a block or of an embedded resource; undefined if there is none that the provider accepts. An image that it
+ * does not accept would make it refuse the whole conversation, in every later step too.
+ */
 export function imageOf(block: ContentBlock, protocol: Protocol): Image | undefined {
   const found = rawImage(block);
   if (found === undefined || !/^[A-Za-z0-9+/]+={0,2}$/.test(found.data)) return undefined;

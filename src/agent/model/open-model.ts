@@ -1,8 +1,8 @@
-/** From a model's setting to a model that answers: its address, its key, and what it can see. */
+/** Opens the model of a setting: its address, its key, and whether it accepts images. */
 import type { ModelEndpoint, ModelSetting } from "../../model/config.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import type { ChatModel } from "./chat-model.ts";
 import {
   findProvider,
@@ -19,7 +19,7 @@ import {
 import { StreamedModel } from "./streamed-model.ts";
 
 export interface OpenModelFrom {
-  /** Takes references, such as `secret://…`, out of a text. */
+  /** Resolves references in a text, such as `secret://…`. */
   resolve(text: string): Promise<string>;
   readonly env: NodeJS.ProcessEnv;
   /** How often one step is asked for again. */
@@ -29,7 +29,7 @@ export interface OpenModelFrom {
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** `<provider>/<model>`, for lists; opens nothing, and gives a name that it cannot read as it is. */
+/** `<provider>/<model>`, for lists. Opens nothing; a name that it cannot parse is returned unchanged. */
 export function modelId(setting: ModelSetting): string {
   if (typeof setting !== "string") return `${setting.provider ?? "openai-compatible"}/${setting.model}`;
   const slash = setting.indexOf("/");
@@ -82,7 +82,7 @@ async function endpointAccess(setting: Exclude<ModelSetting, string>, from: Open
   const given = setting.apiKey === undefined ? undefined : (await from.resolve(setting.apiKey)).trim();
   if (given === "") {
     throw new ToolcribError("unauthorized", `The apiKey of the model ${setting.model} is empty.`, {
-      hint: "Set what its reference points to, or take it out if the endpoint needs no key.",
+      hint: "Set the value that its reference points to, or remove apiKey if the endpoint needs no key.",
       details: { variable: "apiKey" },
     });
   }
@@ -105,7 +105,7 @@ async function endpointAccess(setting: Exclude<ModelSetting, string>, from: Open
     own: url.href === provider?.baseUrl,
     key,
     headers,
-    // What is no credential by its name may be one all the same.
+    // Any header may be a credential, whatever its name.
     secrets: [...(key === undefined ? [] : [key]), ...Object.values(headers)],
     keyHint: endpointHint(provider, ofEnv !== undefined && !isMeant),
     fetch: from.fetch ?? globalThis.fetch,
@@ -113,8 +113,8 @@ async function endpointAccess(setting: Exclude<ModelSetting, string>, from: Open
 }
 
 /**
- * Whether a key of the environment goes to an address of the config: to the provider's own, and to this machine. A config may
- * come with a folder, and must not send the key elsewhere by naming an address alone.
+ * Whether a key from the environment may be sent to an address from the config: to the provider's own, and to this machine. A config may
+ * come with a folder, and must not redirect the key just by setting an address.
  */
 function canUseEnvironmentKey(provider: KnownProvider | undefined, url: URL): boolean {
   return isLoopback(url.hostname) || (provider !== undefined && new URL(provider.baseUrl).origin === url.origin);
@@ -125,12 +125,12 @@ function endpointHint(provider: KnownProvider | undefined, isKeyHeldBack: boolea
   if (provider === undefined || variable === undefined) return "Set apiKey of this model in the config.";
   if (!isKeyHeldBack) return keyHint(provider);
   return (
-    `The key of the environment is not sent to an address that the config names. If it is meant for this one, name it: ` +
+    `A key from the environment is not sent to an address from the config. To allow it for this model, set ` +
     `"apiKey": "\${${variable}}".`
   );
 }
 
-/** Headers that carry credentials by their name. */
+/** Names of headers that carry credentials. */
 const CREDENTIAL = /auth|key|token|secret|cookie|password/i;
 
 async function endpointUrl(
@@ -161,12 +161,12 @@ function keyOf(provider: KnownProvider, env: NodeJS.ProcessEnv): string | undefi
 
 function keyHint(provider: KnownProvider): string {
   const [variable] = provider.keys;
-  if (variable === undefined) return `${provider.title} asks for a key: write the model as { baseUrl, model, apiKey }.`;
+  if (variable === undefined) return `${provider.title} requires a key: write the model as { baseUrl, model, apiKey }.`;
   return `Set ${provider.keys.join(" or ")} in the environment, or apiKey of the model in the config, by reference.`;
 }
 
 function missingKeyError(provider: KnownProvider, model: string): ToolcribError {
-  return new ToolcribError("unauthorized", `There is no key for ${provider.title}, so ${model} cannot be used.`, {
+  return new ToolcribError("unauthorized", `No API key is set for ${provider.title}, so ${model} cannot be used.`, {
     hint:
       `Set ${provider.keys.join(" or ")} in the environment, or write agent.model in the config as ` +
       `{ "provider": "${provider.protocol}", "model": "${model}", "apiKey": "secret://…" }.`,
@@ -177,7 +177,9 @@ function missingKeyError(provider: KnownProvider, model: string): ToolcribError 
 function plainHttpError(url: URL): ToolcribError {
   return new ToolcribError(
     "invalid_config",
-    `The model's address ${url.host} is plain http, and credentials would be sent to it.`,
-    { hint: "Use https. Plain http is allowed on loopback, and elsewhere without key and credentials in headers." },
+    `The model's address ${url.host} uses plain http, and credentials would be sent to it.`,
+    {
+      hint: "Use https. Plain http is allowed on loopback, and elsewhere only without a key or credentials in headers.",
+    },
   );
 }

@@ -1,6 +1,6 @@
-/** The providers that a model can be named by, and what each of them takes for granted. */
+/** The known model providers: their addresses, keys, packages and capabilities. */
 import type { AnthropicProvider } from "@ai-sdk/anthropic";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import { nearMatches } from "../../base/near-matches.ts";
 import type { ModelEndpoint } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -14,11 +14,11 @@ export interface KnownProvider {
   readonly title: string;
   readonly protocol: Protocol;
   readonly baseUrl: string;
-  /** Variables that hold its key, the first that is set counts. None: it needs no key. */
+  /** Variables with its key; the first that is set is used. Empty if it needs no key. */
   readonly keys: readonly string[];
-  /** The variable that moves it to another address, where its field has one. */
+  /** The environment variable that overrides its address, if there is one. */
   readonly addressVariable?: string;
-  /** What makes it answer, for those that run on this machine. */
+  /** How to start it, for providers on this machine. */
   readonly start?: string;
 }
 
@@ -85,8 +85,6 @@ export function findProvider(name: string): KnownProvider {
   });
 }
 
-/** Where a model is reached. Checked before a key is sent anywhere. */
-
 /**
  * The address without a slash at its end. One without a path gets the version that its protocol has there, because that is
  * how most people write it.
@@ -130,7 +128,7 @@ export function providerAddress(provider: KnownProvider, env: NodeJS.ProcessEnv)
   }
 }
 
-/** As Ollama reads it: scheme and port may be missing, and the address that a server listens on stands for this machine. */
+/** As Ollama parses it: scheme and port are optional, and an unspecified listen address means this machine. */
 function ollamaAddress(text: string): string {
   const hasScheme = /^https?:\/\//i.test(text);
   if (hasScheme && !URL.canParse(text)) return text;
@@ -142,12 +140,7 @@ function ollamaAddress(text: string): string {
   return url.href;
 }
 
-/**
- * The provider packages of `ai`. The model is asked through their `doStream` and not through `streamText`: that one writes
- * warnings to the console, which may be a protocol's stream, and has retries and repairs of its own that hide what happened.
- */
-
-/** What all providers of `ai` 7 give; named here because the package that names it is none of ours. */
+/** The model type of `ai` 7. Derived, because the package that exports it is not a dependency. */
 export type SdkModel = ReturnType<AnthropicProvider["languageModel"]>;
 export type SdkCall = Parameters<SdkModel["doStream"]>[0];
 export type SdkPart =
@@ -164,16 +157,16 @@ export interface ModelAccess {
   readonly own: boolean;
   readonly key: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Must not stand in any message. */
+  /** Must not appear in any message. */
   readonly secrets: readonly string[];
-  /** What to do about a key that is not accepted. */
+  /** The hint for a key that is not accepted. */
   readonly keyHint: string;
-  /** What to do about a server on this machine that does not answer. */
+  /** The hint for a server on this machine that does not respond. */
   readonly startHint?: string | undefined;
   readonly fetch: typeof globalThis.fetch;
 }
 
-/** Under which a provider's own words, such as signatures, are kept and go back. */
+/** The key of a provider's metadata, such as signatures, which is stored and sent back. */
 export const META_KEY: Readonly<Record<Protocol, string>> = {
   anthropic: "anthropic",
   openai: "openai",
@@ -181,11 +174,16 @@ export const META_KEY: Readonly<Record<Protocol, string>> = {
   "openai-compatible": "compatible",
 };
 
-/** OpenAI itself has tools together with reasoning only there; what others put at its address speaks the older one. */
+/** OpenAI itself supports tools together with reasoning only in the Responses API; other servers speak the older API. */
 export function usesResponsesApi({ protocol, own, key }: Pick<ModelAccess, "protocol" | "own" | "key">): boolean {
   return protocol === "openai" && own && key !== undefined;
 }
 
+/**
+ * Opens the package of `ai` for the provider. The model is asked through `doStream`, not `streamText`: that function
+ * writes warnings to the console, which may be the stream of a protocol, and its own retries and repairs hide what
+ * happened.
+ */
 export async function openProvider(reach: ModelAccess): Promise<SdkModel> {
   const { model, key, headers } = reach;
   const common = { baseURL: reach.url.href, headers: { ...headers }, fetch: withoutRedirects(reach.fetch) };

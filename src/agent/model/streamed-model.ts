@@ -1,4 +1,4 @@
-/** A model behind a provider of `ai`: asks, streams, and asks again where that can help. */
+/** A model behind a provider of `ai`: requests, streaming and retries. */
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -17,7 +17,7 @@ import {
   usesResponsesApi,
 } from "./providers.ts";
 
-/** A provider that wants a longer pause than this is not waited for. */
+/** If a provider asks for a longer wait, the request fails instead. */
 const MAX_RETRY_AFTER_MS = 60_000;
 const FIRST_DELAY_MS = 1000;
 const MAX_DELAY_MS = 30_000;
@@ -51,7 +51,7 @@ export class StreamedModel implements ChatModel {
   readonly provider: ChatModel["provider"];
   readonly images: boolean;
   readonly #options: StreamedModelOptions;
-  /** Some servers give thoughts and refuse to take them back, others insist on them: only trying tells. */
+  /** Some servers send thoughts and refuse to accept them back, others require them: only a request shows it. */
   #thoughts = true;
 
   constructor(options: StreamedModelOptions) {
@@ -122,15 +122,15 @@ export class StreamedModel implements ChatModel {
   }
 }
 
-/** Twice as long each time, and not all clients at once. */
+/** Doubles each time, with jitter. */
 function backoff(attempt: number): number {
   const most = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
   return most * (0.75 + Math.random() / 2);
 }
 
-/** A page for people, such as that of a login: the address is another one. */
+/** A web page, such as a login page: the address is wrong. */
 function notAModelError({ url }: ModelAccess): ToolcribError {
-  return new ToolcribError("invalid_config", `${url.host} answered with a web page and not as a model does.`, {
+  return new ToolcribError("invalid_config", `${url.host} responded with a web page instead of a model's answer.`, {
     hint: "Check baseUrl; most endpoints want it to end in /v1.",
   });
 }
@@ -141,14 +141,15 @@ function cancelledError(id: string): ToolcribError {
 
 function retryTooLateError(error: ToolcribError, retryAfterMs: number): ToolcribError {
   return new ToolcribError(error.code, error.message, {
-    hint: `It asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`,
+    hint: `The provider asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`,
     details: { ...error.details, retryAfterMs },
   });
 }
 
-/** One streamed answer of a provider as parts of a step. */
-
-/** Throws what the provider reports inside the stream, and BrokenOff for an answer without an end. */
+/**
+ * Reads one streamed answer of a provider as parts of a step. Throws the error that the provider reports inside the
+ * stream, and StreamInterrupted for an answer without an end.
+ */
 async function* readStream(
   stream: AsyncIterable<SdkPart>,
   reach: Pick<ModelAccess, "protocol" | "model">,
@@ -174,7 +175,7 @@ async function* readStream(
         break;
       }
       case "tool-call": {
-        // What the provider ran itself is no call of ours; we offer no such tools.
+        // A call that the provider ran itself is not ours to run.
         if (part.providerExecuted === true) break;
         const id = uniqueCallId(part.toolCallId, ids);
         const meta = part.providerMetadata === undefined ? {} : { meta: { ...part.providerMetadata } };
@@ -217,7 +218,7 @@ function finishReason(
 }
 
 function readUsage({ inputTokens, outputTokens }: Finish["usage"]): StepPart | undefined {
-  // Not every server tells; nothing is better than a zero that looks like a count.
+  // Not every server reports usage; none is better than a zero that looks like a count.
   if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined;
   const cached = inputTokens.cacheRead;
   return {
@@ -228,7 +229,7 @@ function readUsage({ inputTokens, outputTokens }: Finish["usage"]): StepPart | u
   };
 }
 
-/** Some servers give all calls of an answer the same id, or none. */
+/** Some servers send the same id for all calls of an answer, or no id. */
 function uniqueCallId(id: string, taken: Set<string>): string {
   const base = id === "" ? "call" : id;
   let free = base;
@@ -237,7 +238,7 @@ function uniqueCallId(id: string, taken: Set<string>): string {
   return free;
 }
 
-/** What the provider wants back with each thought; it comes in pieces. */
+/** The metadata that the provider wants back with each thought; it arrives in pieces. */
 class ThoughtMetadata {
   readonly #reach: Pick<ModelAccess, "protocol" | "model">;
   readonly #open = new Map<string, JsonObject>();
@@ -255,17 +256,15 @@ class ThoughtMetadata {
     const { protocol, model } = this.#reach;
     const found = this.#open.get(id) ?? {};
     this.#open.delete(id);
-    // There are no signatures in this protocol; the name of the model is what tells whose thought it is.
+    // This protocol has no signatures; the name of the model identifies the owner of the thought.
     if (protocol === "openai-compatible") return { [META_KEY[protocol]]: { ...found, model } };
     return Object.keys(found).length === 0 ? undefined : { [META_KEY[protocol]]: found };
   }
 }
 
-/** The arguments of a call as a model wrote them. */
-
 type ReadArguments = { readonly input: JsonObject } | { readonly problem: string };
 
-/** Nothing and `null` are no arguments; an object inside a string is taken out, because some models write that. */
+/** Parses the arguments of a call as a model wrote them. Empty text and `null` mean no arguments; an object inside a string is unwrapped, because some models write that. */
 export function readArguments(text: string): ReadArguments {
   if (text.trim() === "") return { input: {} };
   let value: unknown;

@@ -15,7 +15,7 @@ import { activateSkill, describeAllowedTools } from "./session-rules.ts";
 
 interface BuiltInOptions {
   readonly onPlan: (entries: readonly PlanEntry[]) => void;
-  /** Told what the user should know, such as a skill that leaves no tool. */
+  /** Called with what the user should know, such as a skill that leaves no tool. */
   readonly onNotice?: ((notice: SessionNotice) => void) | undefined;
 }
 
@@ -28,7 +28,7 @@ interface BuiltInTools {
 
 const toolsBySession = new WeakMap<Session, BuiltInTools>();
 
-/** Call it again, at any time, after skills changed: only what is other than before is replaced. */
+/** Can be called again at any time after skills changed: only what is different is replaced. */
 export function addBuiltInTools(hub: Hub, session: Session, options: BuiltInOptions): void {
   const known = toolsBySession.get(session) ?? createBuiltInTools(hub, session, options);
   known.options = options;
@@ -41,7 +41,7 @@ export function addBuiltInTools(hub: Hub, session: Session, options: BuiltInOpti
   session.own.setTools("agent", [known.plan, ...skill, known.read]);
 }
 
-/** For a session that goes on without its agent. */
+/** For a session that outlives its agent. */
 export function removeBuiltInTools(session: Session): void {
   if (toolsBySession.delete(session)) session.own.setTools("agent", []);
 }
@@ -67,7 +67,7 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
     name: PLAN_TOOL,
     label: "Plan",
     description:
-      "Keep a plan for work of several steps. Give the whole plan each time: it replaces the one before. The user sees it.",
+      "Keep a plan for multi-step work. Pass the whole plan each time; it replaces the previous one. The user sees it.",
     parameters: {
       type: "object",
       properties: {
@@ -78,7 +78,7 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
           items: {
             type: "object",
             properties: {
-              content: { type: "string", minLength: 1, description: "What is to be done, in a few words." },
+              content: { type: "string", minLength: 1, description: "What to do, in a few words." },
               status: { type: "string", enum: [...STATUSES] },
               priority: { type: "string", enum: [...PRIORITIES], description: "medium if absent" },
             },
@@ -105,11 +105,9 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
   };
 }
 
-/** One tool for all skills that a model may take up, in place of a tool for each. */
-
 export const SKILL_TOOL = "toolcrib_skill";
 
-/** What a model calls each skill: its name, or the id where another one has the name. */
+/** Skills by the name that a model uses: the skill's name, or its id if another skill has the same name. */
 function invocableSkills(hub: Hub, session: Session): ReadonlyMap<string, SkillInfo> {
   const skills = hub.skills.list({ session }).filter(({ facts }) => !facts.disableModelInvocation);
   return byUniqueName(skills);
@@ -121,6 +119,7 @@ export function byUniqueName(skills: readonly SkillInfo[]): ReadonlyMap<string, 
   return named;
 }
 
+/** One tool for all skills that a model may use, instead of a tool for each. */
 function skillTool(
   hub: Hub,
   session: Session,
@@ -131,13 +130,13 @@ function skillTool(
     name: SKILL_TOOL,
     label: "Use skill",
     description:
-      "Take up a skill: returns its instructions, which hold from then on. Do so before you begin a task that the " +
-      "description of a skill in <available_skills> fits.",
+      "Activate a skill: returns its instructions, which apply from then on. Do this before you start a task that matches the " +
+      "description of a skill in <available_skills>.",
     parameters: {
       type: "object",
       properties: {
         name: { type: "string", enum: [...names] },
-        arguments: { type: "string", description: "What the skill is to be applied to, if anything." },
+        arguments: { type: "string", description: "What to apply the skill to, if anything." },
       },
       required: ["name"],
       additionalProperties: false,
@@ -148,9 +147,9 @@ function skillTool(
       const given = typeof params["arguments"] === "string" ? params["arguments"] : "";
       const skill = invocableSkills(hub, session).get(name);
       const tool = skill && hub.skills.offersOf(skill.id, { session }).tool;
-      if (skill === undefined || tool === undefined) return failure(`There is no skill "${name}" any more.`);
+      if (skill === undefined || tool === undefined) return failure(`The skill "${name}" no longer exists.`);
       if (given === "" && hub.skills.activeList(session).some(({ id }) => id === skill.id)) {
-        return text(`The skill "${name}" is active already: its instructions are in the system prompt.`);
+        return text(`The skill "${name}" is already active; its instructions are in the system prompt.`);
       }
       const outcome = await hub.call(session, {
         name: tool.name,
@@ -166,7 +165,7 @@ function skillTool(
         return { content, details: { error }, isError: true };
       }
       const content = wrappedModelContent(outcome.result);
-      // One that hands over to a tool has nothing to keep: what it does is done.
+      // A skill that dispatches to a tool does not become active.
       if (skill.facts.dispatch !== undefined) return { content };
       const notice = activateSkill(hub, session, skill);
       if (notice !== undefined) onNotice(notice);
@@ -189,27 +188,32 @@ function failure(value: string): ToolResult {
   return { ...text(value), isError: true };
 }
 
-/** Reads resources, and results that were too long to be given whole, piece by piece. */
-
 export const READ_TOOL = "toolcrib_read";
 
 /** Left for the boundary and the note around a piece. */
 const FRAME_BYTES = 1024;
 
-/** @param resultBytes What a piece must stay below, so that it is not cut once more. */
+/**
+ * Reads resources, and results that were too long to be given whole, in pieces.
+ * @param resultBytes A piece stays below this size, so that it is not cut again.
+ */
 function readTool(hub: Hub, session: Session, resultBytes: () => number): Tool {
   return {
     name: READ_TOOL,
     label: "Read resource",
     description:
-      "Read a resource by its URI: of a server, of a skill, or the whole of a result that was cut (toolcrib://results/…). " +
-      "Long text comes in pieces; the answer says where the next one begins.",
+      "Read a resource by its URI: of a server, of a skill, or the full text of a truncated result (toolcrib://results/…). " +
+      "Long text is returned in pieces; each piece says where the next one starts.",
     parameters: {
       type: "object",
       properties: {
         uri: { type: "string", minLength: 1 },
         offset: { type: "integer", minimum: 0, description: "Characters to skip; 0 if absent." },
-        length: { type: "integer", minimum: 1, description: "Most characters to return; as many as fit if absent." },
+        length: {
+          type: "integer",
+          minimum: 1,
+          description: "Maximum number of characters to return; as many as fit if absent.",
+        },
       },
       required: ["uri"],
       additionalProperties: false,
@@ -249,10 +253,10 @@ function blocksOf({ text, blob, mimeType, uri }: ResourceContents, piece: Piece)
   const media = { type: "image", data: blob, mimeType };
   if (typeof mimeType === "string" && mimeType.startsWith("image/")) return [media];
   const shown = describeBlock({ type: "resource", resource: { uri } });
-  return [{ type: "text", text: `${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} that are no text.` }];
+  return [{ type: "text", text: `${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} of binary data.` }];
 }
 
-/** What an untrusted server wrote stays between its markers, whichever piece of it is read. */
+/** Untrusted text stays between its markers, whichever piece of it is read. */
 function readPiece(whole: string, piece: Piece): string {
   const wrapped = unwrapUntrusted(whole);
   const text = wrapped?.text ?? whole;
@@ -260,16 +264,15 @@ function readPiece(whole: string, piece: Piece): string {
   const end = piece.offset + cut.length;
   const framed = wrapped === undefined ? cut : wrapUntrusted(cut, wrapped);
   if (piece.offset === 0 && end >= text.length) return framed;
-  const rest = end < text.length ? ` Go on with offset ${end}.` : " That is the end.";
+  const rest = end < text.length ? ` Continue with offset ${end}.` : " This is the end.";
   return `${framed}\n[Characters ${Math.min(piece.offset, text.length)} to ${end} of ${text.length}.${rest}]`;
 }
 
-/** The longest beginning that has at most so many bytes in UTF-8; never half a character. */
+/** The longest prefix with at most this many bytes in UTF-8; never half a character. */
 function fittingPrefix(text: string, bytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.min(bytes, text.length * 3)));
   return text.slice(0, read);
 }
 
-/** Who answers if what runs now needs a yes, for built-in tools that make further calls: a tool's `execute` has no place for it. */
-
+/** Who approves calls that a built-in tool makes in turn: `execute` of a tool has no parameter for it. */
 export const askScope = new AsyncLocalStorage<AskCallback | undefined>();

@@ -1,4 +1,7 @@
-/** The patterns that say which tools an agent uses, as rules of its session: they also hold for what search tools reach. */
+/**
+ * Rules that an agent sets on its session: the mode, the tools that it uses, and what active skills allow. They also apply
+ * to tools that search tools reach.
+ */
 import { LruMap } from "../../base/maps.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
@@ -28,12 +31,13 @@ function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | 
   });
 }
 
-/** What the user lets the agent do, as rules of its session. They narrow: an `ask` or `deny` of the config holds in every mode. */
-
-/** A skill gives instructions, or hands over to a tool that is decided on by itself: one question is enough. */
+/** A skill returns instructions, or dispatches to a tool that has its own rules: one approval is enough. */
 const EXCLUDE_SKILLS = "!skill__*";
 
-/** Shared and frozen, because decisions are remembered for the object. */
+/**
+ * The rules of each mode. They only narrow: an `ask` or `deny` of the config applies in every mode. Shared and frozen,
+ * because decisions are cached by object.
+ */
 const MODE_RULES: Readonly<Record<AgentMode, SessionRules | undefined>> = {
   auto: undefined,
   ask: Object.freeze({ ask: ["writes", EXCLUDE_SKILLS] }),
@@ -48,12 +52,13 @@ export function applyMode(session: Session, mode: AgentMode): void {
   session.narrow("mode", MODE_RULES[mode]);
 }
 
-/** `allowed-tools` of active skills as rules of the session. Each narrows by itself, so of several all hold; none gives anything. */
-
-/** Slots that were filled: a skill that is no longer active lets go of its own. */
+/** Rule slots that are in use: the slot of a skill that is no longer active is cleared. */
 const filledSlots = new WeakMap<Session, Set<string>>();
 
-/** Makes the rules those of the skills that are active now. */
+/**
+ * Makes `allowed-tools` of the active skills rules of the session. Each skill narrows by itself, and none permits
+ * anything.
+ */
 export function applyActiveSkillRules(hub: Hub, session: Session): void {
   const narrowing = hub.skills.activeList(session).filter(({ facts }) => facts.allowedTools.length > 0);
   const wanted = new Set(narrowing.map(slotOf));
@@ -62,7 +67,7 @@ export function applyActiveSkillRules(hub: Hub, session: Session): void {
   filledSlots.set(session, wanted);
 }
 
-/** What to say of a skill that leaves the session without any other tool; undefined if it does not. */
+/** The notice for a skill that leaves the session without any other tool; undefined if it does not. */
 export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo): SessionNotice | undefined {
   const { name, allowedTools } = skill.facts;
   if (allowedTools.length === 0) return undefined;
@@ -70,7 +75,7 @@ export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo):
   if (hub.view(session).tools.some((tool) => isOther(tool.name))) return undefined;
   return {
     level: "warning",
-    message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them can be used here, so no tool is left.`,
+    message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them is available here, so no tool is left.`,
     hint: `/skill-off ${name} ends it.`,
   };
 }
@@ -129,15 +134,14 @@ export function describeAllowedTools({ dir, facts }: Pick<SkillInfo, "dir" | "fa
   const shown =
     dir === undefined ? [] : allowedTools.filter((pattern) => PLAIN_PATTERN.test(pattern)).slice(0, MAX_SHOWN_PATTERNS);
   const rest = allowedTools.length - shown.length;
-  if (shown.length === 0) return `what its ${rest} patterns name`;
+  if (shown.length === 0) return `the tools that match its ${rest} patterns`;
   return `${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
-
-/** The same object for the same rules, because views and decisions are remembered by it and sessions then share them. */
 
 const MAX_INTERNED_RULES = 256;
 const interned = new LruMap<string, SessionRules>(MAX_INTERNED_RULES);
 
+/** The same object for equal rules: views and decisions are cached by object, and sessions share them. */
 function internRules(rules: SessionRules): SessionRules {
   const key = JSON.stringify(rules);
   let shared = interned.get(key);

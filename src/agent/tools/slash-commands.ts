@@ -1,4 +1,4 @@
-/** What a user can call by name, as `/name arguments`: skills, prompts of servers, and the end of a skill. */
+/** Slash commands, `/name arguments`: skills, prompts of servers, and deactivating a skill. */
 import { unwrapUntrusted, wrappedModelContent } from "../../guard/wrap-untrusted.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
@@ -17,9 +17,9 @@ const SKILL_OFF = "skill-off";
 const MAX_DESCRIPTION_LENGTH = 300;
 
 export type SlashResult =
-  /** No command: the text is for the model as it is. */
+  /** Not a command: the text is for the model. */
   | { readonly kind: "none" }
-  /** For the model, in the place of what the user wrote. */
+  /** For the model, instead of the user's text. */
   | { readonly kind: "prompt"; readonly content: ContentBlock[]; readonly notice?: SessionNotice }
   /** For the user; the model is not asked. `forModel` is the same with untrusted text between markers, for the history. */
   | {
@@ -31,7 +31,7 @@ export type SlashResult =
 
 interface SlashOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Answers if a call needs a yes; the session's own callback if absent. */
+  /** Answers approval requests; the session's own callback if absent. */
   readonly onAsk?: AskCallback | undefined;
 }
 
@@ -45,7 +45,7 @@ export function slashCommands(hub: Hub, session: Session): SlashCommand[] {
   const prompts = [...promptCommands(hub, session).values()].map(({ command }) => command);
   const others = prompts.filter(({ name }) => !taken.has(name));
   const active = hub.skills.activeList(session).map(({ name }) => name);
-  const off = { name: SKILL_OFF, description: `Ends a skill that is active: ${active.join(", ")}.`, hint: "name" };
+  const off = { name: SKILL_OFF, description: `Deactivates a skill: ${active.join(", ")}.`, hint: "name" };
   return [...skills, ...others, ...(active.length === 0 ? [] : [off])];
 }
 
@@ -64,7 +64,7 @@ export async function runSlashCommand(
     if (prompt !== undefined) {
       const request = { name: prompt.name, arguments: promptArguments(prompt, given.trim()), ...options };
       const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
-      return withPreamble(result, `The user calls the prompt /${name} of a server, and wants what it asks for:`);
+      return withPreamble(result, `The user runs the prompt /${name} of a server and wants you to follow it:`);
     }
   } catch (thrown) {
     return failure(asToolcribError(thrown).toObject());
@@ -85,7 +85,7 @@ async function runSkill(
 ): Promise<SlashResult> {
   const { tool, prompt } = hub.skills.offersOf(skill.id, { session });
   if (skill.facts.dispatch !== undefined) {
-    // One that models may not take up has no tool, and what it hands over to is decided on by itself.
+    // A skill that models must not use has no tool. The tool that it dispatches to has its own rules.
     const wanted =
       tool === undefined
         ? hub.skills.dispatched(skill.id, given, { session })
@@ -98,11 +98,11 @@ async function runSkill(
   const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
   if (result.kind !== "prompt") return result;
   const notice = activateSkill(hub, session, skill);
-  const shown = withPreamble(result, `The user calls the skill "${skill.name}". Its instructions:`);
+  const shown = withPreamble(result, `The user runs the skill "${skill.name}". Its instructions:`);
   return notice === undefined ? shown : { ...shown, notice };
 }
 
-/** Where the text that follows comes from, so that the model does not take it for the user's own. */
+/** Says where the text comes from, so that the model does not take it for the user's own. */
 function withPreamble<Given extends SlashResult>(result: Given, text: string): Given {
   return result.kind === "prompt" ? { ...result, content: [{ type: "text", text }, ...result.content] } : result;
 }
@@ -111,7 +111,7 @@ function endSkill(hub: Hub, session: Session, name: string): SlashResult {
   const wasLaidDown = deactivateSkill(hub, session, name);
   const text = wasLaidDown
     ? `The skill "${name}" is no longer active.`
-    : `The skill "${name}" is not active, or the role of this session has it.`;
+    : `The skill "${name}" is not active, or is set by the role of this session.`;
   return answer([{ type: "text", text }], !wasLaidDown);
 }
 
@@ -135,7 +135,7 @@ function failure(error: ErrorObject): SlashResult {
   };
 }
 
-/** People know where it comes from: they asked for it. */
+/** Without the markers: people know where it comes from. */
 function answer(forModel: readonly ContentBlock[], isError: boolean): SlashResult {
   const content = forModel.map((block) => {
     const text = block["text"];
@@ -145,8 +145,6 @@ function answer(forModel: readonly ContentBlock[], isError: boolean): SlashResul
   return { kind: "answer", content, forModel, isError };
 }
 
-/** Prompts of servers as slash commands: `/files:summarise notes.txt`. Only those that one text is enough for. */
-
 const MAX_PROMPT_TEXT_LENGTH = 300;
 
 interface PromptCommand {
@@ -154,7 +152,10 @@ interface PromptCommand {
   readonly command: SlashCommand;
 }
 
-/** By the name of the command. */
+/**
+ * Prompts of servers as slash commands, by command name: `/files:summarize notes.txt`. Only prompts for which one text is
+ * enough.
+ */
 function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptCommand> {
   const servers = new Map([...hub.servers(), ...session.own.servers()].map(({ id, name }) => [id, name]));
   const found = new Map<string, PromptCommand>();
@@ -176,7 +177,7 @@ function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptC
   return found;
 }
 
-/** What the user wrote goes to the one argument that must be there, else to the first. */
+/** The user's text becomes the one required argument, or else the first one. */
 function promptArguments(prompt: PromptCapability, given: string): Record<string, string> {
   const argument = textArgument(prompt);
   return argument === undefined || given === "" ? {} : { [argument.name]: given };

@@ -1,4 +1,4 @@
-/** The tools that the model is told of in one step, and what a client is told of their calls. */
+/** The tools that the model is given in one step, and how their calls are shown to a client. */
 import type { Hub } from "../../hub/hub.ts";
 import { CALL_TOOL, SEARCH_TOOLS } from "../../hub/view/search-definitions.ts";
 import type { View } from "../../hub/view/view.ts";
@@ -10,14 +10,14 @@ import type { Tool, ToolResult } from "../../model/tool.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import type { ToolCallEvent, ToolKind } from "../agent-options.ts";
-import { checkModelArguments } from "../model-arguments.ts";
+import { checkModelArguments } from "../../tools/check-arguments.ts";
 import type { ChatModel, ModelTool } from "../model/chat-model.ts";
 import { askScope } from "./built-in-tools.ts";
 import { type AgentPatterns, applyActiveSkillRules, applyToolPatterns } from "./session-rules.ts";
 import { toolCallLocations, toolCallTitle, toolKind } from "./tool-facts.ts";
 
 export interface AgentTool {
-  /** Its `execute` goes through `hub.call`, and gives an error result for arguments that do not fit. */
+  /** Its `execute` goes through `hub.call`, and returns an error result for invalid arguments. */
   readonly tool: Tool;
   readonly model: ModelTool;
   /** Id of its server; null for tools of the hub and of the session itself. */
@@ -30,7 +30,7 @@ export interface AgentTool {
 
 export interface ToolChoiceOptions extends AgentPatterns {
   readonly model: Pick<ChatModel, "provider">;
-  /** What the user asked for: above `max` the tools that fit it best are chosen. */
+  /** The user's request: above `max`, the tools that fit it best are chosen. */
   readonly query: string;
   readonly max: number;
   readonly resultBytes: number;
@@ -48,7 +48,7 @@ export function chooseTools(hub: Hub, session: Session, options: ToolChoiceOptio
     query: options.query,
     max: options.max,
     first: ({ origin }) => isSessionLocalSource(origin.source) || own.has(origin.source),
-    // One tool stands for all skills.
+    // One tool represents all skills.
     without: ({ name }) => name.startsWith(SKILL_PREFIX),
     inlineBytes: options.resultBytes,
     onAsk: options.onAsk,
@@ -90,7 +90,7 @@ function agentTool(
   };
 }
 
-/** What people want to know of a call by `toolcrib_call` is which tool it runs, and on what. */
+/** The tool behind a call of `toolcrib_call`, and its arguments: that is what people want to see. */
 function calledTool(
   capability: ToolCapability,
   input: JsonObject,
@@ -111,13 +111,12 @@ function serverNames(hub: Hub, session: Session): (id: string) => string {
   return (id) => names.get(id) ?? id;
 }
 
-/**
- * The tools that the model is told of. The list stays the same until what the session sees changes: providers remember a
- * request up to the first difference, and tools stand at its beginning.
- */
-
 type ChoiceOptions = Parameters<typeof chooseTools>[2];
 
+/**
+ * The tools that the model is given. The list stays the same until the view of the session changes: providers cache a
+ * request up to its first difference, and tools come first in it.
+ */
 export class ToolList {
   readonly #hub: Hub;
   readonly #session: Session;
@@ -131,7 +130,7 @@ export class ToolList {
     this.#options = options;
   }
 
-  /** As they are to be from now on. */
+  /** The tools for the next step. */
   choose(): readonly AgentTool[] {
     if (this.#hub.view(this.#session) === this.#view) return this.#tools;
     this.#tools = chooseTools(this.#hub, this.#session, this.#options);
@@ -145,17 +144,17 @@ export class ToolList {
     return this.#tools.find(({ model }) => model.name === name);
   }
 
-  /** For the model, which asked for one that it was not given. */
+  /** The error for a model that requested a tool that it was not given. */
   missing(name: string): ToolcribError {
     const isThere = this.#hub.view(this.#session).tools.some((tool) => tool.name === name);
     if (!isThere) return this.#hub.missing(this.#session, name);
     return new ToolcribError("not_found", `The tool ${name} is not in your list.`, {
-      hint: "Use one of those that you were given; search tools among them reach the others.",
+      hint: "Use one of the tools that you were given. Search tools, if there are any, reach the others.",
     });
   }
 }
 
-/** The tool with its arguments checked against the schema that the model was shown: what does not fit is told to the model. */
+/** The tool with its arguments checked against the schema that the model was given; problems become an error result. */
 function withArgumentCheck(tool: Tool, onAsk: ((toolCallId: string) => AskCallback | undefined) | undefined): Tool {
   return {
     ...tool,

@@ -1,4 +1,4 @@
-/** What a call does, in one line for people: `Read text file notes.txt (files)`. */
+/** How a call is shown to people: its title, `Read text file notes.txt (files)`, its kind and the files it works on. */
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "../../model/json.ts";
@@ -8,7 +8,7 @@ import type { ToolCallEvent, ToolKind } from "../agent-options.ts";
 const MAX_TITLE_LENGTH = 100;
 const MAX_NAME_LENGTH = 50;
 
-/** Arguments that tell most, the most telling first. */
+/** The most informative arguments, best first. */
 const TITLE_ARGUMENTS = [
   "path",
   "file_path",
@@ -47,7 +47,7 @@ function readableName({ title, annotations, name }: ToolDefinition): string {
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(" ");
 }
 
-/** What it is used on. */
+/** The object of the call. */
 function titleObject(input: JsonObject, workspaceDir: string | undefined): string {
   const { source, destination } = input;
   if (typeof source === "string" && typeof destination === "string") {
@@ -87,7 +87,7 @@ const KIND_BY_WORD: ReadonlyMap<string, ToolKind> = new Map(
 
 const CHANGING_KINDS: ReadonlySet<ToolKind> = new Set(["edit", "delete", "move", "execute"]);
 
-/** By the first word of the name that says it. What a tool says of itself wins over its name: a read-only one changes nothing. */
+/** By the first word of the name that implies a kind. Annotations take precedence over the name: a read-only tool changes nothing. */
 export function toolKind(name: string, annotations: ToolAnnotations | undefined): ToolKind {
   const isReadOnly = annotations?.readOnlyHint === true;
   for (const word of nameWords(name)) {
@@ -98,8 +98,6 @@ export function toolKind(name: string, annotations: ToolAnnotations | undefined)
   }
   return isReadOnly ? "read" : "other";
 }
-
-/** Files that a call works on, as far as its arguments say. */
 
 const PATH_ARGUMENTS = [
   "path",
@@ -117,6 +115,7 @@ const LINE_ARGUMENTS = ["line", "start_line", "startLine", "line_number", "lineN
 const MAX_LOCATIONS = 20;
 const MAX_PATH_LENGTH = 4096;
 
+/** The files that a call works on, as far as its arguments say. */
 export function toolCallLocations(input: JsonObject, workspaceDir: string | undefined): ToolCallEvent["locations"] {
   const line = LINE_ARGUMENTS.map((key) => input[key]).find(isLine);
   const paths = PATH_ARGUMENTS.flatMap((key) => [input[key]].flat()).flatMap(
@@ -129,7 +128,7 @@ function isLine(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 1;
 }
 
-/** Absolute; undefined for what is no path, or one that nobody knows the folder of. */
+/** An absolute path; undefined if it is not a path, or its folder is unknown. */
 function pathOf(value: unknown, workspaceDir: string | undefined): string | undefined {
   if (typeof value !== "string" || value === "" || value.length > MAX_PATH_LENGTH || /[\0\n]/.test(value))
     return undefined;

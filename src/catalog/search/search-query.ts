@@ -61,13 +61,12 @@ function queryTerms(query: string, termIds: ReadonlyMap<string, number>): string
   return [...terms];
 }
 
-/** Terms of the index that a word of a query may stand for when it is not itself one of them. */
-
 const MIN_PREFIX = 3;
 const MAX_PREFIX_MATCHES = 16;
 const MIN_TYPO = 4;
 const MAX_TYPO_MATCHES = 4;
 
+/** Finds terms of the index that an unknown word of a query may stand for. */
 export class Vocabulary {
   readonly #sorted: readonly string[];
 

@@ -75,8 +75,7 @@ function withoutVerbEnding(word: string): string {
   return /([^aeioulsz])\1$/.test(base) ? base.slice(0, -1) : base;
 }
 
-/** Words that people and tools use for the same thing. A synonym counts, but for less than the word itself. */
-
+/** Words that people and tools use for the same thing. A synonym counts less than the word itself. */
 const SYNONYM_GROUPS = [
   "create add new make insert",
   "get read fetch retrieve show view",

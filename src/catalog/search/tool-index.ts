@@ -93,11 +93,10 @@ function addTo(map: Map<string, number[]>, key: string, position: number): void 
   else known.push(position);
 }
 
-/** What of a tool is searched, and how much each part of it counts. */
-
 /**
- * `evenness` is BM25's b: how much a long field is held against its words. Names are weighed apart from prose, each with
- * its own rarity of words: "list" stands in the prose of most tools, and still tells `list_issues` from `get_issue`.
+ * The searched parts of a tool and how much each counts. `evenness` is BM25's b: how much a long field is held against its
+ * words. Names are weighed apart from prose, each with its own rarity of words: "list" is in the prose of most tools, and
+ * still tells `list_issues` from `get_issue`.
  */
 const FIELDS = [
   { name: "name", group: "label", weight: 3, evenness: 0.5 },
@@ -214,12 +213,6 @@ function readTerms(toolTexts: Iterable<FieldTexts>): TermStream {
   return { termIds, terms, ends };
 }
 
-/**
- * From texts to posting lists: for every term the tools that have it, each with its finished BM25F weight.
- * `?? 0` after an element that is there by construction is for the compiler; a function for it would be shared by arrays
- * of all types, which V8 reads several times more slowly.
- */
-
 /** BM25's k1: how soon more of the same word stops to count. */
 const SATURATION = 1.2;
 
@@ -233,7 +226,12 @@ interface Postings {
   readonly rarity: Float32Array;
 }
 
-/** @param toolTexts For each tool the texts of its fields. */
+/**
+ * Turns texts into posting lists: for every term the tools that have it, each with its final BM25F weight. `?? 0` after an
+ * element that always exists satisfies the compiler; a helper function for it would be shared by arrays of all types,
+ * which V8 reads several times more slowly.
+ * @param toolTexts The texts of the fields of each tool.
+ */
 function buildPostings(toolTexts: Iterable<FieldTexts>): Postings {
   const stream = readTerms(toolTexts);
   const found = countTerms(stream);
@@ -334,11 +332,10 @@ function averageLengths(ends: readonly number[], toolCount: number): number[] {
   return totals.map((total) => Math.max(total / Math.max(toolCount, 1), 1e-9));
 }
 
-/** Adds up scores over posting lists. Its arrays are made once and reused, so that a query allocates next to nothing. */
-
 /** How much a tool loses that has next to nothing of what the query asks for. */
 const COVERAGE_SHARE = 0.6;
 
+/** Adds up scores over posting lists. Its arrays are allocated once and reused, so that a query allocates almost nothing. */
 class ScoreAccumulator {
   readonly #postings: Postings;
   readonly #scores: Float64Array;
@@ -418,13 +415,12 @@ class ScoreAccumulator {
   }
 }
 
-/** The best few of many, without sorting the many. */
-
 interface Scored {
   readonly item: number;
   readonly score: number;
 }
 
+/** The best few of many, without sorting the many. */
 class TopList {
   readonly #limit: number;
   /** Best first; equals by item number. */

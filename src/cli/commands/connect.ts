@@ -12,7 +12,7 @@ import {
   type WriteRequest,
 } from "../../hub/clients/client-files.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import {
   clientEnvironment,
   clientScope,

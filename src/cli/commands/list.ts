@@ -2,7 +2,7 @@ import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
 import type { Flags, Invocation } from "../command.ts";

@@ -1,7 +1,7 @@
 import { describeBlock } from "../../model/content.ts";
 import type { PromptCapability } from "../../model/capability.ts";
 import type { ContentBlock, GetPromptResult, PromptMessage } from "../../model/protocol.ts";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { type Assignment, parseAssignment } from "../tool-arguments.ts";
 import type { Invocation } from "../command.ts";

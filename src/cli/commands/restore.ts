@@ -5,7 +5,7 @@ import { readHubFiles } from "../../hub/activity/hub-file.ts";
 import { storeAddress as addressOf } from "../../hub/create/open-home.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { Secrets } from "../../secrets/secrets.ts";
-import { checkCopy } from "../../store/restore-store.ts";
+import { checkFile } from "../../store/sqlite-file.ts";
 import type { Invocation } from "../command.ts";
 import { loadConfigForStore } from "../load-with-trust.ts";
 import {
@@ -73,9 +73,9 @@ async function assertNoHub(home: string): Promise<void> {
 
 /** A process of a client has no address, and would go on writing all the same. */
 async function assertNotOpen(home: string): Promise<void> {
-  const { usersOf } = await import("../../store/restore-store.ts");
+  const { findDatabaseUsers } = await import("../../store/sqlite-file.ts");
   const file = join(home, DATABASE_FILE);
-  const users = await usersOf(file);
+  const users = await findDatabaseUsers(file);
   if (users === undefined) return;
   const who = users.length === 0 ? "another process" : `process ${users.join(", ")}`;
   throw new ToolcribError("conflict", `The database ${file} is open: ${who} uses it.`, {
@@ -120,7 +120,7 @@ export async function unpackAndVerify(file: string, dir: string): Promise<Backup
   }
   for (const path of wanted.keys()) throw unusableBackup(file, `${path} is missing`);
   await makePrivate(dir);
-  if (found.some(({ path }) => path === DATABASE_FILE)) await checkCopy(join(dir, DATABASE_FILE));
+  if (found.some(({ path }) => path === DATABASE_FILE)) await checkFile(join(dir, DATABASE_FILE));
   return manifest;
 }
 

@@ -1,5 +1,5 @@
 /** Works out of a config what is to run, and what has to be said about it. */
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
 import { clusterOf, ConfigSchema } from "../../model/config.ts";

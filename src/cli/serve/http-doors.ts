@@ -24,7 +24,7 @@ import type { HttpConfig } from "../../model/config.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { HubMetrics } from "../../telemetry/metrics/hub-metrics.ts";
+import { HubMetrics } from "../../telemetry/metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
   readonly hub: Hub;

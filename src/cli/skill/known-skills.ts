@@ -1,11 +1,11 @@
 /** Skills with what holds of them now: whether their needs are met, and whether their source has changed. */
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { readUserSkills } from "../../hub/skills/user-skills.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
-import { inParallel } from "../../skills/find/in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
 import { type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import { recordOf, type SkillRecord } from "../../skills/registry/skill-manifest.ts";
@@ -37,7 +37,7 @@ export async function listSkills(invocation: Invocation, registry: SkillRegistry
 
 function liveSkills(manifests: readonly SkillManifest[], { env }: Pick<Surroundings, "env">): Promise<SkillStatus[]> {
   const machine = thisMachine(env);
-  return inParallel(manifests, MAX_PARALLEL, async (manifest): Promise<SkillStatus> => {
+  return mapLimit(manifests, MAX_PARALLEL, async (manifest): Promise<SkillStatus> => {
     const missing = missingNeeds(manifest.facts.needs, machine);
     const state = await sourceState(manifest);
     return {

@@ -1,7 +1,7 @@
 /** `toolcrib skill import <dir>`: looks, shows, lets choose, and takes in. */
 import { basename, relative, resolve, sep } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import {

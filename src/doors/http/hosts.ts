@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { sendError } from "./http-responses.ts";

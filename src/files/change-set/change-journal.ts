@@ -6,13 +6,13 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
-import { isProcessAlive } from "../lock-file.ts";
+import { isProcessAlive, systemErrorCode } from "../lock-file.ts";
 
 type JournalLine =
   | { readonly kind: "owner"; readonly pid: number; readonly host: string }
   /** A step that found the file changed and did nothing. */
   | { readonly kind: "void"; readonly id: number }
-  /** All steps stand; what is left is to clear up. */
+  /** All steps are final; only the clean-up is left. */
   | { readonly kind: "done" }
   | Step;
 
@@ -111,8 +111,7 @@ async function makeJournalDir(journalDir: string, dir: string): Promise<void> {
       await mkdir(dir, { mode: 0o700 });
       return;
     } catch (error) {
-      const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
-      if (!isGone || attempt === 20) throw error;
+      if (systemErrorCode(error) !== "ENOENT" || attempt === 20) throw error;
     }
   }
 }
@@ -136,7 +135,7 @@ async function writeSynced(file: string, contents: string | Uint8Array, flags: s
   }
 }
 
-/** What a journal says of a step. Each holds all that is needed to take the step back, done or not. */
+// Steps as the journal records them: each has enough to undo it, done or not.
 
 /** A file gets new contents, appears or disappears. */
 export interface FileStep {
@@ -146,18 +145,18 @@ export interface FileStep {
   readonly path: string;
   /** Null if there was no file. */
   readonly before: { readonly copy: string; readonly digest: string; readonly mode: number } | null;
-  /** The digest of the new contents; null if the file goes. */
+  /** The digest of the new contents; null if the file is removed. */
   readonly after: string | null;
 }
 
-/** A folder is put in place, or taken away. */
+/** A folder is placed or removed. */
 export interface FolderStep {
   readonly kind: "folder";
   readonly id: number;
   readonly path: string;
   /** Beside the target: the copy before it is in place. Null if the folder is only taken away. */
   readonly fresh: { readonly path: string; readonly digest: string } | null;
-  /** Beside the target: where the present folder waits until the end. Null if there is none. */
+  /** Beside the target: where the present folder is kept until the end. Null if there is none. */
   readonly old: string | null;
 }
 
@@ -168,18 +167,18 @@ interface MadeStep {
   readonly paths: readonly string[];
 }
 
-/** An entry of something that is no file, such as a table, before and after; null where there is none. */
+/** An entry of something other than a file, such as a table, before and after; null if there is none. */
 export interface EntryChange {
   readonly id: string;
   readonly before: unknown;
   readonly after: unknown;
 }
 
-/** Entries change together. What they are in is known to whoever changed them, and takes them back. */
+/** Entries that change together. The caller knows where they are and how to undo them. */
 export interface EntriesStep {
   readonly kind: "entries";
   readonly id: number;
-  /** What they are in, for messages. */
+  /** Where they are, for messages. */
   readonly path: string;
   readonly changes: readonly EntryChange[];
 }

@@ -1,4 +1,4 @@
-/** Changes to several files, folders and entries that all stand at the end, or none, also if the process is killed. */
+/** Changes to several files, folders and entries: all of them take effect or none, even if the process is killed. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -9,6 +9,7 @@ import {
   isOwnerAlive,
   readJournal,
   removeJournal,
+  type Step,
   type UndoEntries,
 } from "./change-journal.ts";
 import {
@@ -49,7 +50,7 @@ export class ChangeSet {
   readonly #undoEntries: UndoEntries | undefined;
   readonly #backedUp = new Set<string>();
   #journal: Promise<ChangeJournal> | undefined;
-  /** One step at a time, in the order asked for: undoing goes back in that order. */
+  /** Steps run one at a time, in the order of the calls; undoing reverses that order. */
   #last: Promise<unknown> = Promise.resolve();
   #isOver = false;
 
@@ -59,8 +60,8 @@ export class ChangeSet {
   }
 
   /**
-   * `edit` gets the present text (null: no file) and gives the new one (null: delete). It is called again if the file
-   * changed in between. The same text means that nothing is done. A symbolic link stays one: its target changes.
+   * `edit` gets the present text (null: no file) and returns the new one (null: delete). It is called again if the file
+   * has changed in between. The same text changes nothing. A symbolic link stays one: its target changes.
    */
   editFile(file: string, edit: EditText, options: EditFileOptions = {}): Promise<void> {
     return this.#step(async () => {
@@ -82,8 +83,8 @@ export class ChangeSet {
   }
 
   /**
-   * Entries of something that is no file: written down, then changed by `write`, all of them or none.
-   * @param place What they are in, for messages.
+   * Entries of something other than a file: recorded, then changed by `write`, all of them or none.
+   * @param place Where they are, for messages.
    */
   changeEntries(place: string, changes: readonly EntryChange[], write: () => Promise<void>): Promise<void> {
     return this.#step(async () => {
@@ -92,23 +93,16 @@ export class ChangeSet {
     });
   }
 
-  /** Restores everything. A file that somebody else changed since is left and named. */
+  /** Restores everything. A file that someone else has changed since is kept and reported. */
   undo(): Promise<{ kept: string[] }> {
-    return this.#end(
-      async (journal) => {
-        const { kept } = await undoJournal(journal.dir, this.#undoEntries);
-        return { kept: [...kept] };
-      },
-      { kept: [] },
-    );
+    return this.#end(async ({ dir }) => ({ kept: (await undoJournal(dir, this.#undoEntries)).kept }), { kept: [] });
   }
 
-  /** All of it stands from here on; what was kept for undoing goes. */
+  /** Makes the changes final and removes what was kept for undoing them. */
   done(): Promise<void> {
     return this.#end(async (journal) => {
       await journal.markDone();
-      await discardReplacedFolders((await readJournal(journal.dir)).steps);
-      await removeJournal(journal.dir);
+      await clearJournal(journal.dir, (await readJournal(journal.dir)).steps);
     }, undefined);
   }
 
@@ -117,14 +111,14 @@ export class ChangeSet {
   }
 
   async #step(task: () => Promise<void>): Promise<void> {
-    if (this.#isOver) throw new ToolcribError("internal", "this change set is over; begin another one");
+    if (this.#isOver) throw new ToolcribError("internal", "this change set has ended; start another one");
     await this.#queue(task);
   }
 
   #end<T>(task: (journal: ChangeJournal) => Promise<T>, nothing: T): Promise<T> {
     this.#isOver = true;
     return this.#queue(async () => {
-      // One that could not be made holds no steps.
+      // A journal that could not be created has no steps.
       const journal = await this.#journal?.catch(() => undefined);
       this.#journal = undefined;
       if (journal === undefined) return nothing;
@@ -143,34 +137,34 @@ export class ChangeSet {
   }
 }
 
-/** Clears up after processes that were killed in the middle of a change set. */
+// Recovery after a process was killed in the middle of a change set.
 
 interface RecoverOptions {
-  /** A file that somebody changed since, and that was therefore left. */
+  /** Called for a file that was changed since and is therefore kept. */
   readonly onKept?: (path: string) => void;
-  /** Without it, what changed entries too is left for somebody who can take those back. */
+  /** Without it, journals that change entries are left for a caller who can undo those. */
   readonly undoEntries?: UndoEntries;
 }
 
 /**
- * Undoes what dead processes left half done, and gives the files and folders that were put back. What a living process
- * is doing is left alone. Rejects if something could not be put back; its journal stays for the next time.
+ * Undoes what dead processes left half done, and returns the files and folders that were restored. Changes of a living
+ * process are left alone. Rejects if something could not be restored; its journal stays for the next time.
  */
 export async function recoverChanges(journalDir: string, options: RecoverOptions = {}): Promise<string[]> {
   const restored: string[] = [];
   for await (const dir of interruptedJournals(journalDir)) {
-    // Another process may be clearing up the same journal.
+    // Another process may be recovering the same journal.
     try {
       restored.push(...(await withLock(dir, () => recoverJournal(dir, options))));
     } catch (error) {
-      // It has done so, and removed the folder that the lock would stand in.
+      // It has, and removed the folder of the lock.
       if (!isSystemError(error) || (await exists(journalDir))) throw error;
     }
   }
   return [...new Set(restored)];
 }
 
-/** Whether a dead process left something that nobody has cleared up yet. */
+/** Whether a dead process left a journal behind. */
 export async function hasInterruptedChanges(journalDir: string): Promise<boolean> {
   for await (const _dir of interruptedJournals(journalDir)) return true;
   return false;
@@ -188,8 +182,7 @@ async function* interruptedJournals(journalDir: string): AsyncGenerator<string> 
 async function recoverJournal(dir: string, { onKept, undoEntries }: RecoverOptions): Promise<readonly string[]> {
   const { steps, isDone } = await readJournal(dir);
   if (isDone) {
-    await discardReplacedFolders(steps);
-    await removeJournal(dir);
+    await clearJournal(dir, steps);
     return [];
   }
   if (undoEntries === undefined && steps.some(({ kind }) => kind === "entries")) return [];
@@ -198,19 +191,22 @@ async function recoverJournal(dir: string, { onKept, undoEntries }: RecoverOptio
   return restored;
 }
 
-export async function undoJournal(
-  dir: string,
-  undoEntries?: UndoEntries,
-): Promise<{ restored: readonly string[]; kept: readonly string[] }> {
+async function undoJournal(dir: string, undoEntries?: UndoEntries): Promise<{ restored: string[]; kept: string[] }> {
   const { restored, kept, failed } = await undoSteps(dir, undoEntries);
   const [first] = failed;
-  if (first === undefined) {
-    await removeJournal(dir);
-    return { restored, kept };
+  if (first !== undefined) {
+    const paths = failed.map(({ path }) => path).join(", ");
+    throw new ToolcribError("internal", `${paths} could not be restored`, {
+      hint: `The previous contents are in ${dir}. The next run tries again.`,
+      cause: first.reason,
+    });
   }
-  const paths = failed.map(({ path }) => path).join(", ");
-  throw new ToolcribError("internal", `${paths} could not be put back as before`, {
-    hint: `What was there is kept in ${dir}; the next run tries again.`,
-    cause: first.reason,
-  });
+  await removeJournal(dir);
+  return { restored, kept };
+}
+
+/** Removes the folders that the changes replaced, then the journal. */
+async function clearJournal(dir: string, steps: readonly Step[]): Promise<void> {
+  await discardReplacedFolders(steps);
+  await removeJournal(dir);
 }

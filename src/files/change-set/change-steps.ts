@@ -45,7 +45,7 @@ const MAX_EDIT_ATTEMPTS = 5;
 /** The journal is asked for when there is a step to write down, and not before. */
 type OpenJournal = () => Promise<ChangeJournal>;
 
-/** What the file was before; undefined if there was nothing to change. */
+/** Returns the previous state of the file; undefined if there was nothing to change. */
 export async function editFile(
   openJournal: OpenJournal,
   file: string,
@@ -82,7 +82,7 @@ export async function writeBackup(journal: ChangeJournal, target: string, state:
   await writeAtomic(path, state.bytes, { mode: state.mode });
 }
 
-/** False if the file is no longer what the edit was made from. */
+/** False if the file has changed since it was read. */
 async function replaceFile(
   journal: ChangeJournal,
   path: string,
@@ -124,7 +124,7 @@ async function beginFileStep(
   return journal.begin({ kind: "file", path, before: saved, after });
 }
 
-/** `journalDir` holds the copies. `pid` is the process that did the step, whose unfinished files go too. */
+/** `journalDir` has the copies. `pid` is the process of the step, whose unfinished files are removed too. */
 async function undoFile(
   { path, before, after }: FileStep,
   journalDir: string,
@@ -140,7 +140,7 @@ async function undoFile(
     if (digest !== after) return "kept";
     const stillWanted = async (): Promise<boolean> => ((await readFileState(path))?.digest ?? null) === after;
     const contents = before === null ? null : await readFile(join(journalDir, before.copy));
-    const options = { stillWanted, ...(before === null ? {} : { mode: before.mode }) };
+    const options = { stillWanted, mode: before?.mode };
     if (!(await writeOrRemove(path, contents, options))) return "kept";
     if (before !== null && ((await stat(path)).mode & 0o7777) !== before.mode) await chmod(path, before.mode);
     return "restored";
@@ -156,7 +156,7 @@ async function removeUnfinished(path: string, pid: number): Promise<void> {
   }
 }
 
-/** Folders are swapped by renames, so that a reader sees the old one or the new one; the old one waits until the end. */
+// Folders are swapped by rename: a reader sees the old one or the new one. The old one is kept until the end.
 
 export async function placeFolder(journal: ChangeJournal, target: string, from: string): Promise<void> {
   const path = resolve(target);
@@ -203,7 +203,7 @@ function siblingPath(path: string, what: "new" | "old"): string {
   return join(dirname(path), `.${basename(path)}.toolcrib-${what}-${randomUUID().slice(0, 8)}`);
 }
 
-/** One text for everything below a folder: names, kinds, contents, and whether a file may be run. */
+/** A digest of everything below a folder: names, kinds, contents and executable bits. */
 async function treeDigest(folder: string): Promise<string> {
   const hash = createHash("sha256");
   const visit = async (path: string, name: string): Promise<void> => {
@@ -230,12 +230,12 @@ async function makeFolder(journal: ChangeJournal, folder: string): Promise<void>
   await mkdir(folder, { recursive: true });
 }
 
-/** Takes the steps of a journal back, the last one first, and goes on past one that will not go back. */
+// Undoing the steps of a journal, last step first. A step that cannot be undone does not stop the others.
 
 interface Undone {
-  readonly restored: readonly string[];
-  /** Changed by somebody else since, and left. */
-  readonly kept: readonly string[];
+  readonly restored: string[];
+  /** Changed by someone else since, and kept. */
+  readonly kept: string[];
   readonly failed: readonly { readonly path: string; readonly reason: unknown }[];
 }
 
@@ -250,12 +250,12 @@ export async function undoSteps(journalDir: string, undoEntries?: UndoEntries): 
       continue;
     }
     try {
-      const outcome = await undoStep(step, { journalDir, pid: owner.pid, undoEntries });
-      // The copy beside a file is no news to anybody.
+      const outcome = await undoStep(step, journalDir, owner.pid, undoEntries);
+      // Backup copies are not worth a report.
       if (outcome === "restored" && !step.path.endsWith(BACKUP_SUFFIX)) restored.add(step.path);
       if (outcome === "kept") {
         kept.add(step.path);
-        // Not removed: it is the only copy of what was there.
+        // Kept: it is the only copy of the previous contents.
         if (step.kind === "folder" && step.old !== null && (await exists(step.old))) kept.add(step.old);
       }
     } catch (reason) {
@@ -265,15 +265,11 @@ export async function undoSteps(journalDir: string, undoEntries?: UndoEntries): 
   return { restored: [...restored], kept: [...kept], failed };
 }
 
-interface UndoContext {
-  readonly journalDir: string;
-  readonly pid: number;
-  readonly undoEntries: UndoEntries | undefined;
-}
-
 function undoStep(
   step: FileStep | FolderStep | EntriesStep,
-  { journalDir, pid, undoEntries }: UndoContext,
+  journalDir: string,
+  pid: number,
+  undoEntries: UndoEntries | undefined,
 ): Promise<"restored" | "kept" | "same"> {
   switch (step.kind) {
     case "file":
@@ -281,12 +277,13 @@ function undoStep(
     case "folder":
       return undoFolder(step);
     case "entries":
-      if (undoEntries === undefined) throw new ToolcribError("internal", `nobody knows how to change ${step.path}`);
+      if (undoEntries === undefined)
+        throw new ToolcribError("internal", `the entries of ${step.path} cannot be undone here`);
       return undoEntries(step.changes);
   }
 }
 
-/** Removes the folders that waited for the end. */
+/** Removes the folders that were kept for undoing. */
 export async function discardReplacedFolders(steps: readonly Step[]): Promise<void> {
   for (const step of steps) {
     if (step.kind === "folder" && step.old !== null) await rm(step.old, { recursive: true, force: true });
@@ -294,14 +291,14 @@ export async function discardReplacedFolders(steps: readonly Step[]): Promise<vo
 }
 
 async function removeEmptyFolders(folders: readonly string[]): Promise<void> {
-  // Somebody else may have put something in; then it stays.
+  // A folder that is not empty stays.
   for (const folder of folders.toReversed()) {
     await removeDeadLocks(folder);
     await rmdir(folder).catch(() => undefined);
   }
 }
 
-/** What stands at a path right now. */
+// Files as they are right now.
 
 interface FileState {
   readonly bytes: Uint8Array;
@@ -309,7 +306,7 @@ interface FileState {
   readonly mode: number;
 }
 
-/** Null if there is no file. Refuses what is no file. */
+/** Null if nothing exists at the path. Throws for anything other than a file. */
 async function readFileState(path: string): Promise<FileState | null> {
   const handle = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
@@ -318,7 +315,7 @@ async function readFileState(path: string): Promise<FileState | null> {
   if (handle === null) return null;
   try {
     const stats = await handle.stat();
-    if (!stats.isFile()) throw new ToolcribError("invalid_config", `${path} is no file`);
+    if (!stats.isFile()) throw new ToolcribError("invalid_config", `${path} is not a file`);
     const bytes = await handle.readFile();
     return { bytes, digest: digestOf(bytes), mode: stats.mode & 0o7777 };
   } finally {
@@ -330,13 +327,13 @@ function digestOf(contents: string | Uint8Array): string {
   return createHash("sha256").update(contents).digest("hex");
 }
 
-/** Bytes that would not come back as they were are refused, as reading and writing them would spoil the file. */
+/** Throws for bytes that would not survive decoding and encoding. */
 function decodeUtf8(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     throw new ToolcribError("invalid_config", `${path} is not UTF-8 text`, {
-      hint: "Save it as UTF-8; it was left alone.",
+      hint: "Save it as UTF-8. It was not changed.",
       cause: error,
     });
   }

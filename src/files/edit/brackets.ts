@@ -1,7 +1,6 @@
 /**
- * Puts members between brackets and takes them out again. Taking out what was put in must give back the same bytes from
- * the text alone, so the two halves mirror each other: what `insertMember` adds around a member is what `removeMember`
- * takes away around it.
+ * Inserts members between brackets and removes them. Removing what was inserted must restore the same bytes from the
+ * text alone, so the two halves mirror each other: `removeMember` removes around a member what `insertMember` adds.
  */
 import type { PathStep } from "./text-editor.ts";
 import {
@@ -19,7 +18,7 @@ export interface Layout {
   /** Of the line that the member begins on. */
   readonly indent: string;
   readonly oneLine: boolean;
-  /** What follows a comma or colon. */
+  /** Between a comma or colon and the next value. */
   readonly space: "" | " ";
 }
 
@@ -52,8 +51,8 @@ export function insertMember(text: string, parent: BracketNode, write: WriteMemb
 }
 
 /**
- * White space that stood between the brackets is kept behind the member, before what closes them: it tells `{ }` from
- * `{}` when the member goes again. A mere line break there becomes a blank, which is less of a sight.
+ * White space between the brackets is kept after the member, before the closing bracket: it tells `{ }` from `{}` when
+ * the member is removed. A lone line break there becomes a space, which looks better.
  */
 function insertFirst(text: string, parent: BracketNode, write: WriteMember, style: BracketStyle): string {
   const inner = text.slice(parent.start + 1, parent.end - 1);
@@ -92,7 +91,7 @@ export function removeMember(text: string, parent: BracketNode, index: number, s
   return startsLine(text, member.start) ? removeLines(text, parent, index, style) : removeInline(text, parent, index);
 }
 
-/** What stood between the brackets before `insertFirst`. */
+/** The text between the brackets before `insertFirst`. */
 function innerWithout(before: string, behind: string, outer: string, { lineBreak }: BracketStyle): string {
   const lines = before.split(lineBreak).length - 1;
   const close = lines === 0 ? before : `${lineBreak}${outer}`;
@@ -112,7 +111,7 @@ function removeLines(text: string, parent: BracketNode, index: number, style: Br
   const isLineDone = commented === lineEnd(text, commented);
   const begin = previous === undefined ? parent.start + 1 : pastComma(previous);
   const from = beforeLineBreak(text, lineStart(text, member.start));
-  // What follows on the line must not slip into a comment that ends the line above.
+  // The rest of the line must not become part of a comment on the line above.
   const keepsBreak = !isLineDone && endsInLineComment(text.slice(begin, from), style.comments);
   const without = cut(text, keepsBreak ? member.start : from, isLineDone ? commented : end);
   return next === undefined && member.comma === undefined ? cutComma(without, previous) : without;
@@ -158,16 +157,13 @@ function pastBlanks(text: string, from: number): number {
   return from + (/^[ \t]*/.exec(text.slice(from))?.[0].length ?? 0);
 }
 
-/** As `startsLine`, but a block comment may stand before it: a neighbour to line up with. */
+/** As `startsLine`, but a block comment may come before it. */
 function beginsLine(text: string, offset: number): boolean {
   const start = lineStart(text, offset);
   return start > 0 && /^[ \t]*(?:\/\*.*?\*\/[ \t]*)*$/.test(text.slice(start, offset));
 }
 
-/**
- * What stands between brackets, with its places in the text: JSON and JSON5 as a whole, the flow style of YAML and the
- * inline tables of TOML. One surgery does all four.
- */
+// Bracketed text with its offsets: JSON and JSON5 as a whole, flow style in YAML, inline tables in TOML.
 
 export interface BracketNode {
   readonly kind: "object" | "list" | "scalar";
@@ -175,7 +171,7 @@ export interface BracketNode {
   readonly end: number;
   /** Empty for a scalar. */
   readonly members: readonly BracketMember[];
-  /** What a scalar says, if it is a text. */
+  /** The value of a scalar, if it is a string. */
   readonly string?: string;
 }
 
@@ -185,7 +181,7 @@ export interface BracketMember {
   readonly start: number;
   readonly end: number;
   readonly value: BracketNode;
-  /** Where the comma behind it stands. */
+  /** The offset of the comma after it. */
   readonly comma?: number;
 }
 
@@ -199,4 +195,22 @@ export function indexOfStep(node: BracketNode, step: PathStep): number {
     const field = value.members[indexOfStep(value, step.key)];
     return field?.value.string === step.is;
   });
+}
+
+/** A plain value with its place in the text. */
+export interface PlacedScalar {
+  /** Keys, and places in lists. */
+  readonly path: readonly (string | number)[];
+  /** In the text, with quotes. */
+  readonly start: number;
+  readonly end: number;
+  /** The string, or any other value as it is written. */
+  readonly value: string;
+}
+
+/** The plain values inside a node, in the order of the text. */
+export function bracketScalars(text: string, node: BracketNode, path: PlacedScalar["path"]): PlacedScalar[] {
+  const { kind, start, end } = node;
+  if (kind === "scalar") return [{ path, start, end, value: node.string ?? text.slice(start, end) }];
+  return node.members.flatMap(({ key, value }, index) => bracketScalars(text, value, [...path, key ?? index]));
 }

@@ -1,4 +1,4 @@
-/** Editors that change one entry of a file that belongs to somebody else, and nothing but that. */
+/** Editors that change one entry of a user's file and leave every other byte alone. */
 import JSON5 from "json5";
 import { parse, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import { ToolcribError } from "../../model/errors.ts";
@@ -28,16 +28,11 @@ import {
 import { TOML_EDITOR } from "./toml-edit.ts";
 import { YAML_EDITOR } from "./yaml-edit.ts";
 
-export type { PathStep, TextEditor } from "./text-editor.ts";
-export { TextSyntaxError } from "./text-syntax.ts";
-
 const BYTE_ORDER_MARK = "\uFEFF";
 const JSONC_OPTIONS = { allowTrailingComma: true, allowEmptyContent: true };
-export const JSONC_EDITOR: FormatEditor = { format: "jsonc", read: readJsonc, set: setInJson, remove: removeFromJson };
-export const JSON5_EDITOR: FormatEditor = { format: "json5", read: readJson5, set: setInJson, remove: removeFromJson };
 const EDITORS: Readonly<Record<TextEditor["format"], TextEditor>> = {
-  jsonc: checkedEditor(JSONC_EDITOR),
-  json5: checkedEditor(JSON5_EDITOR),
+  jsonc: checkedEditor({ format: "jsonc", read: readJsonc, set: setInJson, remove: removeFromJson }),
+  json5: checkedEditor({ format: "json5", read: readJson5, set: setInJson, remove: removeFromJson }),
   yaml: checkedEditor(YAML_EDITOR),
   toml: checkedEditor(TOML_EDITOR),
 };
@@ -46,7 +41,7 @@ export function editorFor(format: TextEditor["format"]): TextEditor {
   return EDITORS[format];
 }
 
-/** What all editors share: the byte order mark, checks of what is asked, and the check of what came out. */
+// Common to all editors: the byte order mark, checks of the request, and the check of the result.
 
 export function checkedEditor(surgeon: FormatEditor): TextEditor {
   return {
@@ -98,8 +93,8 @@ function checkResult(surgeon: FormatEditor, text: string, expected: unknown, pat
 }
 
 function wouldBreak(path: readonly PathStep[]): ToolcribError {
-  return new ToolcribError("internal", `${formatSteps(path)} cannot be changed without changing something else`, {
-    hint: "The file was left alone; make this change by hand.",
+  return new ToolcribError("internal", `${formatSteps(path)} cannot be changed without changing other entries`, {
+    hint: "The file was not changed. Make this change by hand.",
   });
 }
 
@@ -118,7 +113,7 @@ function readShallow(surgeon: FormatEditor, text: string): unknown {
 function checkPath(path: readonly PathStep[]): void {
   const keys = path.map((step) => (typeof step === "string" ? step : step.key));
   if (keys.length === 0 || keys.includes("__proto__")) {
-    throw new ToolcribError("invalid_arguments", `${JSON.stringify(formatSteps(path))} is no place for an entry`);
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(formatSteps(path))} is not a path to an entry`);
   }
 }
 
@@ -138,7 +133,7 @@ function splitMark(text: string): { mark: string; content: string } {
   return { mark, content: text.slice(mark.length) };
 }
 
-/** JSON with comments, and JSON5: two parsers, one surgery. */
+// The readers of JSON with comments and of JSON5; both formats share one way to edit.
 
 function readJsonc(text: string): unknown {
   assertShallowText(text);

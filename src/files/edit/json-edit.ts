@@ -1,10 +1,12 @@
 /**
- * Puts properties into JSON, JSONC and JSON5 text and takes them out again, touching nothing else: comments, order and
- * layout stay, and taking out what was put in gives back the same bytes. jsonc-parser's own `modify` re-indents the
- * neighbours of an edit and moves their comments, and reads no JSON5. The caller has checked that the text parses.
+ * Inserts properties into JSON, JSONC and JSON5 text and removes them, touching nothing else: comments, order and
+ * layout stay, and removing what was inserted restores the same bytes. jsonc-parser's own `modify` re-indents the
+ * neighbours of an edit, moves their comments and cannot read JSON5. The caller has checked that the text parses.
  */
 import { isJsonObject } from "../../model/json.ts";
 import {
+  bracketScalars,
+  type PlacedScalar,
   type BracketMember,
   type BracketNode,
   type BracketStyle,
@@ -75,7 +77,7 @@ export function removeFromJson(text: string, path: readonly PathStep[], alsoFrom
   return removeMember(text, place.parent, place.index, styleOf(text, root, place.parent));
 }
 
-/** Whether a container holds that member and nothing else, not even a comment. */
+/** Whether a container has only that member and not even a comment. */
 function isOnlyContent(text: string, place: { parent: BracketNode; member: BracketMember } | undefined): boolean {
   if (place === undefined || place.parent.members.length > 1) return false;
   const { parent, member } = place;
@@ -84,8 +86,8 @@ function isOnlyContent(text: string, place: { parent: BracketNode; member: Brack
 }
 
 /**
- * A document in a text that has none. Whether the text ended with a line break can be seen afterwards from whether the
- * new one does.
+ * A document in text that has none. The result ends with a line break if the text did, so that removing the document
+ * can restore the text.
  */
 function newDocument(text: string, value: unknown): string {
   const style: JsonStyle = { ...NEW_STYLE, lineBreak: lineBreakOf(text) };
@@ -127,7 +129,7 @@ const NEW_STYLE: Omit<JsonStyle, "lineBreak"> = {
 function styleOf(text: string, root: BracketNode, parent: BracketNode): JsonStyle {
   const whole = text.slice(root.start, root.end);
   const inside = text.slice(parent.start, parent.end);
-  // One item alone does not tell how they are set apart.
+  // A single item does not show how items are separated.
   const near = /[:,]/.test(inside) ? inside : whole;
   const first = root.members.find((member) => startsLine(text, member.start));
   const indent = first === undefined ? "" : indentAt(text, first.start);
@@ -152,7 +154,7 @@ function firstQuote(text: string, node: BracketNode): string | undefined {
   return undefined;
 }
 
-/** Writes values as people write JSON by hand: lists of plain values stand on one line while they are short. */
+// Rendering values the way people write JSON: short lists of plain values stay on one line.
 
 interface JsonStyle extends BracketStyle {
   /** JSON has one way to write keys and texts, JSON5 several. */
@@ -206,10 +208,8 @@ function block(
   return `${open}${items.map((item) => `${lineBreak}${indent}${unit}${item}`).join(",")}${lineBreak}${indent}${close}`;
 }
 
-/**
- * The places of members in JSON, JSONC and JSON5 text. It reads the union of the three and judges nothing: whether the
- * text is right is asked of a parser of the format before.
- */
+// The offsets of members in JSON, JSONC and JSON5. Reads the union of the three; a parser has checked the text
+// before.
 
 /** Undefined for a text of white space and comments. */
 function outlineJson(text: string): BracketNode | undefined {
@@ -249,7 +249,7 @@ class JsonScanner {
     const start = this.#at;
     const string = this.#scalar();
     const quoted = char === '"' || char === "'";
-    return { kind: "scalar", start, end: this.#at, members: [], ...(quoted ? { string } : {}) };
+    return { kind: "scalar", start, end: this.#at, members: [], string: quoted ? string : undefined };
   }
 
   #container(kind: "object" | "list", close: string): BracketNode {
@@ -318,32 +318,16 @@ function unescapeJson(raw: string): string {
     (_, unicode?: string, hex?: string, char = "") => {
       const code = unicode ?? hex;
       if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
-      // A line break behind a backslash is no part of the text.
+      // An escaped line break is not part of the string.
       return /[\r\n\u2028\u2029]/.test(char) ? "" : (ESCAPES[char] ?? char);
     },
   );
 }
 
-/** The plain values of a document with their places in its text, in the order of the text. */
+// The plain values of a document with their offsets, in the order of the text.
 
-export interface PlacedScalar {
-  /** Keys, and places in lists. */
-  readonly path: readonly (string | number)[];
-  /** In the text, with quotes. */
-  readonly start: number;
-  readonly end: number;
-  /** What it says; for what is no text, as it is written. */
-  readonly value: string;
-}
-
-/** JSON, JSONC and JSON5. Throws for what is none of them. */
+/** JSON, JSONC and JSON5. Throws for anything else. */
 export function jsonScalars(text: string): PlacedScalar[] {
   const root = outlineJson(text);
   return root === undefined ? [] : bracketScalars(text, root, []);
-}
-
-export function bracketScalars(text: string, node: BracketNode, path: PlacedScalar["path"]): PlacedScalar[] {
-  const { kind, start, end } = node;
-  if (kind === "scalar") return [{ path, start, end, value: node.string ?? text.slice(start, end) }];
-  return node.members.flatMap(({ key, value }, index) => bracketScalars(text, value, [...path, key ?? index]));
 }

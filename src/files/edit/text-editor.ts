@@ -1,8 +1,7 @@
+/** The interface of text editors: paths into documents, and the result that a change must have in every format. */
 import { isDeepStrictEqual } from "node:util";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-
-/** What an editor of one text format can do, and how a place in a document is named. */
 
 /** A key, or the item of a list whose field `key` equals `is`. */
 export type PathStep = string | { readonly key: string; readonly is: string };
@@ -17,19 +16,19 @@ export interface SetResult {
 }
 
 export interface RemoveOptions {
-  /** Containers of the path from this step on go too if nothing else is in them; -1 means the document as well. */
+  /** Containers of the path from this step on are removed too if they are empty; -1 includes the document. */
   readonly alsoFrom?: number;
 }
 
 /**
  * Changes one entry of a text and leaves every other byte alone. `remove(set(…).text, path, { alsoFrom: madeFrom })`
- * gives back the text that `set` was given, unless `set` replaced a value.
+ * restores the text that `set` was given, unless `set` replaced a value.
  */
 export interface TextEditor {
   readonly format: "jsonc" | "json5" | "yaml" | "toml";
-  /** Throws TextSyntaxError. A text that is empty, or holds comments only, is an empty object. */
+  /** Throws TextSyntaxError. Text that is empty or consists of comments is an empty object. */
   parse(text: string): unknown;
-  /** An existing value is replaced in place; comments inside it may go. */
+  /** An existing value is replaced in place; comments inside it may be lost. */
   set(text: string, path: readonly PathStep[], value: unknown): SetResult;
   /** The same text if there is no such entry. */
   remove(text: string, path: readonly PathStep[], options?: RemoveOptions): string;
@@ -44,9 +43,7 @@ export interface FormatEditor {
   remove(text: string, path: readonly PathStep[], alsoFrom: number): string;
 }
 
-/** Paths into values: what a set or a removal must come to, whatever the format. */
-
-/** The value with its containers around it: what stands at the first of the steps, or at `step` before them. */
+/** The value wrapped in its containers, as it is found at the first of the steps, or at `step` before them. */
 export function nestedValue(rest: readonly PathStep[], value: unknown, step?: PathStep): unknown {
   const inner = rest.reduceRight<unknown>(
     (held, one) => (typeof one === "string" ? { [one]: held } : [withField(one, held)]),
@@ -59,17 +56,17 @@ export function nestedValue(rest: readonly PathStep[], value: unknown, step?: Pa
 function withField(step: PathStep, value: unknown): unknown {
   if (typeof step === "string") return value;
   if (isJsonObject(value)) return { [step.key]: step.is, ...value };
-  throw new ToolcribError("invalid_arguments", `the item with ${step.key} ${JSON.stringify(step.is)} is no object`);
+  throw new ToolcribError("invalid_arguments", `the item with ${step.key} ${JSON.stringify(step.is)} is not an object`);
 }
 
 export function keyOf(step: PathStep): string | undefined {
   return typeof step === "string" ? step : undefined;
 }
 
-/** The outermost step that can go, if every container from there on holds nothing but the next step. */
+/** The outermost step that can be removed: every container from there on contains only the next step. */
 export function outermostRemovable(length: number, alsoFrom: number, isSole: (step: number) => boolean): number {
   let from = length - 1;
-  // The container that `step` stands in is the one that the step before names.
+  // The container of `step` is the one that the previous step names.
   while (from > alsoFrom && from >= 0 && isSole(from)) from -= 1;
   return from;
 }
@@ -108,7 +105,7 @@ export function valueAt(document: unknown, path: readonly PathStep[]): unknown {
 
 /**
  * Whether two documents say the same. Along the path an empty container, one without a value and a missing one are the
- * same: where the last entry goes, YAML keeps a key without value and TOML nothing at all.
+ * same: when the last entry is removed, YAML keeps a key without a value and TOML keeps nothing.
  */
 export function isSameDocument(one: unknown, other: unknown, path: readonly PathStep[]): boolean {
   return isSameValue(withoutEmpty(one, path), withoutEmpty(other, path));
@@ -162,12 +159,16 @@ function withKey(object: object, key: string, value: unknown): object {
   return Object.fromEntries(entries.set(key, value));
 }
 
-/** A step leads into something that is no object, or no list. */
+/** A step leads into something that is not an object or not a list. */
 export function notAContainer(path: readonly PathStep[], step: PathStep): ToolcribError {
   const where = path.length === 0 ? "the document" : formatSteps(path);
-  return new ToolcribError("invalid_config", `${where} is ${typeof step === "string" ? "no object" : "no list"}`, {
-    hint: "Correct it by hand, or remove it; the file was left alone.",
-  });
+  return new ToolcribError(
+    "invalid_config",
+    `${where} is ${typeof step === "string" ? "not an object" : "not a list"}`,
+    {
+      hint: "Correct it by hand or remove it. The file was not changed.",
+    },
+  );
 }
 
 export function formatSteps(path: readonly PathStep[]): string {

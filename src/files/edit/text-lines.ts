@@ -2,7 +2,12 @@
 
 export type Comments = "slashes" | "hashes";
 
-/** The line end that a text uses. */
+/** The text with the part between two offsets replaced. */
+export function splice(text: string, from: number, to: number, by: string): string {
+  return text.slice(0, from) + by + text.slice(to);
+}
+
+/** The line break that a text uses. */
 export function lineBreakOf(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
@@ -13,7 +18,7 @@ export function indentAt(text: string, offset: number): string {
 }
 
 export function lineStart(text: string, offset: number): number {
-  // A negative second argument would count as 0, and find a break that stands at 0.
+  // A negative second argument would count as 0 and find a break at 0.
   return offset === 0 ? 0 : text.lastIndexOf("\n", offset - 1) + 1;
 }
 
@@ -24,7 +29,7 @@ export function lineEnd(text: string, offset: number): number {
   return at > offset && text[at - 1] === "\r" ? at - 1 : at;
 }
 
-/** The offset behind the line break that stands at `offset`; the same offset if none does. */
+/** The offset after a line break at `offset`; the same offset if there is none. */
 export function pastLineBreak(text: string, offset: number): number {
   if (text.startsWith("\r\n", offset)) return offset + 2;
   return text[offset] === "\n" ? offset + 1 : offset;
@@ -36,13 +41,13 @@ export function beforeLineBreak(text: string, offset: number): number {
   return text[offset - 2] === "\r" ? offset - 2 : offset - 1;
 }
 
-/** Whether only white space stands before the offset on its line, which is not the first one. */
+/** Whether only white space precedes the offset on its line, and the line is not the first. */
 export function startsLine(text: string, offset: number): boolean {
   const start = lineStart(text, offset);
   return start > 0 && text.slice(start, offset).trim() === "";
 }
 
-/** Past the comments that follow on the same line; the same offset if there are none, or they go on below. */
+/** The offset after the comments on the rest of the line; the same offset if there are none or they continue below. */
 export function pastLineComments(text: string, from: number, comments: Comments): number {
   const end = lineEnd(text, from);
   let past = from;

@@ -1,15 +1,15 @@
+/** Syntax errors of edited files, and the limit on nesting. */
 import { ToolcribError } from "../../model/errors.ts";
 
 /**
- * How deep a document may nest. Parsers and everything behind them walk a document by calling themselves, so a few
- * kilobytes of brackets would end in a stack overflow. Nothing that people or programs configure comes near the bound.
+ * Parsers and the code behind them are recursive, so a few kilobytes of brackets would overflow the stack. No real
+ * configuration comes near this limit.
  */
-
 export const MAX_DEPTH = 200;
 
 export const TOO_DEEP_MESSAGE = `this nests deeper than ${MAX_DEPTH} levels`;
 
-/** Where JSON, JSONC or JSON5 goes too deep, before anything parses it. */
+/** Where JSON, JSONC or JSON5 nests too deeply, found without parsing it. */
 export function tooDeepAt(text: string): number | undefined {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -41,7 +41,7 @@ export function assertShallowText(text: string): void {
   if (at !== undefined) throw TextSyntaxError.at(text, at, TOO_DEEP_MESSAGE);
 }
 
-/** Runs what parses or walks a document; what no stack holds is a fault of the text, not of the program. */
+/** Runs a parser or a walk; a stack overflow is reported as a fault of the text. */
 export function withinStack<T>(task: () => T): T {
   try {
     return task();
@@ -59,7 +59,7 @@ export function assertShallowValue(value: unknown): void {
     if (depth > MAX_DEPTH) throw new TextSyntaxError(TOO_DEEP_MESSAGE, 1, 1);
     const inner: unknown[] = [];
     for (const each of level) {
-      // An alias of YAML gives the same object again.
+      // A YAML alias returns the same object again.
       if (typeof each !== "object" || each === null || seen.has(each)) continue;
       seen.add(each);
       for (const item of Object.values(each)) if (typeof item === "object" && item !== null) inner.push(item);
@@ -97,7 +97,7 @@ function endOfComment(text: string, start: number): number {
   return end === -1 ? text.length : end + (isLine ? 0 : 1);
 }
 
-/** A text that is not what its format says. The message tells where and what, never what the text holds there. */
+/** Text that is invalid in its format. The message says where and what, and never quotes the text. */
 export class TextSyntaxError extends ToolcribError {
   readonly line: number;
   readonly column: number;
@@ -115,10 +115,10 @@ export class TextSyntaxError extends ToolcribError {
   }
 }
 
-/** What is wrong with a text, for each error of jsonc-parser. */
+/** Messages for the errors of jsonc-parser. */
 export const JSONC_ERROR_MESSAGES: Readonly<Record<string, string>> = {
-  InvalidSymbol: "this is no JSON value",
-  InvalidNumberFormat: "this is no number",
+  InvalidSymbol: "this is not a JSON value",
+  InvalidNumberFormat: "this is not a number",
   PropertyNameExpected: "a key in double quotes is expected",
   ValueExpected: "a value is expected",
   ColonExpected: "a colon is expected",

@@ -1,12 +1,14 @@
 /**
- * TOML. An entry may be a table with a header, or several, or rows with dotted keys, or stand in an inline table; a new one
- * is written as its neighbours are. The package's own `patch` writes inline tables at the top whatever the file does, so
- * only its parser is used.
+ * Edits TOML. An entry is one or more tables with headers, rows with dotted keys, or part of an inline table; a new one is
+ * written like its neighbours. The package's own `patch` always writes inline tables at the top, so only its parser is
+ * used.
  */
 import { parse, parseDocument } from "@decimalturn/toml-patch";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
+  bracketScalars,
+  type PlacedScalar,
   type BracketMember,
   type BracketNode,
   type BracketStyle,
@@ -14,7 +16,6 @@ import {
   insertMember,
   removeMember,
 } from "./brackets.ts";
-import { bracketScalars, type PlacedScalar } from "./json-edit.ts";
 import {
   type FormatEditor,
   nestedValue,
@@ -32,10 +33,11 @@ import {
   lineStart,
   pastLineBreak,
   pastLineComments,
+  splice,
 } from "./text-lines.ts";
 import { TextSyntaxError } from "./text-syntax.ts";
 
-/** One empty line before a table goes with it: new ones are written so. At the top it is the one behind. */
+/** Includes one empty line before the table, as new ones are written; at the top, the one after it. */
 const tableRange: RangeOf = (text, table) => {
   const [from, to] = rowRange(text, table);
   if (from > 0 && text[from - 1] === "\n") return [beforeLineBreak(text, from), to];
@@ -88,7 +90,7 @@ function setInToml(text: string, path: readonly PathStep[], value: unknown): Set
 function keysOf(path: readonly PathStep[]): string[] {
   return path.map((step) => {
     if (typeof step === "string") return step;
-    throw new ToolcribError("invalid_arguments", "items of lists are not edited in TOML");
+    throw new ToolcribError("invalid_arguments", "items of lists cannot be edited in TOML");
   });
 }
 
@@ -108,7 +110,7 @@ function setInline(text: string, row: TomlRow, keys: readonly string[], value: u
   return splice(text, node.start, node.end, renderInline(value));
 }
 
-/** What is written with headers or dotted keys: the new one stands where the first part of the old one stood. */
+/** For entries with headers or dotted keys: the new one takes the place of the first part of the old one. */
 function replaceEntry(text: string, sections: readonly TomlSection[], keys: readonly string[], value: unknown): string {
   const tables = sections.filter(({ path }) => isBelow(path, keys));
   const rows = sections.flatMap((section) =>
@@ -232,7 +234,7 @@ function inlineStyle(text: string): BracketStyle {
   return { comments: "hashes", lineBreak: lineBreakOf(text), unit: "  ", flat: true, space: " " };
 }
 
-/** Takes tables and rows out of TOML text, with the line breaks that stand before them. */
+// Removing tables and rows, with the line breaks before them.
 
 /** `alsoFrom` as in TextEditor. */
 function removeToml(text: string, keys: readonly string[], alsoFrom: number, style: BracketStyle): string {
@@ -265,10 +267,6 @@ function cutAll(text: string, tables: readonly TomlSection[], rows: readonly Tom
 
 function isBelow(path: readonly string[], prefix: readonly string[]): boolean {
   return prefix.every((key, index) => path[index] === key);
-}
-
-function splice(text: string, from: number, to: number, by: string): string {
-  return text.slice(0, from) + by + text.slice(to);
 }
 
 function removeInline(
@@ -311,7 +309,7 @@ function removeEmptyTables(text: string, keys: readonly string[], alsoFrom: numb
 
 type RangeOf = (text: string, place: { readonly start: number; readonly end: number }) => [number, number];
 
-/** Writes values as TOML: tables with headers, and inline where a value stands behind a key. */
+// Rendering values: tables with headers, inline behind a key.
 
 interface TomlStyle {
   readonly lineBreak: string;
@@ -319,7 +317,7 @@ interface TomlStyle {
   readonly indent: string;
 }
 
-/** A table with its header; tables in it follow with headers of their own. */
+/** A table with its header, followed by its inner tables with theirs. */
 function renderTable(path: readonly string[], table: JsonObject, style: TomlStyle): string {
   const entries = Object.entries(table);
   const rows = entries.filter(([, value]) => !isTable(value)).map(([key, value]) => renderRow([key], value));
@@ -337,7 +335,7 @@ function renderInline(value: unknown): string {
   if (typeof value === "string") return renderText(value);
   if (typeof value === "number") return renderNumber(value);
   if (typeof value === "boolean") return String(value);
-  if (!isJsonObject(value)) throw new ToolcribError("invalid_arguments", "TOML has no way to write null");
+  if (!isJsonObject(value)) throw new ToolcribError("invalid_arguments", "TOML cannot express null");
   const rows = Object.entries(value).map(([key, item]) => renderRow([key], item));
   return rows.length === 0 ? "{}" : `{ ${rows.join(", ")} }`;
 }
@@ -361,10 +359,10 @@ function isTable(value: unknown): value is JsonObject {
   return isJsonObject(value) && Object.keys(value).length > 0;
 }
 
-/** The places of the tables and keys of a TOML document, as a flat list in the order of the text. */
+// The tables and keys of a document with their offsets, as a flat list in the order of the text.
 
 interface TomlSection {
-  /** Empty for what stands before the first header. */
+  /** Empty for what precedes the first header. */
   readonly path: readonly string[];
   /** `[[name]]`: one item of a list. */
   readonly isItem: boolean;
@@ -425,13 +423,8 @@ function nodeOf(value: Value, offset: ToOffset, text: string): BracketNode {
   const start = offset(value.loc.start);
   const end = offset(value.loc.end);
   if (!("items" in value)) {
-    return {
-      kind: "scalar",
-      start,
-      end,
-      members: [],
-      ...(typeof value.value === "string" ? { string: value.value } : {}),
-    };
+    const string = typeof value.value === "string" ? value.value : undefined;
+    return { kind: "scalar", start, end, members: [], string };
   }
   const isTable = text[start] === "{";
   const members = value.items.map(({ item, comma }): BracketMember => {
@@ -446,7 +439,7 @@ function nodeOf(value: Value, offset: ToOffset, text: string): BracketNode {
       start: isRow ? offset(inner.key.loc.start) : node.start,
       end: node.end,
       value: node,
-      ...(at === undefined ? {} : { comma: at }),
+      comma: at,
     };
   });
   return { kind: isTable ? "object" : "list", start, end, members };

@@ -1,4 +1,4 @@
-/** YAML: whole lines go in and out of blocks; what stands between brackets is left to the surgery for brackets. */
+/** Edits YAML: whole lines in blocks; bracketed values as in the other formats. */
 import {
   isAlias,
   isMap,
@@ -16,6 +16,8 @@ import {
 } from "yaml";
 import { isJsonObject } from "../../model/json.ts";
 import {
+  bracketScalars,
+  type PlacedScalar,
   type BracketMember,
   type BracketNode,
   type BracketStyle,
@@ -23,7 +25,6 @@ import {
   insertMember,
   removeMember,
 } from "./brackets.ts";
-import { bracketScalars, type PlacedScalar } from "./json-edit.ts";
 import {
   type FormatEditor,
   nestedValue,
@@ -32,28 +33,28 @@ import {
   type PathStep,
   type SetResult,
 } from "./text-editor.ts";
-import { beforeLineBreak, indentAt, lineBreakOf, lineEnd, lineStart, pastLineBreak } from "./text-lines.ts";
+import { beforeLineBreak, indentAt, lineBreakOf, lineEnd, lineStart, pastLineBreak, splice } from "./text-lines.ts";
 import { TextSyntaxError, TOO_DEEP_MESSAGE } from "./text-syntax.ts";
 
 /** Words that some YAML reader or other takes for something else than a text. */
 const AMBIGUOUS_WORDS = /^(?:true|false|yes|no|on|off|y|n|null|nan|inf)$/i;
 const TRIVIA: readonly string[] = ["space", "newline", "comment", "comma"];
-/** What is wrong with a text, for each error of the yaml package; its own messages may quote the text. */
+/** Messages for the errors of the yaml package, whose own messages may quote the text. */
 const YAML_ERROR_MESSAGES: Readonly<Record<string, string>> = {
-  ALIAS_PROPS: "an alias has an anchor or tag of its own",
+  ALIAS_PROPS: "an alias cannot have an anchor or a tag",
   BAD_ALIAS: "the alias is wrong",
   BAD_COLLECTION_TYPE: "the tag does not fit what follows",
   BAD_DIRECTIVE: "the directive is wrong",
   BAD_DQ_ESCAPE: "the escape is wrong",
   BAD_INDENT: "the indentation is wrong",
-  BAD_PROP_ORDER: "an anchor or tag stands in the wrong place",
+  BAD_PROP_ORDER: "an anchor or tag is in the wrong place",
   BAD_SCALAR_START: "a plain value cannot begin with this character",
-  BLOCK_AS_IMPLICIT_KEY: "a map or list stands where a value is expected",
-  BLOCK_IN_FLOW: "a block stands between brackets",
-  DUPLICATE_KEY: "this key is written twice",
+  BLOCK_AS_IMPLICIT_KEY: "a map or list is where a plain value is expected",
+  BLOCK_IN_FLOW: "a block is between brackets",
+  DUPLICATE_KEY: "this key is a duplicate",
   KEY_OVER_1024_CHARS: "the key is too long",
   MISSING_CHAR: "a closing bracket, quote, comma, colon or space is missing",
-  MULTILINE_IMPLICIT_KEY: "a key goes over several lines",
+  MULTILINE_IMPLICIT_KEY: "a key spans several lines",
   MULTIPLE_ANCHORS: "there are two anchors",
   MULTIPLE_DOCS: "there is more than one document",
   MULTIPLE_TAGS: "there are two tags",
@@ -230,7 +231,7 @@ function replaceValue(
   return splice(text, after, end, rendered);
 }
 
-/** The mirror of `appendEntry`, `fillEmpty` and `newDocument`: the line break before the entry goes with it. */
+/** The mirror of `appendEntry`, `fillEmpty` and `newDocument`: removes the line break before the entry too. */
 function removeEntry(text: string, block: YamlBlock, index: number): string {
   const entry = block.entries[index];
   if (entry === undefined) return text;
@@ -261,7 +262,7 @@ function styleOf(text: string, root: YamlValue | undefined): YamlStyle {
   return { lineBreak: lineBreakOf(text), unit: " ".repeat((root && unitOf(text, root)) ?? 2) };
 }
 
-/** By how much the first map that stands in another is indented. */
+/** By how much the first nested map is indented. */
 function unitOf(text: string, block: YamlValue): number | undefined {
   if (block.kind !== "map" && block.kind !== "list") return undefined;
   for (const { start, value } of block.entries) {
@@ -274,11 +275,7 @@ function unitOf(text: string, block: YamlValue): number | undefined {
   return undefined;
 }
 
-function splice(text: string, from: number, to: number, by: string): string {
-  return text.slice(0, from) + by + text.slice(to);
-}
-
-/** Writes values as YAML: blocks as people write them, and the flow style for what stands between brackets. */
+// Rendering values: blocks, and flow style between brackets.
 
 interface YamlStyle {
   readonly lineBreak: string;
@@ -286,7 +283,7 @@ interface YamlStyle {
   readonly unit: string;
 }
 
-/** What follows a colon, its space or line break included. `indent` is that of the key. */
+/** The text after a colon, including the space or line break. `indent` is that of the key. */
 function renderAfterColon(value: unknown, indent: string, style: YamlStyle): string {
   if (isFlat(value)) return ` ${renderFlow(value)}`;
   const inner = indent + style.unit;
@@ -307,7 +304,7 @@ function renderPair(key: string, value: unknown, indent: string, style: YamlStyl
   return `${renderText(key)}:${renderAfterColon(value, indent, style)}`;
 }
 
-/** An item of a list; what it holds lines up behind its dash. */
+/** An item of a list; its contents line up behind its dash. */
 function renderItem(value: unknown, indent: string, style: YamlStyle): string {
   return `- ${renderBlock(value, `${indent}  `, style)}`;
 }
@@ -333,19 +330,19 @@ function renderText(text: string): string {
   );
 }
 
-/** The places of the entries of a YAML document: of blocks here, of what stands between brackets as a BracketNode. */
+// The entries of a document with their offsets: blocks here, bracketed values as BracketNode.
 
 interface YamlBlock {
   readonly kind: "map" | "list";
   readonly entries: readonly YamlEntry[];
-  /** The end of the last thing in it that is no comment. */
+  /** The end of its last entry; comments do not count. */
   readonly end: number;
 }
 
 interface YamlEntry {
   /** Of a map's entry. */
   readonly key?: string;
-  /** Where the key, or the dash of an item, stands. */
+  /** The offset of the key, or of the dash of an item. */
   readonly start: number;
   /** Behind the colon or the dash. */
   readonly after: number;
@@ -393,7 +390,7 @@ function blockOf(kind: "map" | "list", entries: readonly YamlEntry[], start: num
   return { kind, entries, end: entries.at(-1)?.end ?? start };
 }
 
-/** A block of text goes to the line break behind it, and past empty lines; those count only if it says to keep them. */
+/** A block scalar extends over the empty lines after it; they count only if it says to keep them. */
 function contentEnd(text: string, start: number, end: number): number {
   const isKept = /^[|>]\d?\+/.test(text.slice(start, start + 3));
   return isKept ? end : start + text.slice(start, end).trimEnd().length;

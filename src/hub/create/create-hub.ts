@@ -434,7 +434,7 @@ function hubConnectionDeps(parts: HubConnectionParts): SessionHost["deps"] {
     offers: ALL_CAPABILITIES,
     workspaceRoots,
     clientVersion: VERSION,
-    cages: { home, containers: () => config().config.containers },
+    sandboxes: { home, containers: () => config().config.containers },
     get logLevel() {
       return logLevel();
     },

@@ -169,7 +169,7 @@ export function trustedSources(
 const paths = new WeakMap<MountedParts, { readonly of: CallPath; readonly path: CallPath }>();
 
 export function callPathFor({ path, config }: Wiring, { brought }: Session): CallPath {
-  if (brought === undefined || !brought.redactor.learned) return path;
+  if (brought === undefined || !brought.redactor.hasValues) return path;
   const known = paths.get(brought);
   if (known?.of === path) return known.path;
   const { redactor } = brought;

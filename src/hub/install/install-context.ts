@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ClientEnvironment } from "../../clients/agent-client.ts";
 import type { SecretPlace } from "../../secrets/secret-storage.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
-import type { ServerVariables } from "../../skills/servers/server-entry.ts";
+import type { ServerVariables } from "../../skills/servers/placeholders.ts";
 
 export interface InstallContext extends SecretPlace {
   readonly cwd: string;

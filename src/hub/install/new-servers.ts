@@ -5,7 +5,8 @@ import type { ServerParameter, ServerTemplate, Skill, SkillFinding } from "../..
 import { keychainReference } from "../../secrets/secret-storage.ts";
 import { skillId } from "../../skills/registry/skill-id.ts";
 import { parsePlaceholders } from "../../skills/servers/placeholders.ts";
-import { resolveDefault, resolveServerEntry, sameServer } from "../../skills/servers/server-entry.ts";
+import { isSameServer } from "../../skills/servers/match-servers.ts";
+import { resolveDefault, resolveServerEntry } from "../../skills/servers/server-entry.ts";
 import { type InstallContext, templateVariables } from "./install-context.ts";
 import { secretName } from "./install-secrets.ts";
 import type { Installed } from "./installed-skills.ts";
@@ -47,8 +48,8 @@ export function resolveServers(
     );
     // Two skills may ask for the same thing in other words.
     const same =
-      place.config.servers.find((spec) => sameServer(entryOfSpec(spec), entry))?.id ??
-      added.find((each) => sameServer(each.entry, entry))?.planned.id;
+      place.config.servers.find((spec) => isSameServer(entryOfSpec(spec), entry))?.id ??
+      added.find((each) => isSameServer(each.entry, entry))?.planned.id;
     ids.set(planned, same ?? planned.id);
     if (same === undefined)
       added.push({ planned, entry, usesSkillFiles: JSON.stringify(entry).includes(escapedJson(home)) });

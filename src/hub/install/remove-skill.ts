@@ -1,7 +1,7 @@
 /** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
 import { existsSync } from "node:fs";
 import { mkdir, rmdir } from "node:fs/promises";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import { clientById } from "../../clients/clients.ts";
 import { textWithoutServer } from "../../config/edit-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
@@ -10,7 +10,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { skillNamed } from "../../skills/registry/skill-registry.ts";
-import { satisfiedBy } from "../../skills/servers/server-entry.ts";
+import { findMatchingServer } from "../../skills/servers/match-servers.ts";
 import { removeClientServers } from "../clients/client-files.ts";
 import { changesDir } from "./changes-dir.ts";
 import type { InstallContext } from "./install-context.ts";
@@ -282,7 +282,8 @@ function serversToRemove(
     const spec = config.servers.filter((each) => each.id === server.id);
     const byRecord = others.filter(([, other]) => other.servers.some((each) => each.id === server.id));
     const byManifest = manifests.filter(
-      (manifest) => manifest.id !== id && manifest.facts.servers.some((each) => satisfiedBy(each, spec) !== undefined),
+      (manifest) =>
+        manifest.id !== id && manifest.facts.servers.some((each) => findMatchingServer(each, spec) !== undefined),
     );
     const by = [...new Set([...byRecord.map(([, other]) => other.name), ...byManifest.map(({ name }) => name)])];
     if (by.length === 0) gone.push(server);

@@ -5,7 +5,9 @@ import { canonicalJson } from "../../model/json.ts";
 import { ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
 import type { RequiredServer, ServerParameter, Skill } from "../../model/skill.ts";
 import { parametersUsed } from "../../skills/servers/placeholders.ts";
-import { resolveDefault, satisfiedBy, type ServerVariables } from "../../skills/servers/server-entry.ts";
+import { findMatchingServer } from "../../skills/servers/match-servers.ts";
+import type { ServerVariables } from "../../skills/servers/placeholders.ts";
+import { resolveDefault } from "../../skills/servers/server-entry.ts";
 import { environmentValue, isCredential, isHarmless } from "./environment.ts";
 
 export interface PlannedServer {
@@ -31,7 +33,7 @@ export function requiredServers(
   for (const skill of skills) {
     for (const declared of skill.servers) {
       const server = withoutUnusedRequirements(choose(declared));
-      const spec = satisfiedBy(server, configured);
+      const spec = findMatchingServer(server, configured);
       const known = planned.find((each) =>
         spec === undefined
           ? each.configured === undefined && isSameRequirement(each.server, server)

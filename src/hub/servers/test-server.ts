@@ -20,7 +20,7 @@ export async function testServer(
 ): Promise<TestedServer> {
   const stderr = new StderrLog();
   const session = new Session({ door: "test" });
-  const { clock, env, pids, redactor, secrets, oauth, clientVersion, cages } = deps;
+  const { clock, env, pids, redactor, secrets, oauth, clientVersion, sandboxes } = deps;
   const limit = new ConnectLimit(clock, spec.timeout);
   const connection = new Connection(
     { ...spec, enabled: true, restart: false },
@@ -37,7 +37,7 @@ export async function testServer(
       graceMs: 0,
       secrets,
       oauth,
-      cages,
+      sandboxes,
       openWire: (...request) => limit.startWhenReady((deps.openWire ?? openWire)(...request)),
     },
   );

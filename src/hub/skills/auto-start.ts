@@ -10,6 +10,7 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
 import type { RequiredServer } from "../../model/skill.ts";
 import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { findMatchingServer, isSameServer } from "../../skills/servers/match-servers.ts";
 
 export interface SkillServersOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -29,7 +30,7 @@ export async function withAutoStartedServers(
   { env, warn }: SkillServersOptions,
 ): Promise<LoadedConfig> {
   const [
-    { resolveDefault, resolveServerEntry, sameServer, satisfiedBy },
+    { resolveDefault, resolveServerEntry },
     { scanServerEntry },
     { environmentValue, isHarmless },
     { chooseContainers },
@@ -101,7 +102,7 @@ export async function withAutoStartedServers(
   for (const skill of imported) {
     for (const declared of skill.facts.servers) {
       const { server, notice } = choose(declared);
-      if (satisfiedBy(server, config.servers) !== undefined) continue;
+      if (findMatchingServer(server, config.servers) !== undefined) continue;
       if (notice !== undefined) warn(notice);
       try {
         if (server.template === undefined) throw new ToolcribError("invalid_config", "nobody knows how it is started");
@@ -109,7 +110,7 @@ export async function withAutoStartedServers(
           throw new ToolcribError("invalid_config", "limits.servers is reached");
         }
         const spec = specOf(skill, server);
-        if (added.some((other) => sameServer(other, spec))) continue;
+        if (added.some((other) => isSameServer(other, spec))) continue;
         if (added.some(({ id }) => id === spec.id)) {
           throw new ToolcribError("conflict", "another skill requires another server of that name");
         }

@@ -11,7 +11,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { ResourceDefinition } from "../../model/protocol.ts";
 import type { MissingNeeds, SkillFacts, SkillFinding } from "../../model/skill.ts";
 import type { Session } from "../../sessions/session.ts";
-import { inParallel } from "../../skills/find/in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 import { fileUri, MAIN_FILE, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
 import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
 import { mimeTypeOf, skillInstructions } from "../../skills/offer/skills-source.ts";
@@ -308,7 +308,7 @@ class SkillEntries {
   readonly #known = new WeakMap<OfferedSkill, Promise<SkillEntry | undefined>>();
 
   async list(skills: readonly OfferedSkill[]): Promise<SkillEntry[]> {
-    const entries = await inParallel(skills, MAX_PARALLEL_READS, (skill) => this.of(skill));
+    const entries = await mapLimit(skills, MAX_PARALLEL_READS, (skill) => this.of(skill));
     return entries.filter((entry) => entry !== undefined);
   }
 

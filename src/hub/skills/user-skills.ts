@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { findNearest } from "../../base/nearest.ts";
+import { findNearest } from "../../base/near-matches.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import type { SkillFacts, SkillFinding } from "../../model/skill.ts";

@@ -1,21 +1,11 @@
 /**
  * fetch for everything that is asked of authorization servers: with a time limit, a size limit, no redirects, and connections
- * only to where a login may lead. On node:http, because the built-in fetch lets nobody judge the address that it connects to.
+ * only to where a login may lead. On node:http, because the built-in fetch offers no way to check the address that it connects to.
  */
 import { lookup as systemLookup } from "node:dns";
 import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
-import { isLoopback } from "../../base/loopback.ts";
-import {
-  ADDRESS_KIND_TEXT,
-  type AddressKind,
-  addressKind,
-  bareHost,
-  filteredLookup,
-  isThisMachine,
-  literalAddress,
-  type LookUpAll,
-} from "../../base/network-address.ts";
+import { ADDRESS_KIND_TEXT, type AddressKind, addressKind, bareHost, filteredLookup, isLoopback, isThisMachine, literalAddress, type LookUpAll } from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 export type OAuthFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -23,6 +13,11 @@ export type OAuthFetch = (url: string | URL, init?: RequestInit) => Promise<Resp
 const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 1024 * 1024;
 const NO_BODY = new Set([204, 205, 304]);
+
+/** @param named The addresses that the config names for this server. */
+export function loginFetch(serverUrl: string, named: NamedAddresses | undefined): OAuthFetch {
+  return oauthFetch(new LoginAddressPolicy(new URL(serverUrl), { named }));
+}
 
 export function oauthFetch(reach: LoginAddressPolicy, signal?: AbortSignal): OAuthFetch {
   return async (url, init) => {
@@ -53,7 +48,7 @@ async function send(request: Request, target: URL, lookup: LookupFunction): Prom
   };
   const http = process.getBuiltinModule(target.protocol === "https:" ? "node:https" : "node:http");
   return new Promise((resolve, reject) => {
-    // A connection of its own: a kept one could have been made by somebody who judged nothing.
+    // A connection of its own: a kept one may have been made without a check of its address.
     const sent = http.request(target, { method, headers, lookup, signal, agent: false }, resolve);
     sent.on("error", (error) => reject(failure(error, signal)));
     sent.end(body);

@@ -1,4 +1,5 @@
 /** OAuth: the credentials of every server of a hub that is used with a login. */
+import { SingleFlight } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ClientCredentialsSettings, OAuthSettings } from "../../model/server-spec.ts";
@@ -107,7 +108,7 @@ export class ServerCredentials {
   #looked = false;
   #stale = false;
   #loginNeeded = false;
-  #renewing: Promise<Tokens> | undefined;
+  readonly #renewals = new SingleFlight<true, Tokens>();
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
@@ -177,15 +178,12 @@ export class ServerCredentials {
   }
 
   #renew(rejected: string | undefined, challenge: Challenge | null): Promise<Tokens> {
-    this.#renewing ??= this.#renewLocked(rejected, challenge)
-      .catch((error: unknown) => {
+    return this.#renewals.run(true, () =>
+      this.#renewLocked(rejected, challenge).catch((error: unknown) => {
         this.#loginNeeded ||= isLoginNeeded(error);
         throw error;
-      })
-      .finally(() => {
-        this.#renewing = undefined;
-      });
-    return this.#renewing;
+      }),
+    );
   }
 
   async #renewLocked(rejected: string | undefined, challenge: Challenge | null): Promise<Tokens> {

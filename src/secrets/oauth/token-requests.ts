@@ -21,7 +21,7 @@ import {
   tokensFrom,
 } from "./grants.ts";
 import { loadOAuthSdk, type OAuthSdk, toOAuthError } from "./login-errors.ts";
-import { LoginAddressPolicy, type OAuthFetch, oauthFetch } from "./oauth-fetch.ts";
+import { loginFetch, type OAuthFetch } from "./oauth-fetch.ts";
 
 interface ClientRequest {
   readonly sdk: OAuthSdk;
@@ -134,7 +134,7 @@ export async function requestClientToken({
   before,
 }: CredentialsRequest): Promise<Grant> {
   const sdk = await loadOAuthSdk();
-  const fetchFn = oauthFetch(new LoginAddressPolicy(new URL(key.url), { named: settings }));
+  const fetchFn = loginFetch(key.url, settings);
   const at = await authorizationServer(sdk, key.url, settings, challenge, fetchFn);
   if (before !== undefined && settings.issuer === undefined && !isSameIssuer(before.issuer, at.issuer)) {
     throw unexpectedIssuerError(at.issuer, before.issuer, "the secret was given to");
@@ -217,7 +217,7 @@ export async function refreshTokens(
   clock: Clock,
 ): Promise<Refreshed> {
   const sdk = await loadOAuthSdk();
-  const fetchFn = oauthFetch(new LoginAddressPolicy(new URL(grant.url), { named: settings }));
+  const fetchFn = loginFetch(grant.url, settings);
   const metadata = await readMetadata(sdk, grant.issuer, fetchFn);
   try {
     const answer = await sdk.refreshAuthorization(grant.issuer, {
@@ -260,7 +260,7 @@ export async function logout(key: GrantKey, store: GrantStore, settings?: OAuthS
 
 async function revoke(grant: Grant, settings: OAuthSettings | undefined): Promise<LogoutResult["revoked"]> {
   const sdk = await loadOAuthSdk();
-  const fetchFn = oauthFetch(new LoginAddressPolicy(new URL(grant.url), { named: settings }));
+  const fetchFn = loginFetch(grant.url, settings);
   const metadata = await readMetadata(sdk, grant.issuer, fetchFn);
   const endpoint =
     metadata !== undefined && "revocation_endpoint" in metadata ? metadata.revocation_endpoint : undefined;

@@ -116,7 +116,7 @@ async function askProgram(name: string, { env, signal }: ProviderContext): Promi
     });
   }
   if (result.exitCode !== 0) {
-    throw new SecretFailure(`was not given by the aws program: ${result.complaint || `exit code ${result.exitCode}`}`);
+    throw new SecretFailure(`was not given by the aws program: ${result.reason}`);
   }
   const answer = parse(result.stdout);
   if (isJsonObject(answer) && typeof answer["SecretString"] === "string") return answer["SecretString"];

@@ -131,9 +131,7 @@ async function askProgram({ project, name, version }: Name, { env, signal }: Pro
     });
   }
   if (result.exitCode !== 0) {
-    throw new SecretFailure(
-      `was not given by the gcloud program: ${result.complaint || `exit code ${result.exitCode}`}`,
-    );
+    throw new SecretFailure(`was not given by the gcloud program: ${result.reason}`);
   }
   return withoutFinalNewline(result.stdout);
 }

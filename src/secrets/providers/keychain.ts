@@ -27,8 +27,7 @@ export function keychainProvider(platform: NodeJS.Platform = process.platform): 
       if (exitCode === NOT_FOUND_ON_MACOS || (exitCode === 1 && complaint === "")) {
         throw new SecretFailure("is not in the keychain", { hint: storeHint(service, account) });
       }
-      if (exitCode !== 0)
-        throw new SecretFailure(`was not given by the keychain: ${complaint || `exit code ${exitCode}`}`);
+      if (exitCode !== 0) throw new SecretFailure(`was not given by the keychain: ${result.reason}`);
       const value = withoutFinalNewline(result.stdout);
       if (value === "") throw new SecretFailure("is empty");
       return value;
@@ -80,8 +79,7 @@ export async function storeInKeychain(
           input: value,
         });
   if (result === undefined) throw missing(program);
-  if (result.exitCode !== 0)
-    throw new SecretFailure(`${program} failed: ${result.complaint || `exit code ${result.exitCode}`}`);
+  if (result.exitCode !== 0) throw new SecretFailure(`${program} failed: ${result.reason}`);
 }
 
 /** Takes an entry out again; one that is not there is no failure. */
@@ -99,7 +97,7 @@ export async function removeFromKeychain(
   if (result === undefined) throw missing(program);
   if (result.exitCode === 0 || result.exitCode === NOT_FOUND_ON_MACOS) return;
   if (result.exitCode === 1 && result.complaint === "") return;
-  throw new SecretFailure(`${program} failed: ${result.complaint || `exit code ${result.exitCode}`}`);
+  throw new SecretFailure(`${program} failed: ${result.reason}`);
 }
 
 function addCommand(service: string, account: string, value: string): string {

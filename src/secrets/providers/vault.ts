@@ -4,6 +4,7 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { withAbort } from "../../base/async.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { checkAddress, fieldOf, type ProviderContext, SecretFailure, type SecretProvider } from "../provider.ts";
 import { readSecretFile } from "./local.ts";
@@ -132,12 +133,7 @@ async function logIn(address: URL, { env, conceal }: ProviderContext): Promise<s
 }
 
 function waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(new SecretFailure("was given up", { passing: true }));
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(new SecretFailure("was given up", { passing: true }));
-    signal.addEventListener("abort", giveUp, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
-  });
+  return withAbort(promise, signal, () => new SecretFailure("was given up", { passing: true }));
 }
 
 function refusal({ status, body }: VaultAnswer, what: string): SecretFailure {

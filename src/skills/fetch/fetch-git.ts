@@ -2,7 +2,7 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { isLoopback } from "../../base/loopback.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { explainGitFailure, runFetchProgram } from "./run-fetch-program.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, entryPath, tooLarge } from "./unpack-archive.ts";
@@ -21,7 +21,7 @@ const SETTINGS = [
   `core.hooksPath=${NULL_DEVICE}`,
   // A link becomes a small file with its target's name, so that nothing leads out of the folder.
   "core.symlinks=false",
-  // The same bytes on every system, because digests are taken of them.
+  // The same bytes, and so the same digests, on every system.
   "core.autocrlf=false",
   "core.fsmonitor=false",
   "core.askPass=",
@@ -133,15 +133,15 @@ async function checkSize(dir: string, limits: ArchiveLimits): Promise<void> {
       else
         throw new ToolcribError(
           "blocked",
-          `The repository holds ${JSON.stringify(entry.name)}, which is no plain file.`,
+          `The repository contains ${JSON.stringify(entry.name)}, which is not a regular file.`,
         );
       if (entries > limits.entries) throw tooLarge(`The repository has more than ${limits.entries} files.`);
-      if (bytes > limits.totalBytes) throw tooLarge(`The repository holds more than ${limits.totalBytes} bytes.`);
+      if (bytes > limits.totalBytes) throw tooLarge(`The repository has more than ${limits.totalBytes} bytes.`);
     }
   }
 }
 
-/** Which texts name a git repository, and what they say about it. */
+// Git addresses.
 
 interface GitSource {
   /** Without a password or token. */
@@ -169,7 +169,7 @@ export function isGitSource(source: string): boolean {
   );
 }
 
-/** Throws `invalid_arguments` for addresses that could run a program or that nobody encrypts. */
+/** Throws `invalid_arguments` for addresses that could run a program or are not encrypted. */
 export function parseGitSource(source: string, cwd: string): GitSource {
   const hash = source.indexOf("#");
   const address = (hash === -1 ? source : source.slice(0, hash)).replace(/^git\+/i, "");
@@ -202,14 +202,14 @@ function parseLocation(text: string): GitLocation {
 }
 
 function parseUrl(address: string, place: GitLocation): [Pick<GitSource, "url" | "credentials">, GitLocation] {
-  if (!URL.canParse(address)) throw invalidGitSource("The git address is no valid URL.");
+  if (!URL.canParse(address)) throw invalidGitSource("The git address is not a valid URL.");
   const url = new URL(address);
   if (!SCHEMES.includes(url.protocol)) {
     throw invalidGitSource(`Git addresses begin with https, ssh or file; "${url.protocol}" is not used.`);
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw invalidGitSource(
-      `${url.host} is addressed by plain http, so anybody on the way could change the skill.`,
+      `${url.host} is addressed over plain http, so anyone on the network path could change the skill.`,
       "Use https.",
     );
   }
@@ -229,7 +229,7 @@ function credentialsOf(url: URL): string {
   return `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
 }
 
-/** What people copy from the address bar: https://github.com/owner/repo/tree/main/skills/notes. */
+/** Addresses as browsers show them: https://github.com/owner/repo/tree/main/skills/notes. */
 function browserLocation(url: URL): { url: string; place: GitLocation } | undefined {
   if (url.hostname !== "github.com") return undefined;
   const [, owner, repo, ref, subdir] = /^\/([^/]+)\/([^/]+)\/tree\/([^/]+)(?:\/(.+?))?\/?$/.exec(url.pathname) ?? [];
@@ -244,7 +244,7 @@ function withLocation(address: Pick<GitSource, "url" | "credentials">, { ref, su
   // oxlint-disable-next-line no-control-regex
   if (ref !== undefined && (/^[-/+]|[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\.lock$/.test(ref) || ref.length > 200)) {
     throw invalidGitSource(
-      "What stands after # is no branch, tag or commit.",
+      "The text after # is not a branch, tag or commit.",
       "Write address#ref or address#ref:folder.",
     );
   }
@@ -258,7 +258,7 @@ export function formatGitSource({ url, ref, subdir }: GitSource): string {
   return place === "" ? url : `${url}#${place}`;
 }
 
-/** What was given is not repeated: it may hold a token. */
+/** The message does not repeat the address: it may contain a token. */
 function invalidGitSource(
   message: string,
   hint = "Give https://…, ssh://…, git@host:path or file://…, with #ref if needed.",

@@ -13,7 +13,7 @@ interface FetchNpmOptions {
 
 const TIMEOUT_MS = 120_000;
 
-/** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which holds the version. */
+/** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which includes the version. */
 export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: FetchNpmOptions): Promise<string> {
   const downloads = join(dir, "download");
   const cache = join(dir, "cache");
@@ -47,7 +47,7 @@ export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: 
   });
   const [tarball, ...more] = await readdir(downloads);
   if (tarball === undefined || more.length > 0) {
-    throw new ToolcribError("not_found", `npm gave no package for ${JSON.stringify(spec)}.`);
+    throw new ToolcribError("not_found", `npm returned no package for ${JSON.stringify(spec)}.`);
   }
   await unpackTar(join(downloads, tarball), unpacked, { signal });
   for (const folder of [downloads, cache]) await rm(folder, { recursive: true, force: true });
@@ -60,10 +60,10 @@ function npmProgram(): [string, string[]] {
   return [process.execPath, [join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js")]];
 }
 
-/** Which texts name an npm package: `npm:name`, `npm:@scope/name@^1.2`, `@scope/name`. */
+// Package specs: `npm:name`, `npm:@scope/name@^1.2`, `@scope/name`.
 
 const PACKAGE_NAME = /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i;
-/** A version, a range or a tag. What could name another kind of package (an address, a file, an alias) has a colon or a slash. */
+/** A version, range or tag. Addresses, files and aliases have a colon or a slash. */
 const VERSION_RANGE = /^[0-9A-Za-z.^~<>=|*+ -]{1,100}$/;
 
 export function isNpmSource(source: string): boolean {
@@ -77,10 +77,10 @@ export function parseNpmSource(source: string): string {
   const name = at === -1 ? spec : spec.slice(0, at);
   const range = at === -1 ? undefined : spec.slice(at + 1);
   if (!PACKAGE_NAME.test(name) || name.length > 214) {
-    throw invalidNpmSource(`${JSON.stringify(name.slice(0, 100))} is no name of an npm package.`);
+    throw invalidNpmSource(`${JSON.stringify(name.slice(0, 100))} is not the name of an npm package.`);
   }
   if (range !== undefined && !VERSION_RANGE.test(range)) {
-    throw invalidNpmSource(`What stands after ${name}@ is no version, range or tag.`);
+    throw invalidNpmSource(`The text after ${name}@ is not a version, range or tag.`);
   }
   return spec;
 }

@@ -10,11 +10,11 @@ import { printable, stopIfAborted, unpackTar, unpackZip } from "./unpack-archive
 export interface Fetched {
   /** Where to look for skills. */
   readonly dir: string;
-  /** What to fetch it by again, without credentials: an absolute path, a git address, `npm:…`. */
+  /** The source to fetch it from again, without credentials: an absolute path, a git address, `npm:…`. */
   readonly source: string;
   /** Which state of it this is, where the source can move: a commit, the name of a package's tarball. */
   readonly resolved?: string;
-  /** The folder is a copy that goes with `dispose`. */
+  /** The folder is a copy that `dispose` removes. */
   readonly temporary: boolean;
   dispose(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Nothing that was fetched is run. The caller disposes, also after a failure of its own. */
+/** Nothing that was fetched is run. The caller must dispose of the result, even after an error. */
 export async function fetchSkills(source: string, options: FetchOptions): Promise<Fetched> {
   const text = source.trim();
   if (text === "") throw new ToolcribError("invalid_arguments", "The source is empty.");
@@ -60,7 +60,7 @@ async function fromFile(file: string, { signal }: FetchOptions): Promise<Fetched
     );
   }
   return inTemporaryFolder(async (dir) => {
-    // A skill at the archive's root takes its name from the folder where it gives none itself.
+    // A skill at the archive's root without a name gets that of the folder.
     const root = join(dir, basename(file).replace(/\.(?:zip|skill|tgz|tar\.gz|tar)$/i, "") || "skill");
     await mkdir(root);
     await unpack(file, root, { signal });
@@ -119,7 +119,7 @@ function expandHome(path: string, env: NodeJS.ProcessEnv): string {
 
 function unknownSource(text: string, path: string): ToolcribError {
   const isBareName = /^[A-Za-z0-9][\w.-]*(?:@[\w.^~<>=*-]+)?$/.test(text);
-  return new ToolcribError("not_found", `There is no ${printable(path)}.`, {
+  return new ToolcribError("not_found", `${printable(path)} does not exist.`, {
     hint: isBareName
       ? `For the npm package of that name write npm:${text}.`
       : "A source is a folder, a .zip or .tgz file, a git address, or npm:<package>.",

@@ -1,5 +1,5 @@
-/** Runs git or npm to its end: never a shell, bounded in time and output, ended when the signal aborts. */
-import { execFile } from "node:child_process";
+/** Runs git or npm and explains their failures. */
+import { runProgram } from "../../base/programs.ts";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { printable } from "./unpack-archive.ts";
 
@@ -8,7 +8,7 @@ interface FetchProgramOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** What was to be done, for messages: `git could not fetch https://…`. */
+  /** The task, for messages: `git could not fetch https://…`. */
   readonly task: string;
   /** Takes out of the program's complaint what must not be shown. */
   readonly mask?: (text: string) => string;
@@ -19,63 +19,40 @@ interface FetchProgramOptions {
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /** Resolves with stdout. */
-export function runFetchProgram(
+export async function runFetchProgram(
   program: string,
   args: readonly string[],
-  options: FetchProgramOptions,
+  { task, explain, mask = (text) => text, ...options }: FetchProgramOptions,
 ): Promise<string> {
-  const { cwd, env, timeoutMs, signal, task, explain, mask = (text) => text } = options;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(cancelled(task));
-    const settings = { cwd, env, timeout: timeoutMs, maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true } as const;
-    const child = execFile(program, args, { ...settings, encoding: "utf8" }, (error, stdout, stderr) => {
-      signal?.removeEventListener("abort", stop);
-      if (error === null) return resolve(stdout);
-      if (signal?.aborted === true) return reject(cancelled(task));
-      if (error.code === "ENOENT") return reject(programMissing(program));
-      if (error.killed === true && error.signal === "SIGTERM") {
-        return reject(timedOut(task, timeoutMs));
-      }
-      const { code, reason, hint } = explain(mask(stderr));
-      const shown = printable(reason) || `exit code ${String(error.code)}`;
-      reject(new ToolcribError(code, `${task} failed: ${shown}`, { hint }));
-    });
-    const stop = (): void => {
-      // A program that git started may live on and keep these open; nobody waits for it.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-      child.kill("SIGTERM");
-    };
-    signal?.addEventListener("abort", stop, { once: true });
-    // Whoever would ask something on stdin learns at once that nobody is there.
-    child.stdin?.on("error", () => {});
-    child.stdin?.end();
-  });
+  const end = await runProgram(program, args, { ...options, maxOutputBytes: MAX_OUTPUT_BYTES });
+  switch (end.kind) {
+    case "exited": {
+      if (end.code === 0) return end.stdout;
+      const { code, reason, hint } = explain(mask(end.stderr));
+      throw new ToolcribError(code, `${task} failed: ${printable(reason) || `exit code ${end.code}`}`, { hint });
+    }
+    case "not_found":
+      throw new ToolcribError("not_found", `The program ${program} was not found.`, {
+        hint: `Install ${program}, or download the skill and install it from its folder.`,
+      });
+    case "timed_out":
+      throw new ToolcribError("timeout", `${task} took longer than ${options.timeoutMs / 1000} seconds.`, {
+        hint: "Try again, or download it and install it from its folder.",
+      });
+    case "aborted":
+      throw new ToolcribError("cancelled", `${task} was interrupted.`);
+    default: {
+      const reason = end.kind === "killed" ? `it was ended by ${end.signal}` : `${program} could not be run to its end`;
+      throw new ToolcribError("tool_error", `${task} failed: ${reason}.`);
+    }
+  }
 }
-
-function timedOut(task: string, timeoutMs: number): ToolcribError {
-  return new ToolcribError("timeout", `${task} took longer than ${timeoutMs / 1000} seconds.`, {
-    hint: "Try again, or download it and install it from its folder.",
-  });
-}
-
-function cancelled(task: string): ToolcribError {
-  return new ToolcribError("cancelled", `${task} was interrupted.`);
-}
-
-function programMissing(program: string): ToolcribError {
-  return new ToolcribError("not_found", `The program ${program} was not found.`, {
-    hint: `Install ${program}, or download the skill and install it from its folder.`,
-  });
-}
-
-/** What git and npm mean by what they print when they fail: the line that tells, and a code of the error table. */
 
 interface ProgramFailure {
   readonly code: ErrorCode;
   /** Empty if the program said nothing. */
   readonly reason: string;
-  /** What to do about it. */
+  /** How to solve it. */
   readonly hint: string;
 }
 
@@ -85,11 +62,11 @@ const OFFLINE_HINT =
 /** The first `fatal:` or `error:` says it; what follows is advice. */
 export function explainGitFailure(stderr: string): ProgramFailure {
   const lines = linesOf(stderr).filter((line) => !/^(?:hint|warning):/i.test(line));
-  // Over ssh that is all git itself knows; the reason is what ssh or the host said before.
+  // Over ssh git knows no more than that; the reason is in the lines before.
   const isVague = (line: string): boolean => /^fatal: could not read from remote repository/i.test(line);
   const telling = lines.find((line) => /^(?:fatal|error):/i.test(line) && !isVague(line)) ?? lines[0] ?? "";
   const reason = telling.replace(/^(?:fatal|error):\s*/i, "");
-  // Addresses and names stand in quotes, and may hold any words.
+  // Quoted addresses and names may contain any words.
   const words = telling.replaceAll(/'[^']*'/g, "");
   if (NO_CONNECTION.test(words)) return { code: "server_unavailable", reason, hint: OFFLINE_HINT };
   if (NO_ACCESS.test(words)) {
@@ -111,7 +88,7 @@ const NO_CONNECTION =
 const NO_ACCESS =
   /authentication failed|could not read (?:username|password)|permission denied|host key verification failed|returned error: 40[13]/i;
 
-/** `code E404` stands first, its explanation next; then come advice, a stack and where the log is. */
+/** npm prints `code E404`, then an explanation, then advice, a stack and the path of its log. */
 export function explainNpmFailure(stderr: string): ProgramFailure {
   const lines = linesOf(stderr)
     .filter((line) => /^npm (?:error|ERR!)/i.test(line))

@@ -1,3 +1,4 @@
+/** Unpacks tar and zip archives of strangers: within limits, into one folder, as plain files. */
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -5,6 +6,7 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ReadEntry } from "tar";
 import type { Entry, ZipFile } from "yauzl";
+import { systemErrorCode } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 interface UnpackOptions {
@@ -18,7 +20,7 @@ const TAR_FILE_TYPES: ReadonlySet<string> = new Set(["File", "OldFile", "Contigu
 
 /**
  * Unpacks a plain or gzipped tar into `dir`, which must be empty. Unzipping is done here and not by the parser, so that
- * every byte that comes out is counted, also one that belongs to no entry.
+ * every byte that comes out is counted, even those that belong to no entry.
  */
 export async function unpackTar(
   file: string,
@@ -36,7 +38,7 @@ export async function unpackTar(
     let isFirst = true;
     for await (const chunk of await openTarStream(file)) {
       stopIfAborted(signal);
-      // A binary stream without an encoding gives buffers.
+      // A stream without an encoding yields buffers.
       const piece = chunk as Buffer;
       if (isFirst && isCompressed(piece)) throw notATar(file, "it is compressed twice, or in another way than gzip");
       isFirst = false;
@@ -95,7 +97,7 @@ class EntryQueue {
     this.#waiting.push(async () => {
       this.#folder.countEntry();
       if (entry.type === "Directory") return this.#folder.addFolder(name);
-      if (!TAR_FILE_TYPES.has(entry.type)) throw entryRefused(name, `is no plain file (${entry.type})`);
+      if (!TAR_FILE_TYPES.has(entry.type)) throw entryRefused(name, `is not a regular file (${entry.type})`);
       this.#open = await this.#folder.openFile(name, { executable: ((entry.mode ?? 0) & 0o111) !== 0 });
     });
     entry.on("data", (chunk) => {
@@ -129,16 +131,11 @@ const TYPE_BITS = 0o170000;
 const REGULAR = 0o100000;
 const FOLDER = 0o040000;
 
-interface UnpackZipOptions {
-  readonly limits?: ArchiveLimits;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Unpacks into `dir`, which must be empty. Sizes in the headers count for nothing: what comes out is counted. */
+/** Unpacks into `dir`, which must be empty. The sizes in the headers are not trusted: unpacked bytes are counted. */
 export async function unpackZip(
   file: string,
   dir: string,
-  { limits = ARCHIVE_LIMITS, signal }: UnpackZipOptions = {},
+  { limits = ARCHIVE_LIMITS, signal }: UnpackOptions = {},
 ): Promise<void> {
   const { openPromise } = await import("yauzl");
   const folder = new UnpackedFolder(dir, (await stat(file)).size, limits);
@@ -170,18 +167,18 @@ async function unpackZipEntry(
   const mode = UNIX_MAKERS.has(entry.versionMadeBy >> 8) ? entry.externalFileAttributes >>> 16 : 0;
   const type = mode & TYPE_BITS;
   const isFolder = fileName.endsWith("/");
-  if (entry.isEncrypted())
-    throw entryRefused(fileName, "is encrypted, so nobody can look into it before it is installed");
-  if (type !== 0 && type !== (isFolder ? FOLDER : REGULAR)) throw entryRefused(fileName, "is a link or no plain file");
+  if (entry.isEncrypted()) throw entryRefused(fileName, "is encrypted, so it cannot be checked before it is installed");
+  if (type !== 0 && type !== (isFolder ? FOLDER : REGULAR))
+    throw entryRefused(fileName, "is a link or another special file");
   if (isFolder) return folder.addFolder(fileName);
-  if (!entry.canDecodeFileData()) throw entryRefused(fileName, "is packed in a way that is not understood");
+  if (!entry.canDecodeFileData()) throw entryRefused(fileName, "uses a compression method that is not supported");
 
   const file = await folder.openFile(fileName, { executable: (mode & 0o111) !== 0 });
   try {
     const bytes = await zip.openReadStreamPromise(entry);
     for await (const chunk of bytes) {
       stopIfAborted(signal);
-      // A binary stream without an encoding gives buffers.
+      // A stream without an encoding yields buffers.
       const piece = chunk as Buffer;
       folder.countBytes(piece.length);
       await file.write(piece);
@@ -205,7 +202,7 @@ function unreadableZip(file: string, error: unknown): ToolcribError {
   return new ToolcribError("invalid_config", `${file} cannot be read as a zip archive: ${reason}`, { cause: error });
 }
 
-/** The folder that an archive is unpacked into: plain files only, each written once, everything counted as it comes. */
+// The target folder: plain files only, each written once, every entry and byte counted.
 
 /** A file whose bytes are still coming. */
 interface OpenFile {
@@ -221,7 +218,7 @@ class UnpackedFolder {
   #entries = 0;
   #bytes = 0;
 
-  /** `dir` must be empty and nobody else's: that no link is ever made in it is what keeps writes inside. */
+  /** `dir` must be empty and private. Writes stay inside it because no link is ever created in it. */
   constructor(dir: string, packedBytes: number, limits: ArchiveLimits) {
     this.dir = dir;
     this.#packedBytes = packedBytes;
@@ -255,7 +252,7 @@ class UnpackedFolder {
     const parts = entryPath(name);
     if (parts.length === 0) throw entryRefused(name, "is a file without a name");
     const key = sameNameKey(parts);
-    if (this.#seen.has(key)) throw entryRefused(name, "is there twice");
+    if (this.#seen.has(key)) throw entryRefused(name, "is in the archive twice");
     this.#seen.add(key);
     await this.#makeFolder(name, parts.slice(0, -1));
     const handle = await this.#create(name, join(this.dir, ...parts), executable ? 0o755 : 0o644);
@@ -266,7 +263,7 @@ class UnpackedFolder {
     try {
       await mkdir(join(this.dir, ...parts), { recursive: true, mode: 0o755 });
     } catch (error) {
-      if (isTaken(error)) throw entryRefused(name, "has the name of another entry as its folder");
+      if (isTaken(error)) throw entryRefused(name, "uses the name of another entry as its folder");
       throw error;
     }
   }
@@ -275,7 +272,7 @@ class UnpackedFolder {
     try {
       return await open(path, "wx", mode);
     } catch (error) {
-      if (isTaken(error)) throw entryRefused(name, "is there twice");
+      if (isTaken(error)) throw entryRefused(name, "is in the archive twice");
       throw error;
     }
   }
@@ -297,26 +294,26 @@ class UnpackedFolder {
 }
 
 function isTaken(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = systemErrorCode(error);
   return code === "EEXIST" || code === "ENOTDIR" || code === "EISDIR";
 }
 
 export function tooLarge(message: string): ToolcribError {
-  return new ToolcribError("too_large", message, { hint: "Unpack it yourself, and install from the folder." });
+  return new ToolcribError("too_large", message, { hint: "Unpack it yourself and install from the folder." });
 }
 
 function megabytes(bytes: number): string {
   return bytes >= 1024 * 1024 ? `${Math.round(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;
 }
 
-/** Which names an archive's entry may have. A name that could lead elsewhere, on any system, refuses the archive. */
+// Names of entries. A name that could leave the folder on any system refuses the whole archive.
 
 const MAX_PATH_LENGTH = 1024;
 const MAX_PATH_DEPTH = 32;
 
 /**
- * The parts of the path that `name` stands for below the folder, without `.`; empty for the folder itself.
- * Throws `blocked` for what is absolute, climbs, has a drive letter or a backslash, or cannot be a file name.
+ * The parts of an entry's path below the folder, without `.`; empty for the folder itself. Throws `blocked` for a name
+ * that is absolute, leads out of the folder, has a drive letter or a backslash, or cannot be a file name.
  */
 export function entryPath(name: string, platform: NodeJS.Platform = process.platform): string[] {
   if (name.includes("\\")) throw entryRefused(name, "has a backslash in its name");
@@ -325,12 +322,12 @@ export function entryPath(name: string, platform: NodeJS.Platform = process.plat
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(name)) throw entryRefused(name, "has a control character in its name");
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw entryRefused(name, "climbs out of the folder");
+  if (parts.includes("..")) throw entryRefused(name, "leads out of the folder");
   if (name.length > MAX_PATH_LENGTH || parts.length > MAX_PATH_DEPTH)
     throw entryRefused(name, "has a name that is too long or too deep");
   // Windows reads `a:b` as a stream of a, and drops dots and spaces at the end.
   if (platform === "win32" && parts.some((part) => /[<>:"|?*]|[. ]$/.test(part))) {
-    throw entryRefused(name, "has a name that Windows cannot hold");
+    throw entryRefused(name, "has a name that Windows does not allow");
   }
   return parts;
 }
@@ -342,12 +339,12 @@ function sameNameKey(parts: readonly string[]): string {
 
 function entryRefused(name: string, why: string): ToolcribError {
   return new ToolcribError("blocked", `The entry ${JSON.stringify(printable(name))} ${why}; nothing was unpacked.`, {
-    hint: "An honest archive holds nothing of the kind. Ask its author, or unpack and look at it yourself.",
+    hint: "A trustworthy archive has no such entry. Ask its author, or unpack it and check it yourself.",
     details: { entry: printable(name) },
   });
 }
 
-/** What an archive, a clone or a package may hold. Far above any collection of skills that people publish. */
+/** Limits of an archive, a clone or a package, far above any published collection of skills. */
 export interface ArchiveLimits {
   readonly entries: number;
   /** Of one file, unpacked. */
@@ -371,7 +368,7 @@ export const ARCHIVE_LIMITS: ArchiveLimits = {
 
 const MAX_PRINTABLE_LENGTH = 200;
 
-/** Text of others as it may stand in a message: one line, no control characters, not endless. */
+/** Untrusted text for a message: one line, no control characters, limited length. */
 export function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").trim();

@@ -1,11 +1,13 @@
 /** Finds the folders that hold a SKILL.md below a folder, within bounds. */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
 import { readSkill } from "../read/read-skill.ts";
-import { inParallel } from "./in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
+import { systemErrorCode } from "../../files/lock-file.ts";
+import { isInside } from "../../files/path-safety.ts";
 
 export interface FindProblem {
   readonly path: string;
@@ -23,7 +25,7 @@ export interface FoundSkills {
 interface FindOptions {
   /** How many folders below the root a skill may be; 6 if absent. */
   readonly depth?: number;
-  /** How many folders are looked into; 100,000 if absent. */
+  /** How many folders are searched; 100,000 by default. */
   readonly folders?: number;
 }
 
@@ -32,14 +34,14 @@ const MAX_DEPTH = 6;
 const MAX_FOLDERS = 100_000;
 const FIND_CONCURRENCY = 32;
 
-/** What version control and package managers keep there is not what the person pointed at. */
+/** Folders of version control and package managers. */
 const SKIPPED_FOLDERS = new Set([".git", ".hg", ".svn", "node_modules"]);
 
 interface Folder {
   readonly path: string;
   /** Without links, so that a link back up or a second link to one folder ends there. */
   readonly real: string;
-  /** Reached through a link: looked into only if it is a skill itself or lies below the root. */
+  /** Reached through a link: searched only if it is a skill itself or lies below the root. */
   readonly linked: boolean;
   /** The skill that it belongs to as one of its folders. */
   readonly partOf?: string;
@@ -49,10 +51,9 @@ interface Folder {
 const SKILLS_FOLDER = "skills";
 
 /**
- * The root itself may be a skill; its SKILL.md stands for that skill alone. What lies below a skill belongs to it; a
- * further SKILL.md there is a skill of its own only in a folder called `skills`, elsewhere it is told of. The files of
- * the outer skill include those of the inner ones either way.
- * Rejects with `not_found` or `invalid_arguments` if there is no such folder.
+ * The root itself may be a skill, and may be named by its SKILL.md. Folders below a skill belong to it; a further SKILL.md
+ * there is a separate skill only in a folder called `skills`, and is reported elsewhere. The files of the outer skill
+ * include those of the inner ones either way. Rejects with `not_found` or `invalid_arguments` for a missing folder.
  */
 export async function findSkills(root: string, options: FindOptions = {}): Promise<FoundSkills> {
   const given = resolve(root);
@@ -67,7 +68,7 @@ export async function findSkills(root: string, options: FindOptions = {}): Promi
       search.tellTooDeep(start, depth, level);
       break;
     }
-    level = (await inParallel(level, FIND_CONCURRENCY, (folder) => search.lookInto(folder))).flat();
+    level = (await mapLimit(level, FIND_CONCURRENCY, (folder) => search.lookInto(folder))).flat();
   }
   return { dirs: search.dirs.toSorted(inOrder), problems: [...search.problems, ...search.nested()] };
 }
@@ -96,7 +97,7 @@ class SkillSearch {
     try {
       entries = await readdir(path, { withFileTypes: true });
     } catch (error) {
-      // Whoever reads the skill tells of it.
+      // Reading the skill reports it.
       if (partOf === undefined) this.#tellUnreadable(path, error);
       return [];
     }
@@ -118,7 +119,7 @@ class SkillSearch {
   tellTooDeep(start: string, depth: number, level: readonly Folder[]): void {
     const [first] = level.filter(({ partOf }) => partOf === undefined);
     if (first === undefined) return;
-    const message = `Folders more than ${depth} below ${start} were not looked into, ${first.path} first.`;
+    const message = `Folders more than ${depth} below ${start} were not searched, starting with ${first.path}.`;
     this.problems.push({ path: start, code: "too_deep", message });
   }
 
@@ -128,8 +129,8 @@ class SkillSearch {
       const [first = ""] = inner.toSorted(inOrder);
       const count = inner.length === 1 ? "1 more skill" : `${inner.length} more skills`;
       const message =
-        `${path} is a skill and holds ${count}, taken as part of it: ${relative(path, first)}` +
-        `${inner.length === 1 ? "" : " first"}. Name that folder to take it by itself.`;
+        `${path} is a skill and contains ${count}, read as part of it: ${relative(path, first)}` +
+        `${inner.length === 1 ? "" : " first"}. Name that folder to use it separately.`;
       return { path, code: "nested", message };
     });
   }
@@ -137,21 +138,21 @@ class SkillSearch {
   #isFull(path: string): boolean {
     if (this.#seen.size < this.#most) return false;
     if (!this.problems.some(({ code }) => code === "too_many")) {
-      const message = `Only ${this.#most} folders were looked into; name a folder nearer to the skills.`;
+      const message = `Only ${this.#most} folders were searched. Name a folder closer to the skills.`;
       this.problems.push({ path, code: "too_many", message });
     }
     return true;
   }
 
   #tellUnreadable(path: string, error: unknown): void {
-    const reason = codeOf(error) ?? "unknown reason";
+    const reason = systemErrorCode(error) ?? "unknown reason";
     // Gone since it was listed.
     if (reason === "ENOENT") return;
-    this.problems.push({ path, code: "unreadable", message: `${path} cannot be looked into (${reason}).` });
+    this.problems.push({ path, code: "unreadable", message: `${path} cannot be read (${reason}).` });
   }
 }
 
-/** The name in any case: file systems of two of three platforms do not tell them apart. */
+/** In any case: most platforms have file systems that ignore it. */
 function isSkillFile(entry: Dirent): boolean {
   return entry.name.toLowerCase() === "skill.md" && !entry.isDirectory();
 }
@@ -172,14 +173,15 @@ async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefin
 
 async function folderOf(root: string): Promise<string> {
   const found = await stat(root).catch((error: unknown) => {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") throw new ToolcribError("not_found", `There is no folder ${root}.`);
-    throw new ToolcribError("invalid_arguments", `${root} cannot be looked into (${code ?? "unknown reason"}).`);
+    const code = systemErrorCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR")
+      throw new ToolcribError("not_found", `The folder ${root} does not exist.`);
+    throw new ToolcribError("invalid_arguments", `${root} cannot be read (${code ?? "unknown reason"}).`);
   });
   if (found.isDirectory()) return root;
   if (basename(root).toLowerCase() === "skill.md") return dirname(root);
-  throw new ToolcribError("invalid_arguments", `${root} is no folder.`, {
-    hint: "Name the folder of a skill, or one that holds skills. `toolcrib skill install` takes archives.",
+  throw new ToolcribError("invalid_arguments", `${root} is not a folder.`, {
+    hint: "Name the folder of a skill or a folder that contains skills. For an archive, use `toolcrib skill install`.",
   });
 }
 
@@ -188,12 +190,6 @@ function inOrder(a: string, b: string): number {
   const [left, right] = [a.replaceAll(sep, "\u0000"), b.replaceAll(sep, "\u0000")];
   return left < right ? -1 : left > right ? 1 : 0;
 }
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
-}
-
-/** Reads every skill of some folders, going on past what cannot be read. */
 
 export interface ReadSkills {
   /** In order of the folders given, then of path. */
@@ -204,7 +200,7 @@ export interface ReadSkills {
 
 const READ_CONCURRENCY = 8;
 
-/** Never rejects: a folder that is not there is a problem too. `onRead` is told of each skill that was looked at. */
+/** Never rejects: a missing folder is reported as a problem. `onRead` is called after each skill. */
 export async function readSkillFolders(
   dirs: readonly string[],
   options: { readonly onRead?: (done: number, of: number) => void } = {},
@@ -221,7 +217,7 @@ export async function readSkillFolders(
     }
   }
   let done = 0;
-  const read = await inParallel([...found], READ_CONCURRENCY, async (dir): Promise<Skill | undefined> => {
+  const read = await mapLimit([...found], READ_CONCURRENCY, async (dir): Promise<Skill | undefined> => {
     try {
       return await readSkill(dir);
     } catch (error) {
@@ -237,11 +233,4 @@ export async function readSkillFolders(
 function problemOf(path: string, error: unknown): FindProblem {
   const { code, message } = asToolcribError(error);
   return { path, code, message };
-}
-
-/** Whether a path is the folder or lies below it; both are absolute and without links. */
-export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  // On Windows the way to another drive is an absolute path.
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

@@ -6,7 +6,7 @@ import { type Machine, missingNeeds } from "../needs.ts";
 import { readSkill } from "../read/read-skill.ts";
 import { scanSkill } from "../scan/scan-skill.ts";
 import { type FindProblem, findSkills } from "./find-skills.ts";
-import { inParallel } from "./in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 
 /** A skill that was read, with what was found out about it. */
 export interface Candidate {
@@ -28,7 +28,7 @@ export interface UnreadableSkill {
 export interface InspectedSkills {
   readonly candidates: readonly Candidate[];
   readonly unreadable: readonly UnreadableSkill[];
-  /** Of finding them: folders that were not looked into. */
+  /** Problems of the search, such as folders that were not searched. */
   readonly problems: readonly FindProblem[];
   /** How many there are, readable or not. */
   readonly totalScanned: number;
@@ -36,7 +36,7 @@ export interface InspectedSkills {
 
 const INSPECT_CONCURRENCY = 8;
 
-/** Goes on past bad ones. Rejects only if there is no such folder. */
+/** A skill that cannot be read does not stop the others. Rejects only if the folder does not exist. */
 export async function inspectSkills(
   root: string,
   machine: Machine,
@@ -44,7 +44,7 @@ export async function inspectSkills(
 ): Promise<InspectedSkills> {
   const { dirs, problems } = await findSkills(root);
   let done = 0;
-  const looked = await inParallel(dirs, INSPECT_CONCURRENCY, async (dir) => {
+  const looked = await mapLimit(dirs, INSPECT_CONCURRENCY, async (dir) => {
     const result = await inspectSkill(dir, machine);
     options.onProgress?.(++done, dirs.length);
     return result;

@@ -4,21 +4,21 @@ import type { MissingNeeds, SkillFacts, SkillFinding, SkillManifest } from "../.
 
 export interface OfferedSkill {
   readonly id: string;
-  /** What its names end in: `skill__<key>`. */
+  /** The end of its names: `skill__<key>`. */
   readonly key: string;
   readonly facts: SkillFacts;
   /** Needs that this machine does not meet. */
   readonly missing: MissingNeeds;
   readonly findings: readonly SkillFinding[];
-  /** As it was given when it was imported, the folder of the config that holds it, or `server:<id>`. */
+  /** The source that it was imported from, its folder in the config, or `server:<id>`. */
   readonly source: string;
-  /** The folder on this machine that holds its files, if one does. */
+  /** The folder of its files, if they are on this machine. */
   readonly dir?: string;
-  /** What the URIs of its files begin with: `skill://<name>/`. */
+  /** The prefix of its files' URIs: `skill://<name>/`. */
   readonly base: string;
   /** There for one that was imported. */
   readonly manifest?: SkillManifest;
-  /** A file as it was when the skill was taken in. Rejects with `blocked` if it has changed since. */
+  /** A file as it was when the skill was read. Rejects with `blocked` if it has changed since. */
   readonly read: (path: string) => Promise<Uint8Array>;
 }
 
@@ -57,7 +57,7 @@ export function fileUri({ base }: OfferedSkill, path: string): string {
   return base + path.split("/").map(encodeURIComponent).join("/");
 }
 
-/** What is missing, for a person; undefined if nothing is. */
+/** The missing needs as text; undefined if there are none. */
 export function describeMissing({ bins, anyBins, env, config, os }: MissingNeeds): string | undefined {
   const parts = [
     ...bins.map((name) => `the program ${name}`),

@@ -9,12 +9,12 @@ export interface PromptCatalogOptions {
 }
 
 const DEFAULT_BUDGET = 30_000;
-/** A description is not cut shorter than this; rather skills are left out. */
+/** Skills are omitted before a description is cut shorter than this. */
 const MIN_DESCRIPTION_LENGTH = 60;
 const OPEN = "<available_skills>\n";
 const CLOSE = "</available_skills>";
 
-/** Empty if there is nothing to list. Long descriptions are cut before skills are left out, and what is left out is said. */
+/** Empty if there is nothing to list. Long descriptions are cut before skills are omitted, and omissions are counted. */
 export function promptCatalog(skills: readonly OfferedSkill[], options: PromptCatalogOptions = {}): string {
   const { budget = DEFAULT_BUDGET, location = "path" } = options;
   const listed = skills.filter(({ facts }) => !facts.disableModelInvocation);
@@ -53,7 +53,7 @@ function longestThatFits(
   return low;
 }
 
-/** What stands of one skill in the list, uncut; empty for one that no model may take up by itself. */
+/** The uncut entry of one skill; empty for a skill that models may not invoke. */
 export function catalogEntry(skill: OfferedSkill): string {
   return skill.facts.disableModelInvocation ? "" : renderEntry(skill, Infinity, "path");
 }

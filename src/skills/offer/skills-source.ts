@@ -1,4 +1,4 @@
-/** Skills as a Source: a tool that gives the instructions, prompts for people, and every file as a resource. */
+/** Skills as a Source: a tool that returns the instructions, a prompt for people, and every file as a resource. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type {
@@ -107,7 +107,7 @@ export class SkillsSource implements Source {
 
   #named(name: string): OfferedSkill {
     const skill = this.#byName.get(name);
-    if (skill === undefined) throw new ToolcribError("not_found", `There is no skill behind "${name}".`);
+    if (skill === undefined) throw new ToolcribError("not_found", `No skill is called "${name}".`);
     return skill;
   }
 }
@@ -119,8 +119,7 @@ function aboutSkill({ id, facts, source }: OfferedSkill): JsonObject {
 function toolOf(skill: OfferedSkill): ToolDefinition {
   const { facts, key } = skill;
   const hint = facts.argumentHint === undefined ? "" : ` Form: ${facts.argumentHint}`;
-  const about =
-    facts.dispatch === undefined ? "What the skill is to be applied to, if anything." : "Passed on as it is.";
+  const about = facts.dispatch === undefined ? "What to apply the skill to, if anything." : "Passed on unchanged.";
   return {
     name: SKILL_PREFIX + key,
     title: facts.emoji === undefined ? facts.name : `${facts.emoji} ${facts.name}`,
@@ -154,7 +153,7 @@ function promptOf(skill: OfferedSkill): PromptDefinition {
     arguments: [
       {
         name: ARGUMENTS,
-        description: facts.argumentHint ?? "What the skill is to be applied to, if anything.",
+        description: facts.argumentHint ?? "What to apply the skill to, if anything.",
         required: false,
       },
     ],
@@ -184,16 +183,16 @@ function textArgument(args: JsonObject): string {
   throw new ToolcribError("invalid_arguments", `"${ARGUMENTS}" must be text.`);
 }
 
-/** What an agent gets to read when it takes up a skill. */
+// Instructions, as an agent reads them.
 
 /** The rest is counted. */
 const MAX_LISTED_FILES = 100;
 
-/** @param given What the user wrote after the skill's name. */
+/** @param given The text after the skill's name. */
 export async function skillInstructions(skill: OfferedSkill, given = ""): Promise<string> {
   const { facts, dir, missing } = skill;
   const bytes = await skill.read(mainFile(skill));
-  // Loaded here, because a hub whose skills nobody takes up needs no YAML.
+  // Loaded on demand: a hub whose skills are not used needs no YAML.
   const { parseSkill } = await import("../read/read-skill.ts");
   const { body } = parseSkill(bytes, facts.name);
   const notes = [
@@ -205,20 +204,18 @@ export async function skillInstructions(skill: OfferedSkill, given = ""): Promis
   return [notes.join("\n"), text, filesOf(skill)].filter((part) => part !== "").join("\n\n");
 }
 
-/** Where the text has no place for them, arguments stand at its end. */
+/** Arguments are appended if the text has no place for them. */
 function withArguments(body: string, given: string): string {
   if (body.includes("$ARGUMENTS")) return body.replaceAll("$ARGUMENTS", () => given);
   return given === "" ? body : `${body}\n\nARGUMENTS: ${given}`;
 }
 
 function noteOnMissing(missing: string | undefined): string[] {
-  return missing === undefined ? [] : [`Not there, and needed by this skill: ${missing}.`];
+  return missing === undefined ? [] : [`Missing, but needed by this skill: ${missing}.`];
 }
 
 function noteOnServers({ facts: { servers } }: OfferedSkill): string[] {
-  return servers.length === 0
-    ? []
-    : [`MCP servers that this skill uses: ${servers.map(({ name }) => name).join(", ")}`];
+  return servers.length === 0 ? [] : [`MCP servers used by this skill: ${servers.map(({ name }) => name).join(", ")}`];
 }
 
 function filesOf(skill: OfferedSkill): string {
@@ -229,7 +226,7 @@ function filesOf(skill: OfferedSkill): string {
   return ["Files of this skill, readable as resources:", ...lines].join("\n");
 }
 
-/** A file of a skill as the contents of a resource. */
+// Files as resource contents.
 
 const MIME_TYPES: Readonly<Record<string, string>> = {
   css: "text/css",
@@ -257,7 +254,7 @@ const MIME_TYPES: Readonly<Record<string, string>> = {
   zip: "application/zip",
 };
 
-/** Undefined where the name does not tell. */
+/** Undefined if the name does not show it. */
 export function mimeTypeOf(path: string): string | undefined {
   const dot = path.lastIndexOf(".");
   return dot === -1 ? undefined : MIME_TYPES[path.slice(dot + 1).toLowerCase()];

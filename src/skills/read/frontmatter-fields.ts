@@ -1,22 +1,22 @@
-/** Typed reading of a mapping that people wrote by hand: another type than the wanted one is taken if its meaning is clear. */
+/** Typed access to a map that people wrote by hand: a value of another type is accepted if its meaning is clear. */
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SourceLocations } from "./frontmatter.ts";
-import { type ReadWarnings, abbreviate } from "./read-warnings.ts";
+import { abbreviate, type ReadWarnings, typeName } from "./read-warnings.ts";
 import type { ValuePath } from "./yaml-text.ts";
 
 export class FrontmatterFields {
   readonly #value: JsonObject;
   readonly #path: ValuePath;
   readonly #places: SourceLocations;
-  readonly #notes: ReadWarnings;
+  readonly #warnings: ReadWarnings;
   /** From the kebab-case name to the name as it was written. */
   readonly #keys = new Map<string, string>();
 
-  constructor(value: JsonObject, path: ValuePath, places: SourceLocations, notes: ReadWarnings) {
+  constructor(value: JsonObject, path: ValuePath, places: SourceLocations, warnings: ReadWarnings) {
     this.#value = value;
     this.#path = path;
     this.#places = places;
-    this.#notes = notes;
+    this.#warnings = warnings;
     for (const key of Object.keys(value)) {
       const kebab = kebabCase(key);
       // The exact name wins over one in another case.
@@ -48,17 +48,17 @@ export class FrontmatterFields {
 
   /** @param code Of the warning. */
   warn(name: string, code: string, message: string): void {
-    this.#notes.add(code, message, this.lineOf(name));
+    this.#warnings.add(code, message, this.lineOf(name));
   }
 
-  /** undefined where there is no text, which includes blank text. */
+  /** Undefined if there is no text or only white space. */
   text(name: string): string | undefined {
     const value = this.get(name);
     if (value === undefined || value === null) return undefined;
     if (typeof value === "string") return value.trim() === "" ? undefined : value.trim();
     const text = this.#asText(name, value);
     if (text === "") {
-      this.warn(name, "WRONG_TYPE", `"${name}" must be text, not ${typeName(value)}; it is left out.`);
+      this.warn(name, "WRONG_TYPE", `"${name}" must be text, not ${typeName(value)}; it is ignored.`);
       return undefined;
     }
     this.warn(
@@ -77,7 +77,7 @@ export class FrontmatterFields {
 
   #asText(name: string, value: unknown): string {
     if (Array.isArray(value)) return value.filter(isScalar).join(", ");
-    // `Use when: …` on a line of its own is a mapping to YAML.
+    // `Use when: …` on its own line is a map to YAML.
     if (isJsonObject(value)) {
       const pairs = Object.entries(value).filter(([, item]) => isScalar(item));
       return pairs.map(([key, item]) => `${key}: ${String(item)}`).join("; ");
@@ -101,7 +101,7 @@ export class FrontmatterFields {
     return read;
   }
 
-  /** Text with commas or blanks is a list as well, and so are the keys of an object; objects in a list count by their name. */
+  /** Accepts text with commas or spaces and the keys of a map; maps in a list count by their name. */
   list(name: string): string[] {
     const value = this.get(name);
     if (value === undefined || value === null) return [];
@@ -118,14 +118,16 @@ export class FrontmatterFields {
     if (!Array.isArray(value)) return [];
     const texts = value.map(nameOfItem);
     const bad = texts.findIndex((text) => text === undefined);
-    if (bad !== -1) this.warn(name, "WRONG_TYPE", `"${name}" must be a list of text; what is not is left out.`);
+    if (bad !== -1) this.warn(name, "WRONG_TYPE", `"${name}" must be a list of strings; other values are ignored.`);
     return texts.filter((text) => text !== undefined);
   }
 
-  /** undefined where there is none. */
+  /** Undefined if there is none. */
   object(name: string): FrontmatterFields | undefined {
     const value = this.get(name);
-    return isJsonObject(value) ? new FrontmatterFields(value, this.pathOf(name), this.#places, this.#notes) : undefined;
+    return isJsonObject(value)
+      ? new FrontmatterFields(value, this.pathOf(name), this.#places, this.#warnings)
+      : undefined;
   }
 }
 
@@ -141,12 +143,6 @@ export function kebabCase(key: string): string {
 
 export function camelCase(kebab: string): string {
   return kebab.replaceAll(/(?<!-)-+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-export function typeName(value: unknown): string {
-  if (value === null) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function isScalar(value: unknown): value is string | number | boolean {

@@ -1,19 +1,18 @@
-/** The frontmatter of a SKILL.md as plain data. One parse for a file in good order; a damaged one is read entry by entry. */
+/** The frontmatter of a SKILL.md as plain data: parsed once if it is valid YAML, else entry by entry. */
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SkillWarning } from "../../model/skill.ts";
 import { decodeText, type Split, splitFrontmatter, splitUnterminated } from "./split-frontmatter.ts";
 import { cutEntries, type Entry, readAsText, type ReadEntry, readEntry } from "./repair-frontmatter.ts";
 import { ReadWarnings, abbreviate } from "./read-warnings.ts";
-import { readSimpleYaml, type SimpleYaml } from "./simple-yaml.ts";
 import { type ValuePath, YamlText } from "./yaml-text.ts";
 
-/** Where things stand in the file. */
+/** Where values are in the file. */
 export interface SourceLocations {
   /** The line of a key or an item, or of the nearest thing around it. */
   lineOf(path: ValuePath): number;
   /** A scalar as it was written: `1.10` where the value is 1.1. */
   sourceOf(path: ValuePath): string | undefined;
-  /** All of a value as it was written, where only the YAML parser could read it. */
+  /** All of a value as it was written, unless it had to be repaired. */
   textOf(path: ValuePath): string | undefined;
 }
 
@@ -22,63 +21,49 @@ export interface Frontmatter extends SourceLocations {
   readonly body: string;
   /** The line of the file in which the body begins, from 1. */
   readonly bodyLine: number;
-  readonly warnings: readonly SkillWarning[];
 }
 
-/** More than this is no frontmatter; real ones have a kilobyte or two. */
+/** Real frontmatter has a kilobyte or two. */
 const MAX_FRONTMATTER_LENGTH = 32 * 1024;
 
 /** In a damaged file, where each key is read on its own. */
 const MAX_ENTRIES = 300;
 
-export function readFrontmatter(bytes: Uint8Array): Frontmatter {
-  const notes = new ReadWarnings();
-  const found = findFrontmatter(decodeText(bytes, notes), notes);
-  return { ...found, warnings: notes.sorted() };
+export function readFrontmatter(bytes: Uint8Array): Frontmatter & { readonly warnings: readonly SkillWarning[] } {
+  const warnings = new ReadWarnings();
+  const found = findFrontmatter(decodeText(bytes, warnings), warnings);
+  return { ...found, warnings: warnings.sorted() };
 }
 
-/** The same with the warnings left in `notes`. */
-export function findFrontmatter(text: string, notes: ReadWarnings): Omit<Frontmatter, "warnings"> {
-  const split = splitFrontmatter(text, notes);
+/** The same, with its warnings added to `warnings`. */
+export function findFrontmatter(text: string, warnings: ReadWarnings): Frontmatter {
+  const split = splitFrontmatter(text, warnings);
   if (split.yaml === undefined) return noFrontmatter(split);
   if (split.yaml.length > MAX_FRONTMATTER_LENGTH) {
     const message = `The frontmatter has more than ${MAX_FRONTMATTER_LENGTH} characters; all in it is read as text.`;
-    notes.add("FRONTMATTER_TOO_LARGE", message, split.yamlLine);
-    return fromEntries(text, split.yaml, split, notes, (entry, line) => readAsText(entry, line, new ReadWarnings()));
+    warnings.add("FRONTMATTER_TOO_LARGE", message, split.yamlLine);
+    return fromEntries(text, split.yaml, split, warnings, (entry, line) => readAsText(entry, line, new ReadWarnings()));
   }
-  const simple = readSimpleYaml(split.yaml);
-  if (simple !== undefined) return fromSimple(simple, split);
   const yaml = new YamlText(split.yaml, split.yamlLine);
-  if (yaml.error === undefined && isJsonObject(yaml.value)) return fromYaml(yaml, yaml.value, split, notes);
+  if (yaml.error === undefined && isJsonObject(yaml.value)) return fromYaml(yaml, yaml.value, split, warnings);
   const shorter = yaml.error === undefined ? undefined : splitUnterminated(text, split);
   if (shorter?.yaml !== undefined) {
     const short = new YamlText(shorter.yaml, shorter.yamlLine);
     if (short.error === undefined && isJsonObject(short.value)) {
-      const message = `The frontmatter has no last "---"; it is taken to end before line ${shorter.bodyLine}.`;
-      notes.add("FRONTMATTER_UNTERMINATED", message, shorter.bodyLine - 1);
-      return fromYaml(short, short.value, shorter, notes);
+      const message = `The frontmatter has no closing "---"; it is read as ending before line ${shorter.bodyLine}.`;
+      warnings.add("FRONTMATTER_UNTERMINATED", message, shorter.bodyLine - 1);
+      return fromYaml(short, short.value, shorter, warnings);
     }
   }
-  return fromEntries(text, split.yaml, split, notes, (entry, line) => readEntry(entry, line, notes));
+  return fromEntries(text, split.yaml, split, warnings, (entry, line) => readEntry(entry, line, warnings));
 }
 
-function noFrontmatter({ body, bodyLine }: Split): Omit<Frontmatter, "warnings"> {
+function noFrontmatter({ body, bodyLine }: Split): Frontmatter {
   return { value: {}, body, bodyLine, lineOf: () => 1, sourceOf: () => undefined, textOf: () => undefined };
 }
 
-function fromSimple({ value, lineOf }: SimpleYaml, split: Split): Omit<Frontmatter, "warnings"> {
-  return {
-    value,
-    body: split.body,
-    bodyLine: split.bodyLine,
-    lineOf: (path) => split.yamlLine + lineOf(path),
-    sourceOf: () => undefined,
-    textOf: () => undefined,
-  };
-}
-
-function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: ReadWarnings): Omit<Frontmatter, "warnings"> {
-  warnProblems(yaml, notes);
+function fromYaml(yaml: YamlText, value: JsonObject, split: Split, warnings: ReadWarnings): Frontmatter {
+  warnProblems(yaml, warnings);
   return {
     value,
     body: split.body,
@@ -89,10 +74,10 @@ function fromYaml(yaml: YamlText, value: JsonObject, split: Split, notes: ReadWa
   };
 }
 
-function warnProblems(yaml: YamlText, notes: ReadWarnings): void {
-  for (const { code, message, offset } of yaml.surprises) notes.add(code, message, yaml.lineOfOffset(offset));
+function warnProblems(yaml: YamlText, warnings: ReadWarnings): void {
+  for (const { code, message, offset } of yaml.surprises) warnings.add(code, message, yaml.lineOfOffset(offset));
   if (yaml.unknownTag !== undefined) {
-    notes.add("TAG_IGNORED", "A YAML tag means nothing here; the value is taken as it is.", yaml.unknownTag.line);
+    warnings.add("TAG_IGNORED", "YAML tags have no meaning here; the value is used as written.", yaml.unknownTag.line);
   }
 }
 
@@ -100,42 +85,42 @@ function fromEntries(
   text: string,
   yaml: string,
   split: Split,
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
   read: (entry: Entry, line: number) => ReadEntry,
-): Omit<Frontmatter, "warnings"> {
+): Frontmatter {
   const { entries, stray, joined, colons } = cutEntries(yaml);
   const lineAt = (index: number): number => split.yamlLine + index;
   if (entries.length === 0) {
     if (yaml.trim() === "") {
-      notes.add("FRONTMATTER_EMPTY", "The frontmatter is empty.", 1);
+      warnings.add("FRONTMATTER_EMPTY", "The frontmatter is empty.", 1);
       return noFrontmatter(split);
     }
-    // Nothing is lost: what stands there may be the beginning of the instructions, below a rule.
-    notes.add(
+    // Nothing is lost: this may be the beginning of the instructions, below a horizontal rule.
+    warnings.add(
       "FRONTMATTER_UNREADABLE",
-      "What stands between the marks has no keys; it is taken as text.",
+      "The text between the marks has no keys; it is read as part of the body.",
       split.yamlLine,
     );
     return noFrontmatter({ yamlLine: 1, body: text, bodyLine: 1 });
   }
-  for (const index of stray) notes.add("LINE_IGNORED", "The line belongs to no key and is left out.", lineAt(index));
+  for (const index of stray) warnings.add("LINE_IGNORED", "The line belongs to no key and is ignored.", lineAt(index));
   for (const index of joined)
-    notes.add("LINE_JOINED", "The line is taken as going on with the one above.", lineAt(index));
-  for (const index of colons) notes.add("COLON_REPAIRED", 'A key needs ": " after it.', lineAt(index));
+    warnings.add("LINE_JOINED", "The line is read as a continuation of the one above.", lineAt(index));
+  for (const index of colons) warnings.add("COLON_REPAIRED", 'A key needs ": " after it.', lineAt(index));
   const value: JsonObject = {};
   const parts = new Map<string, { line: number; yaml?: YamlText }>();
   for (const [index, entry] of entries.entries()) {
     const line = lineAt(entry.start);
     if (index === MAX_ENTRIES) {
-      notes.add("TOO_MANY_KEYS", `Only the first ${MAX_ENTRIES} keys are read.`, line);
+      warnings.add("TOO_MANY_KEYS", `Only the first ${MAX_ENTRIES} keys are read.`, line);
       break;
     }
     if (entry.key === "__proto__") continue;
     if (parts.has(entry.key)) {
-      notes.add("DUPLICATE_KEY", `"${abbreviate(entry.key)}" is there more than once; the last one counts.`, line);
+      warnings.add("DUPLICATE_KEY", `"${abbreviate(entry.key)}" appears more than once; the last one is used.`, line);
     }
     const { value: one, yaml: parsed } = read(entry, line);
-    if (parsed !== undefined) warnProblems(parsed, notes);
+    if (parsed !== undefined) warnProblems(parsed, warnings);
     value[entry.key] = one;
     parts.set(entry.key, parsed === undefined ? { line } : { line, yaml: parsed });
   }

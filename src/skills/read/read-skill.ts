@@ -11,6 +11,7 @@ import type {
   SkillInstallStep,
   SkillNeeds,
 } from "../../model/skill.ts";
+import { platformName } from "../needs.ts";
 import { parseRequiredServers } from "../servers/parse-required-servers.ts";
 import { bytesDigest, skillDigest } from "../verified-files.ts";
 import { camelCase, FrontmatterFields } from "./frontmatter-fields.ts";
@@ -20,14 +21,12 @@ import { parseJson5 } from "./repair-frontmatter.ts";
 import { listFolder } from "./skill-folder.ts";
 import { decodeText } from "./split-frontmatter.ts";
 
-export { skillDigest } from "../verified-files.ts";
-
 export interface ReadLimits {
-  /** Of SKILL.md; 1 MiB unless said. */
+  /** Size of SKILL.md; 1 MiB by default. */
   readonly bytes?: number;
-  /** How many files; 1,000 unless said. */
+  /** Number of files; 1,000 by default. */
   readonly files?: number;
-  /** Of all files together; 64 MiB unless said. */
+  /** Size of all files together; 64 MiB by default. */
   readonly totalBytes?: number;
 }
 
@@ -35,12 +34,12 @@ const LIMITS = { bytes: 1024 * 1024, files: 1000, totalBytes: 64 * 1024 * 1024 }
 
 /** Rejects with ToolcribError (invalid_config, too_large, not_found) when the folder cannot be used at all. */
 export async function readSkill(dir: string, limits: ReadLimits = {}): Promise<Skill> {
-  const notes = new ReadWarnings();
-  const { dir: folder, files, main } = await listFolder(resolve(dir), { ...LIMITS, ...limits }, notes);
-  return Object.freeze({ dir: folder, ...buildSkill(main, basename(folder), files, notes) });
+  const warnings = new ReadWarnings();
+  const { dir: folder, files, main } = await listFolder(resolve(dir), { ...LIMITS, ...limits }, warnings);
+  return Object.freeze({ dir: folder, ...buildSkill(main, basename(folder), files, warnings) });
 }
 
-/** SKILL.md alone, without its folder. `dirName` gives the name where the text has none. */
+/** SKILL.md alone, without its folder. `dirName` is the name if the text has none. */
 export function parseSkill(bytes: Uint8Array, dirName: string): Omit<Skill, "dir"> {
   if (bytes.length > LIMITS.bytes) {
     throw new ToolcribError("too_large", `SKILL.md of "${dirName}" has more than ${LIMITS.bytes} bytes.`);
@@ -49,69 +48,64 @@ export function parseSkill(bytes: Uint8Array, dirName: string): Omit<Skill, "dir
   return buildSkill(bytes, dirName, [file], new ReadWarnings());
 }
 
-/** From the bytes of a SKILL.md and the list of its folder's files to a Skill. Reads nothing and runs nothing. */
-
 export function buildSkill(
   bytes: Uint8Array,
   dirName: string,
   files: readonly SkillFile[],
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
 ): Omit<Skill, "dir"> {
-  const front = findFrontmatter(decodeText(bytes, notes), notes);
+  const front = findFrontmatter(decodeText(bytes, warnings), warnings);
   const body = front.body.includes("\r") ? front.body.replaceAll("\r\n", "\n") : front.body;
   const frontmatter = front.value;
-  const top = new FrontmatterFields(frontmatter, [], front, notes);
+  const top = new FrontmatterFields(frontmatter, [], front, warnings);
   warnRenamed(top);
   const metadata = readMetadata(top, frontmatter, front);
-  const inside = new FrontmatterFields(metadata, top.pathOf("metadata"), front, notes);
-  const block = vendorBlock(metadata, top, front, notes);
-  const name = readName(top, dirName, notes);
-  const description = readDescription(top, body, front.bodyLine, notes);
+  const inside = new FrontmatterFields(metadata, top.pathOf("metadata"), front, warnings);
+  const block = vendorBlock(metadata, top, front, warnings);
+  const name = readName(top, dirName, warnings);
+  const description = readDescription(top, body, front.bodyLine, warnings);
   if (description === undefined) {
-    throw new ToolcribError("invalid_config", `The skill "${name}" has neither a description nor any text.`, {
-      hint: "Write a description into the frontmatter of SKILL.md and the instructions below it.",
+    throw new ToolcribError("invalid_config", `The skill "${name}" has neither a description nor a body.`, {
+      hint: "Add a description to the frontmatter of SKILL.md and write the instructions below it.",
     });
   }
-  const dispatch = readDispatch(top);
   return deepFreeze({
     name,
     description,
     dialect: dialectOf(top, block !== undefined),
-    ...definedTexts({
-      version: top.label("version") ?? inside.label("version"),
-      author: top.has("author") ? readAuthor(top) : readAuthor(inside),
-      license: top.text("license"),
-      compatibility: top.text("compatibility"),
-      homepage: block?.text("homepage") ?? top.text("homepage") ?? inside.label("homepage"),
-      emoji: block?.text("emoji") ?? top.text("emoji") ?? inside.label("emoji"),
-      argumentHint: readArgumentHint(top),
-      primaryEnv: block?.text("primary-env"),
-      skillKey: block?.text("skill-key"),
-    }),
+    version: top.label("version") ?? inside.label("version"),
+    author: top.has("author") ? readAuthor(top) : readAuthor(inside),
+    license: top.text("license"),
+    compatibility: top.text("compatibility"),
+    homepage: block?.text("homepage") ?? top.text("homepage") ?? inside.label("homepage"),
+    emoji: block?.text("emoji") ?? top.text("emoji") ?? inside.label("emoji"),
+    argumentHint: readArgumentHint(top),
+    primaryEnv: block?.text("primary-env"),
+    skillKey: block?.text("skill-key"),
     allowedTools: readAllowedTools(top),
     disableModelInvocation: top.flag("disable-model-invocation", false),
     userInvocable: top.flag("user-invocable", true),
-    ...(dispatch === undefined ? {} : { dispatch }),
+    dispatch: readDispatch(top),
     always: block?.flag("always", false) ?? false,
     needs: readNeeds(top, block),
     install: readInstallSteps(block),
-    servers: readServers(top.has("requires-mcp-servers") ? top : inside, front, notes),
+    servers: readServers(top.has("requires-mcp-servers") ? top : inside, front, warnings),
     extensions: readExtensions(top),
     frontmatter,
     files,
     digest: skillDigest(files),
-    warnings: notes.sorted(),
+    warnings: warnings.sorted(),
     body,
     bytes,
   });
 }
 
-function readServers(fields: FrontmatterFields, places: SourceLocations, notes: ReadWarnings): RequiredServer[] {
+function readServers(fields: FrontmatterFields, places: SourceLocations, warnings: ReadWarnings): RequiredServer[] {
   const value = fields.get("requires-mcp-servers");
   if (value === undefined || value === null) return [];
   const path = fields.pathOf("requires-mcp-servers");
   return parseRequiredServers(value, (code, message, below) => {
-    notes.add(code, message, places.lineOf([...path, ...below]));
+    warnings.add(code, message, places.lineOf([...path, ...below]));
   });
 }
 
@@ -136,23 +130,13 @@ function readArgumentHint(top: FrontmatterFields): string | undefined {
   return `[${value.map((item) => (typeof item === "string" ? item : JSON.stringify(item))).join(", ")}]`;
 }
 
-/** Without those that are undefined. */
-function definedTexts<K extends string>(values: Record<K, string | undefined>): Partial<Record<K, string>> {
-  const result: Partial<Record<K, string>> = {};
-  for (const key in values) {
-    const value = values[key];
-    if (value !== undefined) result[key] = value;
-  }
-  return result;
-}
-
-/** A skill's name, made safe: it becomes part of paths, addresses and tool names. */
+// The name becomes part of paths, URIs and tool names, so it is made safe.
 
 const MAX_NAME_LENGTH = 64;
-/** Wider than the standard, which wants a-z, 0-9 and hyphens: what harms nobody is kept as it is. */
+/** Wider than the standard's a-z, 0-9 and hyphens: harmless names are kept as written. */
 const SAFE_NAME = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._-]{0,62}[\p{L}\p{M}\p{N}_-])?$/u;
 
-export function readName(fields: FrontmatterFields, dirName: string, notes: ReadWarnings): string {
+export function readName(fields: FrontmatterFields, dirName: string, warnings: ReadWarnings): string {
   const written = fields.text("name");
   const name = written === undefined ? "" : safeName(written);
   if (name !== "") {
@@ -162,9 +146,9 @@ export function readName(fields: FrontmatterFields, dirName: string, notes: Read
   }
   const fallback = safeName(dirName) || "skill";
   const why = written === undefined ? "There is no name" : `"${abbreviate(written)}" cannot be a name`;
-  notes.add(
+  warnings.add(
     "NAME_FROM_FOLDER",
-    `${why}; the folder's is taken: "${fallback}".`,
+    `${why}; the folder's name is used: "${fallback}".`,
     fields.has("name") ? fields.lineOf("name") : 1,
   );
   return fallback;
@@ -188,7 +172,7 @@ function cutTo(text: string, length: number): string {
         .replace(/\uFFFD$/, "");
 }
 
-/** A skill's description; where there is none, the first words of its body. */
+// The description; without one, the first words of the body.
 
 const MAX_DESCRIPTION_LENGTH = 1024;
 
@@ -197,14 +181,14 @@ export function readDescription(
   fields: FrontmatterFields,
   body: string,
   bodyLine: number,
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
 ): string | undefined {
   const written = fields.text("description");
   if (written !== undefined) return written;
   const found = firstWords(body);
   if (found === undefined) return undefined;
   const line = bodyLine + found.index;
-  notes.add("DESCRIPTION_FROM_BODY", `There is no description; the words of line ${line} are taken.`, line);
+  warnings.add("DESCRIPTION_FROM_BODY", `There is no description; the text of line ${line} is used.`, line);
   return found.text;
 }
 
@@ -263,8 +247,6 @@ function cleanProse(text: string): string {
     : `${plain.slice(0, MAX_DESCRIPTION_LENGTH - 1).toWellFormed()}…`;
 }
 
-/** `allowed-tools` is a string or a list. What stands in brackets belongs to its tool: `Bash(git add:*)`. */
-
 export function readAllowedTools(fields: FrontmatterFields): string[] {
   const value = fields.get("allowed-tools");
   if (typeof value === "string") return splitTools(value);
@@ -290,7 +272,7 @@ export function splitTools(text: string): string[] {
   return tools;
 }
 
-/** Which dialect a file is written in, by the keys that only one of them has. */
+// The dialect shows in keys that only one of them has.
 
 const OPENCLAW_KEYS = ["command-dispatch", "command-tool", "command-arg-mode"] as const;
 
@@ -298,7 +280,7 @@ const STANDARD_KEYS = ["name", "description", "license", "compatibility", "metad
 /** Toolcrib's own. */
 const OWN_KEYS = ["requires-mcp-servers"] as const;
 
-/** Keys that Claude Code adds to the standard. Those without a field of their own in a Skill are kept as extensions. */
+/** Keys that Claude Code adds to the standard. Those that a Skill has no field for are kept as extensions. */
 const CLAUDE_KEYS = ["disable-model-invocation", "user-invocable", "argument-hint"] as const;
 const EXTENSION_KEYS = [
   "agent",
@@ -331,12 +313,12 @@ export function readExtensions(top: FrontmatterFields): JsonObject {
   return extensions;
 }
 
-/** `metadata` in its many forms: a mapping, JSON or JSON5 as text, and a vendor's block inside in the same forms. */
+// `metadata` is a map, or JSON or JSON5 in a string; a vendor's block inside takes the same forms.
 
 /** The present name first: it wins where a file has several for the sake of old readers. */
 const VENDORS = ["openclaw", "clawdbot", "clawdis", "moltbot"] as const;
 
-/** @returns The mapping, put into `frontmatter` too where it had to be taken out of text. */
+/** @returns The map; one that was parsed from text replaces the text in `frontmatter`. */
 export function readMetadata(fields: FrontmatterFields, frontmatter: JsonObject, places: SourceLocations): JsonObject {
   const value = fields.get("metadata");
   if (value === undefined || value === null) return {};
@@ -344,27 +326,23 @@ export function readMetadata(fields: FrontmatterFields, frontmatter: JsonObject,
   if (isJsonObject(value)) {
     const meant = hasOddKeys(value) ? parseJson5Object(places.textOf([key]) ?? "") : undefined;
     if (meant === undefined) return value;
-    fields.warn(
-      "metadata",
-      "METADATA_JSON5",
-      "metadata is JSON5, which YAML reads as something else; it is read as JSON5.",
-    );
+    fields.warn("metadata", "METADATA_JSON5", "metadata is JSON5, which YAML reads differently; it is read as JSON5.");
     frontmatter[key] = meant;
     return meant;
   }
   const parsed = typeof value === "string" ? parseJson5Object(value) : undefined;
   if (parsed !== undefined) {
-    fields.warn("metadata", "METADATA_AS_TEXT", "metadata is JSON inside a text; it should be a mapping.");
+    fields.warn("metadata", "METADATA_AS_TEXT", "metadata is JSON in a string; it should be a map.");
     frontmatter[key] = parsed;
     return parsed;
   }
   if (Array.isArray(value) && value.every(isJsonObject)) {
     const merged: JsonObject = Object.fromEntries(value.flatMap((item) => Object.entries(item)));
-    fields.warn("metadata", "WRONG_TYPE", "metadata must be a mapping, not a list; the items are joined.");
+    fields.warn("metadata", "WRONG_TYPE", "metadata must be a map, not a list; its items are merged.");
     frontmatter[key] = merged;
     return merged;
   }
-  fields.warn("metadata", "METADATA_UNREADABLE", `metadata must be a mapping; "${abbreviate(value)}" is left out.`);
+  fields.warn("metadata", "METADATA_UNREADABLE", `metadata must be a map; "${abbreviate(value)}" is ignored.`);
   return {};
 }
 
@@ -373,20 +351,20 @@ export function vendorBlock(
   metadata: JsonObject,
   fields: FrontmatterFields,
   places: SourceLocations,
-  notes: ReadWarnings,
+  warnings: ReadWarnings,
 ): FrontmatterFields | undefined {
   for (const vendor of VENDORS) {
     const value = metadata[vendor];
     if (value === undefined || value === null) continue;
     const path = [...fields.pathOf("metadata"), vendor];
-    if (isJsonObject(value)) return new FrontmatterFields(value, path, places, notes);
+    if (isJsonObject(value)) return new FrontmatterFields(value, path, places, warnings);
     // The standard allows only text in metadata, so a block as text is right and no repair.
     const parsed = typeof value === "string" ? parseJson5Object(value) : undefined;
-    if (parsed !== undefined) return new FrontmatterFields(parsed, path, places, notes);
+    if (parsed !== undefined) return new FrontmatterFields(parsed, path, places, warnings);
     const line = places.lineOf(path);
-    notes.add(
+    warnings.add(
       "VENDOR_BLOCK_UNREADABLE",
-      `metadata.${vendor} must be a mapping; "${abbreviate(value)}" is left out.`,
+      `metadata.${vendor} must be a map; "${abbreviate(value)}" is ignored.`,
       line,
     );
   }
@@ -404,16 +382,7 @@ function parseJson5Object(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** What OpenClaw's part of the frontmatter says: needs, install steps and hand-over to a tool. Nothing of it is ever run. */
-
-const PLATFORMS: Readonly<Record<string, string>> = {
-  windows: "win32",
-  win: "win32",
-  win64: "win32",
-  macos: "darwin",
-  mac: "darwin",
-  osx: "darwin",
-};
+// OpenClaw's block: needs, install steps and dispatch to a tool. Nothing in it is ever run.
 
 /** Words for "anywhere". */
 const ANY_PLATFORM = new Set(["all", "any", "*"]);
@@ -435,11 +404,6 @@ export function readNeeds(top: FrontmatterFields, block: FrontmatterFields | und
   };
 }
 
-export function platformName(name: string): string {
-  const lower = name.trim().toLowerCase();
-  return Object.hasOwn(PLATFORMS, lower) ? (PLATFORMS[lower] ?? lower) : lower;
-}
-
 export function readInstallSteps(block: FrontmatterFields | undefined): SkillInstallStep[] {
   const value = block?.get("install");
   if (block === undefined || value === undefined || value === null) return [];
@@ -447,14 +411,14 @@ export function readInstallSteps(block: FrontmatterFields | undefined): SkillIns
   return items.flatMap((item): SkillInstallStep[] => {
     if (typeof item === "string" && item.trim() !== "") return [{ kind: "text", bins: [], step: { text: item } }];
     if (!isJsonObject(item)) {
-      block.warn("install", "WRONG_TYPE", "A step of install must be an object; what is not is left out.");
+      block.warn("install", "WRONG_TYPE", "A step of install must be an object; other values are ignored.");
       return [];
     }
     const { kind, id, label, bins } = item;
     return [
       {
         kind: typeof kind === "string" ? kind : typeof id === "string" ? id : "unknown",
-        ...(typeof label === "string" ? { label } : {}),
+        label: typeof label === "string" ? label : undefined,
         bins: Array.isArray(bins) ? bins.filter((bin) => typeof bin === "string") : [],
         step: item,
       },
@@ -466,17 +430,17 @@ export function readDispatch(top: FrontmatterFields): SkillFacts["dispatch"] {
   if (!top.has("command-dispatch")) return undefined;
   const kind = top.label("command-dispatch");
   if (kind?.toLowerCase() !== "tool") {
-    top.warn("command-dispatch", "DISPATCH_UNKNOWN", 'command-dispatch knows only "tool"; it is left out.');
+    top.warn("command-dispatch", "DISPATCH_UNKNOWN", 'command-dispatch supports only "tool"; it is ignored.');
     return undefined;
   }
   const tool = top.text("command-tool");
   if (tool === undefined) {
-    top.warn("command-dispatch", "DISPATCH_WITHOUT_TOOL", "command-dispatch needs a command-tool; it is left out.");
+    top.warn("command-dispatch", "DISPATCH_WITHOUT_TOOL", "command-dispatch needs a command-tool; it is ignored.");
     return undefined;
   }
   const mode = top.text("command-arg-mode") ?? "raw";
   if (mode !== "raw") {
-    top.warn("command-arg-mode", "DISPATCH_UNKNOWN", 'command-arg-mode knows only "raw", which is taken.');
+    top.warn("command-arg-mode", "DISPATCH_UNKNOWN", 'command-arg-mode supports only "raw", which is used.');
   }
   return { tool, argMode: "raw" };
 }

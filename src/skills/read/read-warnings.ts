@@ -1,7 +1,7 @@
-/** Repairs are collected while a file is read; a file in good order makes none. */
+/** Warnings that are collected while a SKILL.md is read. */
 import type { SkillWarning } from "../../model/skill.ts";
 
-/** Enough to see what is wrong with a file; a hostile one could otherwise give a warning for each of its lines. */
+/** Enough to see what is wrong with a file; a hostile one could otherwise cause a warning on every line. */
 const MAX_WARNINGS = 100;
 
 export class ReadWarnings {
@@ -12,17 +12,25 @@ export class ReadWarnings {
     if (this.#warnings.length === MAX_WARNINGS) {
       this.#warnings.push({
         code: "MORE_WARNINGS",
-        message: `There are more than ${MAX_WARNINGS} warnings; the rest is left out.`,
+        message: `There are more than ${MAX_WARNINGS} warnings; the rest is omitted.`,
       });
       return;
     }
     this.#warnings.push(line === undefined ? { code, message } : { code, message, line });
   }
 
-  /** By line; what belongs to no line comes last. */
+  /** By line; warnings without a line come last. */
   sorted(): SkillWarning[] {
     return this.#warnings.toSorted((a, b) => (a.line ?? Infinity) - (b.line ?? Infinity) || 0);
   }
+}
+
+/** The type of a value of a SKILL.md, for a message. */
+export function typeName(value: unknown): string {
+  if (value === null || value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "string") return "text";
+  return typeof value === "object" ? "a map" : `a ${typeof value}`;
 }
 
 /** Short and printable, for a message. */

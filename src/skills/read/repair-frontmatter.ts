@@ -1,9 +1,9 @@
-/** Reads one top-level entry that YAML cannot read as it stands, changing as little as will do. */
+/** Reads a top-level entry that is invalid YAML, with the smallest repair that works. */
 import JSON5 from "json5";
 import { type ReadWarnings, abbreviate } from "./read-warnings.ts";
 import { YamlText } from "./yaml-text.ts";
 
-/** What is meant as text whatever it looks like. */
+/** Keys whose value is always text. */
 const TEXT_KEYS = new Set([
   "name",
   "description",
@@ -24,9 +24,9 @@ export interface ReadEntry {
 }
 
 /** @param firstLine Line of the entry in the file. */
-export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings): ReadEntry {
+export function readEntry(entry: Entry, firstLine: number, warnings: ReadWarnings): ReadEntry {
   const tell = (repairs: readonly Repair[]): void => {
-    for (const { code, message, index } of repairs) notes.add(code, message, firstLine + index);
+    for (const { code, message, index } of repairs) warnings.add(code, message, firstLine + index);
   };
   const attempt = (lines: readonly string[], repairs: readonly Repair[]): ReadEntry | undefined => {
     const yaml = new YamlText(lines.join("\n"), firstLine);
@@ -38,15 +38,15 @@ export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings):
 
   // Each attempt parses again; what is this large was hardly written by hand.
   if (entry.lines.reduce((sum, line) => sum + line.length, 0) > MAX_ENTRY_LENGTH)
-    return readAsText(entry, firstLine, notes);
+    return readAsText(entry, firstLine, warnings);
   const asIs = attempt(entry.lines, []);
   if (asIs !== undefined) return asIs;
   const spaced = untab(entry.lines);
   const flow = readFlow(spaced.lines);
   if (flow !== undefined) {
-    notes.add(
+    warnings.add(
       "FLOW_NOT_YAML",
-      `"${abbreviate(entry.key)}" is no valid YAML, but JSON5; it is read as that.`,
+      `"${abbreviate(entry.key)}" is not valid YAML but valid JSON5; it is read as JSON5.`,
       firstLine,
     );
     return { value: flow };
@@ -58,7 +58,7 @@ export function readEntry(entry: Entry, firstLine: number, notes: ReadWarnings):
       if (read !== undefined) return read;
     }
   }
-  return readAsText(entry, firstLine, notes);
+  return readAsText(entry, firstLine, warnings);
 }
 
 function applyRepairs(steps: readonly ((lines: readonly string[]) => Repaired)[], lines: readonly string[]): Repaired {
@@ -76,8 +76,8 @@ function readFlow(lines: readonly string[]): unknown {
   return parseJson5([readKey(lines[0] ?? "")?.rest ?? "", ...lines.slice(1)].join("\n"));
 }
 
-/** What stands behind the key, in one line. Needs no parser. */
-export function readAsText(entry: Entry, firstLine: number, notes: ReadWarnings): ReadEntry {
+/** The text after the key as one line, without a parser. */
+export function readAsText(entry: Entry, firstLine: number, warnings: ReadWarnings): ReadEntry {
   const [first = "", ...more] = entry.lines;
   const others = more.filter((line) => !line.startsWith("#"));
   const rest = (readKey(first)?.rest ?? "").trim();
@@ -87,9 +87,9 @@ export function readAsText(entry: Entry, firstLine: number, notes: ReadWarnings)
   const what = `"${abbreviate(entry.key)}"`;
   const why = quoteReason(text, what) ?? {
     code: "VALUE_AS_TEXT",
-    message: `${what} is no valid YAML; it is read as text.`,
+    message: `${what} is not valid YAML; it is read as text.`,
   };
-  notes.add(why.code, why.message, firstLine);
+  warnings.add(why.code, why.message, firstLine);
   return { value: withoutQuotes(text) };
 }
 
@@ -97,7 +97,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Cuts a damaged mapping into its top-level entries, so that one bad entry spoils only itself. */
+// Cutting a damaged map into its top-level entries, so that one bad entry spoils only itself.
 
 export interface Entry {
   readonly key: string;
@@ -111,7 +111,7 @@ interface CutEntries {
   readonly entries: readonly Entry[];
   /** Lines that belong to no entry, as indexes. */
   readonly stray: readonly number[];
-  /** Lines at the margin that were taken as going on with the entry above. */
+  /** Lines at the margin that were read as continuations of the entry above. */
   readonly joined: readonly number[];
   /** Keys without the colon and space that YAML wants. */
   readonly colons: readonly number[];
@@ -136,7 +136,7 @@ export function cutEntries(text: string): CutEntries {
   const lines = text.split(/\r?\n/);
   const margin = marginOf(lines);
   const moved = lines.map((line) => (line.slice(0, margin).trim() === "" ? line.slice(margin) : line));
-  // A bracket that nobody closes must not swallow all that follows.
+  // An unclosed bracket must not swallow everything after it.
   return cutLines(moved, true) ?? cutLines(moved, false) ?? { entries: [], stray: [], joined: [], colons: [] };
 }
 
@@ -199,7 +199,7 @@ function depthOf(line: string): number {
   return depth;
 }
 
-/** Small repairs of YAML lines. Each keeps the number of lines, so that warnings name lines of the file. */
+// Repairs of single lines. Each keeps the number of lines, so that warnings name lines of the file.
 
 interface Repair {
   readonly code: string;
@@ -216,14 +216,14 @@ interface Repaired {
 /** Indentation, an optional dash, a key with its colon, and the value. */
 const PAIR = /^([ \t]*(?:- +)?(?:"[^"]*"|'[^']*'|[\w@./-][\w@./ -]{0,80}?):[ \t]+)(\S.*)$/;
 const ITEM = /^([ \t]*- +)(\S.*)$/;
-/** Characters with a meaning of their own at the start of a value. */
+/** Characters with a special meaning at the start of a value. */
 const SPECIAL = /^(?:[@`%&*!?|>,\]}#[{]|- )/;
 
 function untab(lines: readonly string[]): Repaired {
   const repairs: Repair[] = [];
   const fixed = lines.map((line, index) => {
     if (!/^ *\t/.test(line) && !/:\t/.test(line)) return line;
-    repairs.push({ code: "TAB_INDENT", message: "A tab where YAML wants spaces is read as two spaces.", index });
+    repairs.push({ code: "TAB_INDENT", message: "A tab where YAML needs spaces is read as two spaces.", index });
     return line.replace(/^[ \t]+/, (indent) => indent.replaceAll("\t", "  ")).replace(/:\t+/, ": ");
   });
   return { lines: fixed, repairs };
@@ -235,7 +235,7 @@ function quoteValues(lines: readonly string[]): Repaired {
   let block = -1;
   const fixed = lines.map((line, index) => {
     const indent = line.length - line.trimStart().length;
-    // The lines of a block of text are not looked at.
+    // Lines of a block scalar are skipped.
     if (block >= 0 && (line.trim() === "" || indent > block)) return line;
     block = -1;
     const match = PAIR.exec(line) ?? ITEM.exec(line);
@@ -259,7 +259,7 @@ function quoteReason(value: string, what: string): Omit<Repair, "index"> | undef
     if (isQuoted(value)) return undefined;
     return {
       code: "BAD_QUOTES",
-      message: `${what} goes on outside of its quotes, or they do not end; it is read as text.`,
+      message: `${what} continues after its quotes, or they are not closed; it is read as text.`,
     };
   }
   // A list or an object in one line is for the parser to judge.
@@ -281,7 +281,7 @@ function isQuoted(value: string): boolean {
   return /^"(?:[^"\\]|\\.)*"(?:[ \t]+#.*)?$/.test(value) || /^'(?:[^']|'')*'(?:[ \t]+#.*)?$/.test(value);
 }
 
-/** Text whose quotes stand only at the outside is freed of them; others are part of it. */
+/** Removes quotes around the whole text; quotes inside are part of it. */
 function withoutQuotes(value: string): string {
   const match = /^(["'])(.*)\1$/s.exec(value) ?? /^(["'])([^"']*)$/s.exec(value);
   if (match === null) return value;
@@ -305,7 +305,7 @@ function reindent(lines: readonly string[]): Repaired {
     if (wanted.length !== indent) {
       repairs.push({
         code: "BAD_INDENT",
-        message: "The indentation does not fit the lines around; it is evened out.",
+        message: "The indentation does not match the lines around it; it is corrected.",
         index,
       });
     }
@@ -314,11 +314,9 @@ function reindent(lines: readonly string[]): Repaired {
   return { lines: fixed, repairs };
 }
 
-/** JSON and JSON5 that stands where YAML was expected. */
-
 const MAX_JSON5_DEPTH = 64;
 
-/** @returns undefined if the text is no list or object in JSON5. Nesting beyond reason and `__proto__` are left out. */
+/** @returns undefined if the text is not a JSON5 list or object. Excessive nesting and `__proto__` are dropped. */
 export function parseJson5(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {

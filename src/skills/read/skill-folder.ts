@@ -1,8 +1,8 @@
 /**
- * Lists and digests the files of a skill's folder, within bounds. What is no plain file of the folder is left out and told of.
+ * Lists and digests the files of a skill's folder, within limits. Anything but regular files is reported and skipped.
  *
- * The calls wait for the disk: a skill is a handful of small files, and handing each step to another thread costs several
- * times what the step does. Between files others get their turn.
+ * The calls are synchronous: a skill is a handful of small files, and asynchronous calls would cost several times as much.
+ * The walk pauses between files.
  */
 import { createHash } from "node:crypto";
 import {
@@ -39,25 +39,25 @@ interface ListedFolder {
 }
 
 const MAX_FOLDER_DEPTH = 32;
-/** After so many files, or so many bytes, others get their turn. */
+/** The walk pauses after this many files or bytes. */
 const FILES_PER_TURN = 16;
 const BYTES_PER_TURN = 512 * 1024;
 /** Other programs' own, never a part of the skill. */
 const IGNORED_ENTRIES = new Set([".git", ".DS_Store", "Thumbs.db"]);
 
 /** @param path The folder, or the SKILL.md in it. */
-export async function listFolder(path: string, limits: FolderLimits, notes: ReadWarnings): Promise<ListedFolder> {
+export async function listFolder(path: string, limits: FolderLimits, warnings: ReadWarnings): Promise<ListedFolder> {
   const dir = folderOf(path);
   const root = realpathSync.native(dir);
   const entries = entriesOf(root, limits.files);
   const mainName = findMain(dir, entries);
   if (mainName !== "SKILL.md") {
-    notes.add("FILE_NAME", `The file should be called SKILL.md, not "${mainName}".`);
+    warnings.add("FILE_NAME", `The file should be called SKILL.md, not "${mainName}".`);
   }
-  const walk = new FolderWalk(root, mainName, limits, notes);
+  const walk = new FolderWalk(root, mainName, limits, warnings);
   await walk.visitAll(entries, root, "", []);
   if (walk.main === undefined) {
-    throw new ToolcribError("invalid_config", `${join(dir, mainName)} is no plain file inside its folder.`);
+    throw new ToolcribError("invalid_config", `${join(dir, mainName)} is not a regular file inside its folder.`);
   }
   const others = walk.files.filter(({ path: one }) => one !== mainName).toSorted((a, b) => (a.path < b.path ? -1 : 1));
   return { dir, files: [...walk.files.filter(({ path: one }) => one === mainName), ...others], main: walk.main };
@@ -65,16 +65,16 @@ export async function listFolder(path: string, limits: FolderLimits, notes: Read
 
 function folderOf(path: string): string {
   const found = attempt(() => statSync(path));
-  if (found === undefined) throw new ToolcribError("not_found", `There is no folder ${path}.`);
+  if (found === undefined) throw new ToolcribError("not_found", `The folder ${path} does not exist.`);
   if (found.isDirectory()) return path;
   if (found.isFile() && basename(path).toLowerCase() === "skill.md") return dirname(path);
-  throw new ToolcribError("invalid_config", `${path} is no folder with a SKILL.md.`);
+  throw new ToolcribError("invalid_config", `${path} is not a folder with a SKILL.md.`);
 }
 
 function findMain(dir: string, entries: readonly Dirent[]): string {
   const names = entries.map(({ name }) => name);
   const main = names.find((name) => name === "SKILL.md") ?? names.find((name) => name.toLowerCase() === "skill.md");
-  if (main === undefined) throw new ToolcribError("not_found", `There is no SKILL.md in ${dir}.`);
+  if (main === undefined) throw new ToolcribError("not_found", `${dir} has no SKILL.md.`);
   return main;
 }
 
@@ -105,8 +105,8 @@ function attempt<T>(call: () => T): T | undefined {
 }
 
 function tooMany(most: number): ToolcribError {
-  return new ToolcribError("too_large", `The folder holds more than ${most} files.`, {
-    hint: "Move what is not part of the skill out of its folder.",
+  return new ToolcribError("too_large", `The folder has more than ${most} files.`, {
+    hint: "Move files that are not part of the skill out of its folder.",
   });
 }
 
@@ -116,15 +116,15 @@ class FolderWalk {
   readonly #root: string;
   readonly #mainName: string;
   readonly #limits: FolderLimits;
-  readonly #notes: ReadWarnings;
+  readonly #warnings: ReadWarnings;
   #entries = 0;
   #bytes = 0;
 
-  constructor(root: string, mainName: string, limits: FolderLimits, notes: ReadWarnings) {
+  constructor(root: string, mainName: string, limits: FolderLimits, warnings: ReadWarnings) {
     this.#root = root;
     this.#mainName = mainName;
     this.#limits = limits;
-    this.#notes = notes;
+    this.#warnings = warnings;
   }
 
   /** @param above The real paths of the folders around this one, so that links cannot lead in circles. */
@@ -159,11 +159,15 @@ class FolderWalk {
       if (inside.includes(real)) return this.#leaveOut("SYMLINK_LOOP", path, "is a link to a folder around it");
       if (inside.length > MAX_FOLDER_DEPTH)
         return this.#leaveOut("TOO_DEEP", path, `lies more than ${MAX_FOLDER_DEPTH} folders deep`);
-      if (entry.name === "node_modules") return this.#leaveOut("FOLDER_LEFT_OUT", path, "holds packages");
+      if (entry.name === "node_modules") return this.#leaveOut("FOLDER_LEFT_OUT", path, "contains packages");
       return this.#enter(real, `${path}/`, inside);
     }
     if (found?.isFile() === true) return this.#read(real, path);
-    this.#leaveOut(found === undefined ? "FILE_UNREADABLE" : "SPECIAL_FILE", path, "is no plain file that can be read");
+    this.#leaveOut(
+      found === undefined ? "FILE_UNREADABLE" : "SPECIAL_FILE",
+      path,
+      "is not a regular file that can be read",
+    );
   }
 
   async #read(real: string, path: string): Promise<void> {
@@ -175,7 +179,7 @@ class FolderWalk {
     if (read === "too-large") {
       const what = isMain
         ? `${path} has more than ${most} bytes`
-        : `The files hold more than ${this.#limits.totalBytes} bytes`;
+        : `The files have more than ${this.#limits.totalBytes} bytes`;
       throw new ToolcribError("too_large", `${what}.`);
     }
     this.#bytes += read.size;
@@ -185,11 +189,11 @@ class FolderWalk {
   }
 
   #leaveOut(code: string, path: string, why: string): void {
-    this.#notes.add(code, `"${abbreviate(path)}" ${why} and is left out.`);
+    this.#warnings.add(code, `"${abbreviate(path)}" ${why} and is ignored.`);
   }
 }
 
-/** Reads a plain file within a bound, and nothing that could block: no pipe, no device, no link put there in between. */
+// Reading one file within a limit, and nothing that could block: no pipe, no device, no link swapped in meanwhile.
 
 interface PlainFile {
   readonly size: number;

@@ -1,9 +1,9 @@
-/** Where the frontmatter of a SKILL.md is, in good and in damaged files. Only marks are looked at, never contents. */
+/** Finds the frontmatter of a SKILL.md, damaged or not, by its marks alone. */
 import { isUtf8 } from "node:buffer";
 import type { ReadWarnings } from "./read-warnings.ts";
 
 export interface Split {
-  /** The text between the marks; undefined where there is none. */
+  /** The text between the marks; undefined if there is none. */
   readonly yaml?: string;
   /** Line of its first character, from 1. */
   readonly yamlLine: number;
@@ -13,15 +13,15 @@ export interface Split {
 
 /** A file in good order: the first line is a mark and a later one is too. */
 const OPEN = /^---[ \t]*\r?\n/;
-/** Marks as people write them by mistake, and those that other readers take for a language. */
+/** Marks with common mistakes, and marks that name a language. */
 const LOOSE_OPEN = /^[ \t]*(?:-{3,}|—-?|–-{1,2})[ \t]*([A-Za-z][\w+.-]*)?[ \t]*$/;
 const LOOSE_CLOSE = /^[ \t]*(?:-{3,}|—-?|–-{1,2})[ \t]*$/;
 const FENCE = /^[ \t]*(`{3,}|~{3,})[ \t]*(?:skill|markdown|md|ya?ml|frontmatter)?[ \t]*$/i;
 const KEY = /^[A-Za-z_][\w.-]*[ \t]*:(?:[ \t]|$)/;
-/** Languages that are nothing but data. Others may be programs: they are left in the body and never looked into. */
+/** Data languages. Others may be programs: they stay in the body and are never read. */
 const DATA_LANGUAGES = new Set(["yaml", "yml", "json"]);
 
-export function splitFrontmatter(text: string, notes: ReadWarnings): Split {
+export function splitFrontmatter(text: string, warnings: ReadWarnings): Split {
   const open = OPEN.exec(text);
   if (open !== null) {
     const start = open[0].length;
@@ -31,7 +31,7 @@ export function splitFrontmatter(text: string, notes: ReadWarnings): Split {
       return { yaml, yamlLine: 2, body: text.slice(close.end), bodyLine: 3 + countLines(yaml) };
     }
   }
-  return splitDamaged(text, notes);
+  return splitDamaged(text, warnings);
 }
 
 /** The first line from `start` on that is exactly a mark. */
@@ -53,7 +53,7 @@ function countLines(text: string): number {
   return count;
 }
 
-function splitDamaged(text: string, notes: ReadWarnings): Split {
+function splitDamaged(text: string, warnings: ReadWarnings): Split {
   const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
   let first = skipBlank(lines, 0);
   const fence = FENCE.exec(lines[first] ?? "")?.[1];
@@ -63,25 +63,25 @@ function splitDamaged(text: string, notes: ReadWarnings): Split {
   const opened = mark !== null;
   const language = mark?.[1]?.toLowerCase();
   if (language !== undefined && !DATA_LANGUAGES.has(language)) {
-    notes.add(
+    warnings.add(
       "FRONTMATTER_LANGUAGE",
-      `Frontmatter in "${language}" is not read and never run; it stays text.`,
+      `Frontmatter in "${language}" is neither read nor run; it stays part of the body.`,
       first + 1,
     );
     return bodyOnly(text);
   }
-  if (!opened && !looksUnopened(lines, first)) return missingFrontmatter(text, notes);
+  if (!opened && !looksUnopened(lines, first)) return missingFrontmatter(text, warnings);
 
   const start = opened ? first + 1 : first;
   const close = closeOf(lines, start);
   const end = close ?? endOfKeys(lines, start);
-  // A rule at the top of a page with prose under it is no frontmatter.
+  // A horizontal rule with prose below it is not frontmatter.
   if (!lines.slice(start, end).some((line) => KEY.test(line.trimStart()) || line.trimStart().startsWith("{"))) {
-    return missingFrontmatter(text, notes);
+    return missingFrontmatter(text, warnings);
   }
-  if (inFence) notes.add("FRONTMATTER_FENCED", "The frontmatter stands in a code fence, which is left out.", first);
-  warnOpening(lines[first] ?? "", first + 1, { opened, language, isFirst: first === 0 || inFence }, notes);
-  warnClosing(lines, close, end, notes);
+  if (inFence) warnings.add("FRONTMATTER_FENCED", "The frontmatter is in a code fence, which is ignored.", first);
+  warnOpening(lines[first] ?? "", first + 1, { opened, language, isFirst: first === 0 || inFence }, warnings);
+  warnClosing(lines, close, end, warnings);
   let bodyStart = close === undefined ? end : close + 1;
   // The fence may end right after the frontmatter, or with the file.
   const after = skipBlank(lines, bodyStart);
@@ -100,23 +100,23 @@ interface Opening {
   readonly isFirst: boolean;
 }
 
-function warnOpening(mark: string, line: number, { opened, language, isFirst }: Opening, notes: ReadWarnings): void {
-  if (!opened) notes.add("FRONTMATTER_NOT_OPENED", 'The frontmatter lacks its first "---".', line);
+function warnOpening(mark: string, line: number, { opened, language, isFirst }: Opening, warnings: ReadWarnings): void {
+  if (!opened) warnings.add("FRONTMATTER_NOT_OPENED", 'The frontmatter has no opening "---".', line);
   else if (language !== undefined) {
-    notes.add("FRONTMATTER_LANGUAGE", `The mark should be "---" without "${language}"; it is read as data.`, line);
+    warnings.add("FRONTMATTER_LANGUAGE", `The mark should be "---" without "${language}"; it is read as data.`, line);
   } else if (mark.trimEnd() !== "---") {
-    notes.add("FRONTMATTER_MARK", 'The frontmatter should begin with a line "---".', line);
+    warnings.add("FRONTMATTER_MARK", 'The frontmatter should begin with a line "---".', line);
   } else if (!isFirst) {
-    notes.add("FRONTMATTER_NOT_FIRST", "There is something before the frontmatter, which is left out.", 1);
+    warnings.add("FRONTMATTER_NOT_FIRST", "Text before the frontmatter is ignored.", 1);
   }
 }
 
-function warnClosing(lines: readonly string[], close: number | undefined, end: number, notes: ReadWarnings): void {
+function warnClosing(lines: readonly string[], close: number | undefined, end: number, warnings: ReadWarnings): void {
   if (close === undefined) {
-    const message = `The frontmatter has no last "---"; it is taken to end before line ${end + 1}.`;
-    notes.add("FRONTMATTER_UNTERMINATED", message, end);
+    const message = `The frontmatter has no closing "---"; it is read as ending before line ${end + 1}.`;
+    warnings.add("FRONTMATTER_UNTERMINATED", message, end);
   } else if (lines[close]?.trimEnd() !== "---") {
-    notes.add("FRONTMATTER_MARK", 'The frontmatter should end with a line "---".', close + 1);
+    warnings.add("FRONTMATTER_MARK", 'The frontmatter should end with a line "---".', close + 1);
   }
 }
 
@@ -124,8 +124,8 @@ function bodyOnly(text: string): Split {
   return { yamlLine: 1, body: text, bodyLine: 1 };
 }
 
-function missingFrontmatter(text: string, notes: ReadWarnings): Split {
-  notes.add("FRONTMATTER_MISSING", 'The file has no frontmatter between two lines "---".', 1);
+function missingFrontmatter(text: string, warnings: ReadWarnings): Split {
+  warnings.add("FRONTMATTER_MISSING", 'The file has no frontmatter between two lines "---".', 1);
   return bodyOnly(text);
 }
 
@@ -135,12 +135,12 @@ function skipBlank(lines: readonly string[], from: number): number {
   return at < lines.length ? at : from;
 }
 
-/** `name: …` at the top and a mark further down: somebody forgot the first mark. */
+/** `name: …` at the top and a mark further down: the opening mark is missing. */
 function looksUnopened(lines: readonly string[], first: number): boolean {
   return /^(?:name|description)[ \t]*:/i.test(lines[first] ?? "") && closeOf(lines, first) === endOfKeys(lines, first);
 }
 
-/** An exact mark counts most; otherwise one that was meant as such, if it comes before anything that is no frontmatter. */
+/** An exact mark wins; else one that was meant as such, if it precedes everything that is not frontmatter. */
 function closeOf(lines: readonly string[], start: number): number | undefined {
   const exact = lines.findIndex((line, at) => at >= start && line.trimEnd() === "---");
   const loose = lines.findIndex((line, at) => at >= start && (LOOSE_CLOSE.test(line) || /^\.\.\.[ \t]*$/.test(line)));
@@ -159,7 +159,7 @@ function endOfKeys(lines: readonly string[], start: number): number {
     }
     const belongs =
       KEY.test(line) || (!blank && /^[ \t}\]]|^- |^#[^#]/.test(line)) || (blank && /^[ \t]+\S/.test(line));
-    // A comment among keys stands right above one.
+    // A comment among keys is directly above one.
     const heading = /^#{1,6}[ \t]/.test(line) && (blank || !KEY.test(lines[at + 1] ?? ""));
     if (!belongs || heading) return trimmed(lines, start, at);
     blank = false;
@@ -174,8 +174,8 @@ function trimmed(lines: readonly string[], start: number, end: number): number {
 }
 
 /**
- * The frontmatter of a file whose last mark is missing, while a rule further down was taken for it.
- * @returns undefined if everything up to that rule looks like keys.
+ * The frontmatter of a file without a closing mark, where a horizontal rule further down was mistaken for it.
+ * @returns undefined if everything up to the rule looks like keys.
  */
 export function splitUnterminated(text: string, { yaml, yamlLine }: Split): Split | undefined {
   if (yaml === undefined) return undefined;
@@ -195,28 +195,28 @@ export function splitUnterminated(text: string, { yaml, yamlLine }: Split): Spli
   };
 }
 
-/** Bytes to text: byte order marks, UTF-16 and broken UTF-8 are told of and read as far as they can be. */
+// Decoding: byte order marks, UTF-16 and broken UTF-8 are reported and read as far as possible.
 
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
-export function decodeText(bytes: Uint8Array, notes: ReadWarnings): string {
+export function decodeText(bytes: Uint8Array, warnings: ReadWarnings): string {
   const [first, second] = bytes;
-  if (first === 0xff && second === 0xfe) return decodeUtf16(bytes, "utf-16le", notes);
-  if (first === 0xfe && second === 0xff) return decodeUtf16(bytes, "utf-16be", notes);
+  if (first === 0xff && second === 0xfe) return decodeUtf16(bytes, "utf-16le", warnings);
+  if (first === 0xfe && second === 0xff) return decodeUtf16(bytes, "utf-16be", warnings);
   const text = lenient.decode(bytes);
   const marked = text.startsWith("\uFEFF");
-  if (marked) notes.add("BYTE_ORDER_MARK", "The file starts with a byte order mark, which is left out.", 1);
+  if (marked) warnings.add("BYTE_ORDER_MARK", "The file starts with a byte order mark, which is ignored.", 1);
   const bad = text.indexOf("\uFFFD");
-  // The character may also stand there rightly.
+  // The file may also contain the character itself.
   if (bad !== -1 && !isUtf8(bytes)) {
     const line = lineAt(text, bad);
-    notes.add("BAD_UTF8", "The file is not valid UTF-8; what cannot be read stands as U+FFFD.", line);
+    warnings.add("BAD_UTF8", "The file is not valid UTF-8; unreadable bytes are shown as U+FFFD.", line);
   }
   return marked ? text.slice(1) : text;
 }
 
-function decodeUtf16(bytes: Uint8Array, encoding: "utf-16le" | "utf-16be", notes: ReadWarnings): string {
-  notes.add("NOT_UTF8", `The file is ${encoding.toUpperCase()}; it should be UTF-8.`, 1);
+function decodeUtf16(bytes: Uint8Array, encoding: "utf-16le" | "utf-16be", warnings: ReadWarnings): string {
+  warnings.add("NOT_UTF8", `The file is ${encoding.toUpperCase()}; it should be UTF-8.`, 1);
   return new TextDecoder(encoding).decode(bytes);
 }
 

@@ -1,4 +1,4 @@
-/** One piece of YAML text, parsed; where its values stand can be asked for later, at no cost for files that nobody asks about. */
+/** A parsed piece of YAML. The places of its values are computed only when they are needed. */
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument, Schema, type YAMLMap } from "yaml";
 import type { JsonObject } from "../../model/json.ts";
 import { lineAt } from "./split-frontmatter.ts";
@@ -20,7 +20,7 @@ export class YamlText {
   readonly firstLine: number;
   readonly value: unknown;
   readonly surprises: readonly YamlProblem[];
-  /** What the parser objected to; undefined if nothing. */
+  /** The first error of the parser, if any. */
   readonly error: { readonly message: string; readonly line: number } | undefined;
   readonly unknownTag: { readonly line: number } | undefined;
   readonly #document: Document.Parsed | undefined;
@@ -86,7 +86,7 @@ export class YamlText {
   }
 }
 
-/** A YAML document as plain JSON: one walk that also finds doubled keys and keeps aliases from growing without bound. */
+// The document as plain JSON, in one walk that also finds duplicate keys and limits what aliases expand to.
 
 /** Values that aliases may add to what is written out. An honest file adds a few. */
 const MAX_ALIASED_VALUES = 1000;
@@ -101,7 +101,7 @@ interface YamlProblem {
 
 interface Anchored {
   readonly value: unknown;
-  /** How many values it holds, itself included. */
+  /** The number of values in it, itself included. */
   readonly size: number;
 }
 
@@ -134,7 +134,7 @@ class JsonWalk {
     if (depth >= MAX_YAML_DEPTH && (isMap(node) || isSeq(node))) {
       this.#found({
         code: "TOO_DEEP",
-        message: `Nested more than ${MAX_YAML_DEPTH} deep: left out.`,
+        message: `Nested more than ${MAX_YAML_DEPTH} levels deep; ignored.`,
         offset: offsetOf(node),
       });
       return null;
@@ -155,11 +155,11 @@ class JsonWalk {
     for (const { key, value } of map.items) {
       const name = keyText(key);
       if (name === "__proto__") {
-        this.#found({ code: "KEY_IGNORED", message: 'The key "__proto__" is left out.', offset: offsetOf(key) });
+        this.#found({ code: "KEY_IGNORED", message: 'The key "__proto__" is ignored.', offset: offsetOf(key) });
         continue;
       }
       if (Object.hasOwn(result, name)) {
-        const message = `"${name.slice(0, 60)}" is there more than once; the last one counts.`;
+        const message = `"${name.slice(0, 60)}" appears more than once; the last one is used.`;
         this.#found({ code: "DUPLICATE_KEY", message, offset: offsetOf(key) });
       }
       result[name] = this.value(value, depth + 1);
@@ -179,14 +179,14 @@ class JsonWalk {
     const target = this.#anchors.get(name);
     if (target === undefined) return null;
     this.#aliased += target.size;
-    // Counted into whatever holds the alias, so that an anchor of aliases weighs what it expands to.
+    // Counted into the parent, so that an anchor of aliases has the size that it expands to.
     this.#count += target.size - 1;
     if (this.#aliased <= MAX_ALIASED_VALUES) return target.value;
     this.#count -= target.size - 1;
     if (!this.#overLimit) {
       this.#found({
         code: "ALIAS_LIMIT",
-        message: `Aliases stand for more than ${MAX_ALIASED_VALUES} values; the rest is left out.`,
+        message: `Aliases expand to more than ${MAX_ALIASED_VALUES} values; the rest is ignored.`,
         offset,
       });
     }

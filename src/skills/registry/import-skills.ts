@@ -1,4 +1,4 @@
-/** Takes the chosen skills into the registry: what the scan refuses stays out, the rest goes in as one batch. */
+/** Imports skills into the registry as one batch, without those that the scan refuses. */
 import type { SkillFinding } from "../../model/skill.ts";
 import type { Candidate } from "../find/inspect-skills.ts";
 import type { PutOutcome } from "./plan-put.ts";
@@ -51,7 +51,7 @@ function refusalOf({ skill, findings }: Candidate): PutOutcome | undefined {
   if (first === undefined) return undefined;
   const more = reasons.length > 1 ? `, and ${reasons.length - 1} more` : "";
   const what = first.message.replace(/\.$/, "");
-  const message = `The scan refuses it: ${placeOf(first)}: ${what}${more}. --force takes it all the same.`;
+  const message = `The scan refuses it: ${placeOf(first)}: ${what}${more}. Use --force to import it anyway.`;
   return { status: "failed", failure: { path: skill.dir, name: skill.name, code: "blocked", message } };
 }
 

@@ -1,8 +1,8 @@
-/** Where the manifests of imported skills are kept: the store, which takes in what an earlier version kept in a file. */
+/** The manifests of imported skills in the store, with those that an earlier version kept in a file. */
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { withLock } from "../../files/lock-file.ts";
+import { systemErrorCode, withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SkillManifest } from "../../model/skill.ts";
@@ -27,13 +27,13 @@ export interface ManifestStore {
 
 export type SkillStore = Pick<Store, "skills" | "settings" | "place"> & Partial<Pick<Store, "kind" | "skillFiles">>;
 
-/** With `create` one that is not there yet is made. Undefined where there is none and none may be made. */
+/** `create` creates a missing store. Undefined if there is none and it must not be created. */
 export type OpenSkillStore = (options: { readonly create: boolean }) => Promise<SkillStore | undefined>;
 
-/** A batch of thousands takes a while; whoever comes meanwhile waits for it. */
+/** A batch of thousands takes a while; other processes wait for it. */
 export const LOCK_WAIT_MS = 120_000;
 
-/** What to lock while manifests and the files beside them change. */
+/** The lock for changes of manifests and their files. */
 export function registryLock(home: string): string {
   return join(home, "skills", "registry");
 }
@@ -69,7 +69,7 @@ function storedManifests({ skills, settings, place, kind, skillFiles }: SkillSto
     place,
     files: kind === "postgres" ? skillFiles : undefined,
     async owner() {
-      // A copy of a database has its id too; the place tells them apart.
+      // A copy of a database has the same id; the place distinguishes them.
       const id = await settings.setOnce("store.id", randomUUID());
       return createHash("sha256").update(`${id} ${place}`).digest("hex").slice(0, 8);
     },
@@ -77,7 +77,7 @@ function storedManifests({ skills, settings, place, kind, skillFiles }: SkillSto
       return (await skills.list()).map(({ id, manifest }): SkillManifest => {
         if (isManifest(manifest) && manifest.id === id) return manifest;
         throw new ToolcribError("invalid_config", `The imported skill ${id} in ${place} cannot be used.`, {
-          hint: "Bring back a backup of it with toolcrib restore.",
+          hint: "Restore a backup with `toolcrib restore`.",
         });
       });
     },
@@ -98,8 +98,8 @@ function fileManifests(file: string): ManifestStore {
 }
 
 export function noStore(): ToolcribError {
-  return new ToolcribError("invalid_config", "Skills are imported into a store, and there is none here.", {
-    hint: "Run the hub on a config file, or give it a store.",
+  return new ToolcribError("invalid_config", "Skills are imported into a store, and this hub has none.", {
+    hint: "Run the hub with a config file, or give it a store.",
   });
 }
 
@@ -108,7 +108,7 @@ function storeEntry(manifest: SkillManifest): { id: string; manifest: JsonObject
   return { id: manifest.id, manifest: manifest as unknown as JsonObject };
 }
 
-/** `registry.json`: where manifests were kept before there was a store. It is read, taken into the store and set aside. */
+// `registry.json` held the manifests before there was a store. It is read, moved into the store and set aside.
 
 const REGISTRY_VERSION = 1;
 
@@ -116,19 +116,19 @@ export function registryFile(home: string): string {
   return join(home, "skills", "registry.json");
 }
 
-/** Changes whenever the file does; undefined where there is none. */
+/** Changes whenever the file does; undefined if there is none. */
 export async function stampOf(file: string): Promise<string | undefined> {
   const found = await stat(file, { bigint: true }).catch(() => undefined);
   return found === undefined ? undefined : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }
 
-/** In order of id; none where there is no file. Rejects with `invalid_config` for one that cannot be used. */
+/** In order of id; empty if there is no file. Rejects with `invalid_config` for an unusable file. */
 async function readRegistryFile(file: string): Promise<SkillManifest[]> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    const code = systemErrorCode(error) ?? "unknown reason";
     if (code === "ENOENT") return [];
     throw unusableRegistry(file, `cannot be read (${code})`, "Make it readable.");
   }
@@ -140,23 +140,22 @@ function parseRegistryFile(file: string, text: string): SkillManifest[] {
   try {
     value = JSON.parse(text);
   } catch {
-    throw damagedRegistry(file, "is no JSON");
+    throw damagedRegistry(file, "is not JSON");
   }
   const version = isJsonObject(value) ? value["version"] : undefined;
   if (typeof version === "number" && version > REGISTRY_VERSION) {
     throw unusableRegistry(
       file,
-      `has version ${version}, and this Toolcrib knows ${REGISTRY_VERSION}`,
+      `has version ${version}, and this Toolcrib supports ${REGISTRY_VERSION}`,
       "Use a newer Toolcrib.",
     );
   }
   const skills = isJsonObject(value) && version === REGISTRY_VERSION ? value["skills"] : undefined;
-  if (!Array.isArray(skills)) throw damagedRegistry(file, "holds no list of skills");
+  if (!Array.isArray(skills)) throw damagedRegistry(file, "has no list of skills");
   const ids = new Set<string>();
   const manifests = skills.map((manifest: unknown, index): SkillManifest => {
-    if (!isManifest(manifest))
-      throw damagedRegistry(file, `holds something at ${index + 1} of its list that is no skill`);
-    if (ids.has(manifest.id)) throw damagedRegistry(file, `holds ${manifest.id} twice`);
+    if (!isManifest(manifest)) throw damagedRegistry(file, `has an invalid skill at position ${index + 1}`);
+    if (ids.has(manifest.id)) throw damagedRegistry(file, `has ${manifest.id} twice`);
     ids.add(manifest.id);
     return manifest;
   });
@@ -164,11 +163,7 @@ function parseRegistryFile(file: string, text: string): SkillManifest[] {
 }
 
 function damagedRegistry(file: string, what: string): ToolcribError {
-  return unusableRegistry(
-    file,
-    what,
-    "Bring back an earlier version of it, or move it away and import the skills anew.",
-  );
+  return unusableRegistry(file, what, "Restore an earlier version of it, or move it away and import the skills again.");
 }
 
 function unusableRegistry(file: string, what: string, hint: string): ToolcribError {
@@ -178,12 +173,10 @@ function unusableRegistry(file: string, what: string, hint: string): ToolcribErr
   });
 }
 
-/** Manifests as they come out of a file or a database: whether nothing breaks on them. */
-
 const TEXTS = ["name", "version", "author", "description", "source", "sourcePath", "importedAt", "digest"];
 const LISTS = ["tools", "keywords", "warnings", "findings"];
 
-/** What is needed so that nothing breaks on it and no path leaves the folder; the rest was written by this program. */
+/** Checks what other code relies on, and that no path leaves the folder. Toolcrib wrote the rest itself. */
 function isManifest(value: unknown): value is SkillManifest {
   if (!isJsonObject(value)) return false;
   const { id, dir, facts } = value;

@@ -29,7 +29,7 @@ export function planPut(
   options: PlanOptions,
 ): PutStep[] {
   const plan = new PutPlan(present, items, options);
-  // What is surely the same comes first, so that nothing else takes its id.
+  // Certain matches come first, so that no other skill takes their id.
   plan.matchWhere((item, manifest) => manifest.sourcePath === item.skill.dir);
   const moved = (item: SkillToPut, manifest: SkillManifest): boolean =>
     manifest.source === item.source && !options.isThere(manifest);
@@ -77,7 +77,7 @@ class PutPlan {
     }
   }
 
-  /** The same files under the same name, wherever they come from, are not taken in twice. */
+  /** The same files under the same name are imported once, wherever they come from. */
   matchDoubles(): void {
     const seen = new Map<string, number>();
     for (const [index, item] of this.#items.entries()) {
@@ -146,7 +146,7 @@ export function baseIdOf({ skill }: SkillToPut): string {
   return skillId(skill.name, skill.dialect);
 }
 
-/** What became, or would become, of the skills of a batch. */
+// Outcomes of a batch, planned or done.
 
 interface PutFailure {
   readonly path: string;
@@ -156,7 +156,7 @@ interface PutFailure {
   readonly message: string;
 }
 
-/** What became, or would become, of one skill of a batch. `manifest` is there if it is on record now. */
+/** The outcome of one skill of a batch. It has a `manifest` if the skill is in the registry now. */
 export type PutOutcome =
   | { readonly status: "added" | "updated" | "unchanged"; readonly id: string; readonly manifest?: SkillManifest }
   | { readonly status: "failed"; readonly failure: PutFailure };
@@ -187,7 +187,7 @@ export function plannedOutcome(item: SkillToPut, step: PutStep | undefined): Put
   }
 }
 
-/** A double is the same as another one, so it fares the same, and is no change beside it. */
+/** A duplicate has the outcome of the skill that it duplicates, and counts as unchanged. */
 export function withDuplicates(
   skills: readonly SkillToPut[],
   steps: readonly PutStep[],
@@ -219,5 +219,5 @@ export function failedOutcome({ skill }: SkillToPut, code: string, message: stri
 
 function conflictMessage({ skill }: SkillToPut, { name, source, id }: SkillManifest): string {
   const other = name === skill.name ? "A skill of that name" : `The skill ${name}, whose id would be the same,`;
-  return `${other} is there from ${source} (${id}). --force replaces it, \`toolcrib skill remove ${id}\` removes it.`;
+  return `${other} is already imported from ${source} (${id}). Use --force to replace it, or \`toolcrib skill remove ${id}\` to remove it.`;
 }

@@ -1,4 +1,4 @@
-/** Ids of imported skills. A name is anybody's text; an id is also the name of a folder, so it is kept to safe letters. */
+/** Ids of imported skills. An id is also the name of a folder, so it has safe characters only. */
 import { createHash } from "node:crypto";
 import type { SkillDialect } from "../../model/skill.ts";
 
@@ -24,7 +24,7 @@ export function numberedId(id: string, number: number): string {
 export function toolNameOf(id: string): string {
   const tail = id.startsWith(OPENCLAW_ID_PREFIX) ? id.slice(OPENCLAW_ID_PREFIX.length) : id.slice(ID_PREFIX.length);
   const longest = MAX_TOOL_NAME_LENGTH - "skill__".length;
-  // Two in a row stand between a server's id and the name of its skill.
+  // A double underscore separates a server's id from the name of its skill.
   const plain = tail.replaceAll(/_{2,}/g, "_");
   return `skill__${plain === tail ? shortened(tail, tail, longest) : `${plain.slice(0, longest - HASH_LENGTH - 1)}-${hashOf(tail)}`}`;
 }

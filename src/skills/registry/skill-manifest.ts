@@ -1,4 +1,4 @@
-/** What an imported skill is on record with. */
+/** The manifests of imported skills. */
 import type { MissingNeeds, Skill, SkillFacts, SkillFinding, SkillManifest } from "../../model/skill.ts";
 import { isMet } from "../needs.ts";
 import { toolNameOf } from "./skill-id.ts";
@@ -55,7 +55,7 @@ export function recordOf(facts: SkillFacts, { tool, missing, ...parts }: RecordP
     description: facts.description,
     category: "tools",
     icon: facts.emoji,
-    // One that no model may take up by itself is no tool, and hands over to none.
+    // A skill that models may not invoke is not a tool and dispatches to none.
     tools: disableModelInvocation ? [] : [dispatch?.tool ?? tool],
     keywords: [...new Set([dialect, ...facts.needs.os])],
     source: parts.source,

@@ -1,7 +1,7 @@
 /**
- * Imported skills: their manifests in the store, their files in folders of the home. Files are copied into a new folder, then
- * the manifests change in one transaction, then the old folder goes; so a process that dies at any point leaves either what
- * was there before or what came after, and at most a copy that nobody speaks of.
+ * Imported skills: their manifests in the store, their files in folders of the home. Files are copied into a new folder,
+ * then the manifests change in one transaction, then the old folder is removed. A process that dies at any point leaves
+ * the old or the new state, and at most a copy without a manifest.
  */
 import { mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
-import { inParallel } from "../find/in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 import {
   copySkill,
   isSafePath,
@@ -42,7 +42,7 @@ import {
 import { skillId } from "./skill-id.ts";
 import { manifestOf, type SkillToPut } from "./skill-manifest.ts";
 
-/** One manifest before and after; null where there is none. */
+/** A manifest before and after a change; null if there is none. */
 export interface ManifestChange {
   readonly id: string;
   readonly before: SkillManifest | null;
@@ -101,7 +101,7 @@ export class SkillRegistry {
     const stamp = await store.stamp();
     if (this.#known?.stamp === stamp) return this.#known.manifests;
     const manifests = Object.freeze(await store.list());
-    // What could not be unpacked is for the next call.
+    // The next call tries again to unpack what is missing.
     this.#known = (await this.#unpack(store, manifests)) ? { stamp, manifests } : undefined;
     return manifests;
   }
@@ -111,7 +111,7 @@ export class SkillRegistry {
     return skillNamed(await this.list(), idOrName);
   }
 
-  /** What `put` would do, without doing it: for each skill, in their order. */
+  /** The outcomes that `put` would have, in the order of the skills. */
   async preview(skills: readonly SkillToPut[], options: Pick<PutOptions, "replace"> = {}): Promise<PutOutcome[]> {
     const steps = await planWith(await this.list(), skills, options);
     const outcomes = skills.map((item, index) => plannedOutcome(item, steps[index]));
@@ -140,7 +140,7 @@ export class SkillRegistry {
     });
   }
 
-  /** Undoes changes that were made with `within`. One that somebody changed since is left. */
+  /** Undoes changes that were made with `within`. A manifest that has changed since is kept. */
   async takeBack(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
     const store = await this.#manifests({ create: true });
     if (store === undefined) throw noStore();
@@ -160,7 +160,7 @@ export class SkillRegistry {
     });
   }
 
-  /** Removes copies that no manifest speaks of. Never rejects: what is left now is removed by the next `put`. */
+  /** Removes copies without a manifest. Never rejects: the next `put` removes what is left. */
   async sweep(): Promise<void> {
     if ((await stampOf(this.dir)) === undefined) return;
     const swept = async (): Promise<void> => {
@@ -178,7 +178,7 @@ export class SkillRegistry {
     return join(folder, ...path.split("/"));
   }
 
-  /** The bytes after checking them against the manifest; rejects with `blocked` if somebody changed them. */
+  /** The bytes, checked against the manifest; rejects with `blocked` if they were changed. */
   async readFile(manifest: SkillManifest, path: string): Promise<Uint8Array> {
     const file = manifest.facts.files.find((each) => each.path === path);
     if (file === undefined) throw noSuchFile(manifest, path);
@@ -187,7 +187,7 @@ export class SkillRegistry {
     if (read.bytes !== undefined) return read.bytes;
     const now = (await this.list()).find(({ id }) => id === manifest.id);
     if (now?.dir !== manifest.dir) {
-      throw new ToolcribError("conflict", `The skill ${manifest.name} was updated or removed meanwhile.`, {
+      throw new ToolcribError("conflict", `The skill ${manifest.name} was updated or removed in the meantime.`, {
         hint: "Try again.",
       });
     }
@@ -205,8 +205,8 @@ export class SkillRegistry {
   }
 
   /**
-   * What another machine imported. A skill whose files cannot be had says so when it is read. False if some of them may be
-   * had later.
+   * Unpacks skills that another machine imported. A skill without files fails when it is read. False if some files may
+   * become available later.
    */
   async #unpack({ files }: ManifestStore, manifests: readonly SkillManifest[]): Promise<boolean> {
     if (files === undefined) return true;
@@ -251,7 +251,7 @@ export class SkillRegistry {
     const steps = await planWith(present, skills, { replace });
     const owner = await store.owner();
     let finished = 0;
-    const own = await inParallel(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
+    const own = await mapLimit(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
       const outcome = await this.#take(item, steps[index], owner);
       onProgress?.(++finished);
       return outcome;
@@ -377,7 +377,7 @@ async function planWith(
   const bases = new Set(skills.map(baseIdOf));
   const concerned = present.filter(({ name, facts }) => bases.has(skillId(name, facts.dialect)));
   const there = new Set<string>();
-  await inParallel(concerned, COPY_CONCURRENCY, async (manifest) => {
+  await mapLimit(concerned, COPY_CONCURRENCY, async (manifest) => {
     if (await isSourcePresent(manifest)) there.add(manifest.id);
   });
   return planPut(present, skills, { replace, isThere: ({ id }) => there.has(id) });
@@ -403,10 +403,8 @@ function noSuchFile({ name }: Pick<SkillManifest, "name">, path: string): Toolcr
   return new ToolcribError("not_found", `The skill ${name} has no file ${JSON.stringify(path)}.`);
 }
 
-/**
- * Removes copies that no manifest speaks of, such as those of a process that was killed in the middle. A home may serve
- * several stores, and one does not know what another names; so the name of a copy says whose it is. Only under the lock.
- */
+// Copies without a manifest, such as those of a killed process, are removed under the lock. A home may serve several
+// stores that do not know of each other, so the name of a copy says which store owns it.
 
 /** The name of a folder with a copy: of what, and of which store. */
 export function copyName(digest: string, owner: string): string {
@@ -435,7 +433,7 @@ export async function removeUnreferencedCopies(
   const kept = new Set(manifests.map((manifest) => manifest.dir));
   const before = new Set(named);
   const ids = await readdir(join(dir, "files")).catch(() => []);
-  await inParallel(ids, 16, async (id) => {
+  await mapLimit(ids, 16, async (id) => {
     const copies = await readdir(join(dir, "files", id)).catch(() => []);
     for (const copy of copies) {
       const place = `files/${id}/${copy}`;
@@ -456,7 +454,7 @@ export async function discardNamedCopy(
   if (whose === undefined || whose === owner) await discardCopy(join(dir, place));
 }
 
-/** What cannot be removed now, because somebody reads it on Windows, is removed by the next sweep. */
+/** A copy that is in use on Windows is removed by the next sweep. */
 export async function discardCopy(copy: string): Promise<void> {
   await rm(copy, { recursive: true, force: true }).catch(() => undefined);
   // The folder of the id, if that was the last copy in it.

@@ -1,11 +1,11 @@
-/** Whether the place that a skill was imported from still holds the same. */
+/** Whether a skill has changed where it was imported from. */
 import { stat } from "node:fs/promises";
 import { isAbsolute, join, posix } from "node:path";
 import type { SkillManifest } from "../../model/skill.ts";
-import { isInside } from "../find/find-skills.ts";
+import { isInside } from "../../files/path-safety.ts";
 import { readSkill } from "../read/read-skill.ts";
 
-/** `unchecked`: it is no folder of this machine, and looking would mean fetching it. */
+/** `unchecked`: it is not a folder of this machine and would have to be fetched. */
 export type SourceState = "same" | "changed" | "gone" | "unchecked";
 
 /** Clocks of file systems are coarse: a change this shortly before the import may have come after it. */

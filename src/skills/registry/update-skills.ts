@@ -3,7 +3,7 @@ import { asToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { type FetchOptions, fetchSkills } from "../fetch/fetch-skills.ts";
 import { type Candidate, inspectSkill, inspectSkills } from "../find/inspect-skills.ts";
-import { inParallel } from "../find/in-parallel.ts";
+import { mapLimit } from "../../base/async.ts";
 import type { Machine } from "../needs.ts";
 import { importSkills } from "./import-skills.ts";
 import type { SkillToPut } from "./skill-manifest.ts";
@@ -30,11 +30,11 @@ export interface UpdateOptions {
 export interface UpdateOutcome {
   /** As it was before. */
   readonly before: SkillManifest;
-  /** `skipped`: it cannot be looked at again, and stays as it is. */
+  /** `skipped`: it cannot be read again and stays as it is. */
   readonly status: "updated" | "unchanged" | "skipped" | "failed";
   readonly code?: string;
   readonly message?: string;
-  /** The one to take in, where there is one. */
+  /** The skill to import, if there is one. */
   readonly candidate?: Candidate;
 }
 
@@ -62,11 +62,11 @@ async function updateSource(
   options: UpdateOptions,
 ): Promise<UpdateOutcome[]> {
   if (source.startsWith("server:")) {
-    return group.map((before) => skipped(before, "It comes from an MCP server, which offers it anew by itself."));
+    return group.map((before) => skipped(before, "It comes from an MCP server, which keeps it up to date."));
   }
   try {
     if (group.every(isFolderSource)) {
-      const looked = await inParallel(group, 8, (before) => inspectAgain(before, options.machine));
+      const looked = await mapLimit(group, 8, (before) => inspectAgain(before, options.machine));
       return await importOutcomes(registry, { source }, looked, options);
     }
     const fetched = await fetchSkills(source, options.fetch);
@@ -101,21 +101,21 @@ async function inspectAgain(before: SkillManifest, machine: Machine): Promise<Up
   return isSameSkill(before, looked) ? { before, status: "updated", candidate: looked } : renamed(before, looked);
 }
 
-/** Skills of one name are told apart by their order, which is that of their ids and of their paths. */
+/** Skills of one name are matched in order, which is that of their ids and of their paths. */
 function matchCandidates(group: readonly SkillManifest[], candidates: readonly Candidate[]): UpdateOutcome[] {
   const left = [...candidates];
   return group.map((before) => {
     const same = left.findIndex((each) => isSameSkill(before, each) && each.skill.digest === before.digest);
     const at = same === -1 ? left.findIndex((each) => isSameSkill(before, each)) : same;
     const [candidate] = at === -1 ? [] : left.splice(at, 1);
-    if (candidate === undefined) return skipped(before, `${before.source} holds no skill of that name any more.`);
+    if (candidate === undefined) return skipped(before, `${before.source} no longer has a skill of that name.`);
     return { before, status: candidate.skill.digest === before.digest ? "unchanged" : "updated", candidate };
   });
 }
 
 /**
- * Enters them, unchanged ones too, so that the registry can tell those of one name apart. What it says of those that
- * changed is what counts.
+ * Imports the candidates, including unchanged ones, so that the registry can distinguish skills of one name. Its outcomes
+ * of the changed ones count.
  */
 async function importOutcomes(
   registry: SkillRegistry,
@@ -146,7 +146,7 @@ function isSameSkill({ name, facts }: SkillManifest, { skill }: Candidate): bool
 
 function renamed(before: SkillManifest, { skill }: Candidate): UpdateOutcome {
   const now = skillId(skill.name, skill.dialect);
-  const message = `${before.sourcePath} now holds the skill ${now}: import it, and remove ${before.id}.`;
+  const message = `${before.sourcePath} is now the skill ${now}. Import it and remove ${before.id}.`;
   return { before, status: "failed", code: "conflict", message };
 }
 

@@ -8,7 +8,7 @@ export type AddressKind =
   | "private"
   /** A number that is set aside for examples. */
   | "example number"
-  /** A number that anybody can have. */
+  /** A public IP address. */
   | "number"
   /** A name set aside for examples, or a gap to fill in. */
   | "example"
@@ -18,7 +18,7 @@ export interface Address {
   readonly url: string;
   readonly host: string;
   readonly kind: AddressKind;
-  /** Neither encrypted nor authenticated: whoever is on the way can change what comes. */
+  /** Neither encrypted nor authenticated: anyone on the network path can change the response. */
   readonly plainHttp: boolean;
   /** The number is written in a way that hides it, like `http://0x5b5cf21e/`. */
   readonly disguised: boolean;
@@ -36,7 +36,7 @@ export function addressesIn(text: string): Address[] {
   const found: Address[] = [];
   if (text.includes("://")) {
     for (const { 0: url, index } of text.matchAll(URLS)) {
-      // `http://1.2.3[.]4` is how guides write an address that nobody shall open.
+      // Guides write `http://1.2.3[.]4` for an address that must not be opened.
       if (text.startsWith("[", index + url.length)) continue;
       const address = addressOf(url.replace(HOST_WITH_COMMA, "$1").replace(/(?<![).,;:!?*_])[).,;:!?*_]+$/, ""));
       if (address !== undefined) found.push(address);
@@ -143,7 +143,7 @@ export function isOutside({ kind }: Address): boolean {
   return kind !== "local" && kind !== "private";
 }
 
-/** Hosts that say something about what comes from them. */
+// Known hosts.
 
 /** Installers that thousands of honest guides name. A name covers the hosts below it. */
 const INSTALLERS = (
@@ -163,13 +163,13 @@ const INSTALLERS = (
   "vercel.com netlify.com supabase.com stripe.com twilio.com anthropic.com openai.com"
 ).split(" ");
 
-/** Places where anybody keeps projects; the project decides. */
+/** Hosts of projects; the risk depends on the project. */
 const FORGES =
   "github.com raw.githubusercontent.com githubusercontent.com gitlab.com bitbucket.org codeberg.org sourceforge.net".split(
     " ",
   );
 
-/** Places where anybody puts a page in a minute, without a name. */
+/** Hosts where anyone can publish a page anonymously. */
 const FREE_PAGES = (
   "vercel.app netlify.app pages.dev github.io gitlab.io web.app firebaseapp.com herokuapp.com repl.co replit.app surge.sh " +
   "onrender.com workers.dev glitch.me webflow.io wixsite.com weebly.com blogspot.com neocities.org 000webhostapp.com r2.dev " +
@@ -188,7 +188,7 @@ const SHORTENERS = (
   "qr.ae adf.ly surl.li clck.ru shrtco.de urlz.fr dub.sh git.io u.to soo.gd"
 ).split(" ");
 
-/** Made to take in what is sent to them, or tunnels to somebody's own machine. */
+/** Services that collect requests, and tunnels to private machines. */
 const DROPS = (
   "webhook.site requestbin.com requestbin.net pipedream.net m.pipedream.net beeceptor.com requestcatcher.com hookbin.com " +
   "interact.sh oast.fun oast.pro oast.live oast.site oast.online oast.me oastify.com burpcollaborator.net ngrok.io ngrok.app " +

@@ -1,5 +1,5 @@
-/** What is read in one line and used in another, followed by the names that it is given on the way. */
-import type { ScannedLine } from "./scanned-text.ts";
+/** Values that are read on one line and used on another, followed through the names that they are given. */
+import { LINES_PER_SLICE, type ScannedLine } from "./scanned-text.ts";
 
 export interface Flow {
   readonly source: ScannedLine;
@@ -10,13 +10,13 @@ type Test = (line: ScannedLine) => boolean;
 
 const MAX_NAMES = 200;
 const MAX_FLOWS = 20;
-/** The arguments of a call may stand on the lines below it. */
+/** The arguments of a call may be on the lines below it. */
 const CALL_LINES = 8;
 
 const ASSIGNED = /(?:^|[\s;({,])\$?([a-z_]\w{0,60})\s{0,3}(?::\s{0,2}\w{1,40}\s{0,3})?(?:[:+|]?=(?!=)|=>)/g;
 const NAMED =
   /\bas\s{1,4}([a-z_]\w{0,60})|\b(?:for|foreach)\s{1,4}\(?(?:const |let |var )?\$?([a-z_]\w{0,60})\s{1,4}(?:in|of)\b|\bread\s{1,4}(?:-\w\s{1,4}){0,2}([a-z_]\w{0,60})/g;
-/** What a function is called with. */
+/** Parameters of a function. */
 const PARAMETER = /\(\s{0,2}([a-z_]\w{0,60})\s{0,2}(?:,[^)\n]{0,80})?\)\s{0,3}(?:=>|\{)/g;
 const FILLED = /\$?([a-z_]\w{0,60})(?:\[[^\]\n]{0,60}\]\s{0,3}=|\.(?:append|push|update|extend|write|set|add)\()/g;
 const FUNCTION =
@@ -30,8 +30,6 @@ const PLAIN = new Set(
     " ",
   ),
 );
-
-const LINES_PER_STEP = 256;
 
 /** In steps, between which others may have a turn. */
 export function* dataFlows(
@@ -48,7 +46,7 @@ export function* dataFlows(
   let inside: string | undefined;
   let sink: { readonly line: ScannedLine; left: number } | undefined;
   for (const [index, line] of lines.entries()) {
-    if (index % LINES_PER_STEP === 0) yield undefined;
+    if (index % LINES_PER_SLICE === 0) yield undefined;
     const own = FUNCTION.exec(line.text);
     if (own !== null) inside = own[1] ?? own[2] ?? own[3];
     const source = sources.has(line) ? line : carried(line, names);
@@ -69,7 +67,7 @@ export function* dataFlows(
 function* linesWhere(lines: readonly ScannedLine[], test: Test): Generator<undefined, Set<ScannedLine>> {
   const found = new Set<ScannedLine>();
   for (const [index, line] of lines.entries()) {
-    if (index % LINES_PER_STEP === 0) yield undefined;
+    if (index % LINES_PER_SLICE === 0) yield undefined;
     if (test(line)) found.add(line);
   }
   return found;
@@ -91,7 +89,7 @@ function carried(line: ScannedLine, names: ReadonlyMap<string, ScannedLine>): Sc
     const source = names.get(word);
     // A letter before a quotation mark is a prefix of the literal.
     if (source === undefined || (word.length === 1 && /["']/.test(line.text[index + 1] ?? ""))) continue;
-    // The `path` of `os.path` is no name of this file's.
+    // The `path` of `os.path` is not a variable of this file.
     if (line.text[index - 1] !== "." || line.text[index - 2] === ".") return source;
   }
   return undefined;

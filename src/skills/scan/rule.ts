@@ -1,17 +1,38 @@
-/** A rule reads one file of a skill. */
+/** Rules read one file of a skill and return signs; a sign becomes a finding in the light of its context. */
 import { excerptOf } from "../../guard/detect/show-hidden.ts";
 import type { SkillFinding, SkillSeverity } from "../../model/skill.ts";
-import type { ScannedLine, ScannedText } from "./scanned-text.ts";
+import { LINES_PER_SLICE, type ScannedLine, type ScannedText } from "./scanned-text.ts";
 import { defenceLevel, type Subject } from "./subject.ts";
 
 export interface Rule {
-  /** Found somewhere in every text that the rule can find something in; most texts have none and are not read further. */
+  /** Matches every text in which the rule can find something, so that most texts are not read further. */
   readonly hint: RegExp;
-  /** Must be linear in the text and must not throw. Gives `undefined` where others may have a turn. */
+  /** Must be linear in the text and must not throw. Yields `undefined` where the scan may pause. */
   find(text: ScannedText, subject: Subject): Iterable<Sign | undefined>;
 }
 
-/** The signs of a rule in a text, without a turn for others: for texts that are known to be short. */
+/** The place of a line that a rule is looking at. */
+export interface RuleContext {
+  readonly text: ScannedText;
+  readonly index: number;
+  readonly subject: Subject;
+}
+
+/** A rule that finds at most one sign in each line. */
+export function lineRule(hint: RegExp, check: (line: ScannedLine, context: RuleContext) => Sign | undefined): Rule {
+  return {
+    hint,
+    *find(text, subject) {
+      for (const [index, line] of text.lines.entries()) {
+        if (index % LINES_PER_SLICE === 0) yield undefined;
+        const sign = check(line, { text, index, subject });
+        if (sign !== undefined) yield sign;
+      }
+    },
+  };
+}
+
+/** The signs of a rule without pauses: for texts that are known to be short. */
 export function* signsOf(rule: Rule, text: ScannedText, subject: Subject): Generator<Sign> {
   for (const sign of findingSigns(rule, text, subject)) if (sign !== undefined) yield sign;
 }
@@ -20,20 +41,15 @@ export function findingSigns({ hint, find }: Rule, text: ScannedText, subject: S
   return hint.test(text.all) ? find(text, subject) : [];
 }
 
-/** A rule gives others a turn after so many lines. */
-export const LINES_PER_SLICE = 256;
-
-/** What a rule found, before the surroundings of the place are taken into account. */
-
 export interface Sign {
   readonly code: SignCode;
   readonly severity: SkillSeverity;
-  /** What it is and why it matters. */
+  /** The sign and why it matters. */
   readonly message: string;
   readonly line: ScannedLine;
-  /** Words of the line to show; the whole line without them. */
+  /** The part of a long line to show. */
   readonly near?: string;
-  /** It names a place that could really be reached; an example names none. */
+  /** It names a real address; an example does not. */
   readonly concrete?: boolean;
 }
 
@@ -70,7 +86,7 @@ export function isWorse(severity: SkillSeverity, than: SkillSeverity): boolean {
   return SEVERITY_ORDER.indexOf(severity) > SEVERITY_ORDER.indexOf(than);
 }
 
-/** From signs to findings: what stands around a sign makes it better, what stands beside it makes it worse. */
+// From signs to findings: the context of a sign can lower its severity.
 
 /** The guard weighs talk about attacks by itself. */
 const WEIGHED_CODES = new Set<SignCode>(["prompt_injection", "hidden_unicode", "hidden_text", "undeclared_env"]);
@@ -103,7 +119,7 @@ function inContext(sign: Sign, text: ScannedText, subject: Subject): SkillSeveri
   }
 }
 
-const MAX_EXCERPT_LENGTH = 160;
+export const MAX_EXCERPT_LENGTH = 160;
 
 function excerptIn({ raw }: ScannedLine, near: string | undefined): string {
   const line = raw.trim();

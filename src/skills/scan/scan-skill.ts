@@ -7,7 +7,7 @@ import { scanTextsInTurns } from "../../guard/scan-texts.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Skill, SkillFile, SkillFinding, SkillSeverity } from "../../model/skill.ts";
 import { type Address, addressOf, isSuspicious } from "./addresses.ts";
-import { findingOf, findingSigns, isWorse, type Rule } from "./rule.ts";
+import { findingOf, findingSigns, isWorse, MAX_EXCERPT_LENGTH, type Rule } from "./rule.ts";
 import { credentialTheft } from "./rules/credential-theft.ts";
 import { downloadAndRun, pipedDownload, rawAddress } from "./rules/downloads.ts";
 import { encodedCommand, encodedPayload, obfuscatedCode } from "./rules/encoded-code.ts";
@@ -16,22 +16,21 @@ import { guardSigns } from "./rules/guard-findings.ts";
 import { persistence, reverseShell, sabotage } from "./rules/host-attacks.ts";
 import { fakePrerequisite, lockedArchive, remoteInstructions, weakenedSecurity } from "./rules/social-engineering.ts";
 import { UndeclaredEnv } from "./rules/undeclared-env.ts";
-import { readText, type ScannedText, scannedText, scanningText, type TextKind } from "./scanned-text.ts";
+import { LineNumbers, readText, type ScannedText, scannedText, scanningText, type TextKind } from "./scanned-text.ts";
 import { describeAddress } from "./source-risk.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
-/** Of one file, of all files together, and of their number. What is beyond is told, not passed over. */
+/** Limits of a scan. Files beyond them are reported. */
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
 const MAX_FILES = 1_000;
 const MAX_PER_CODE = 5;
 const MAX_FINDINGS = 200;
-const MAX_NAME_EXCERPT_LENGTH = 160;
 
 /**
- * What is suspicious about a skill, in the order of its files and lines. Nothing of it is run.
+ * Returns suspicious parts of a skill in the order of its files and lines. Nothing in the skill is run.
  *
- * @param readFile gives the bytes of a file by its path inside the skill; the skill's folder is read without it.
+ * @param readFile returns the bytes of a file by its path in the skill; by default from the skill's folder.
  */
 export async function scanSkill(
   skill: Skill,
@@ -51,7 +50,7 @@ export async function scanSkill(
   for await (const { text, found } of readTexts(skill, read, turns)) {
     findings.push(...found);
     if (text === undefined) continue;
-    // Each file is let go before the next one is read: its lines take many times its length.
+    // Each file is released before the next one is read: its lines take many times its size.
     findings.push(...(await scanText(text, subject, turns)));
     uses.add(text);
   }
@@ -74,7 +73,7 @@ export function worstSeverity(findings: readonly SkillFinding[]): SkillSeverity 
 
 interface Read {
   readonly text?: ScannedText;
-  /** What is told about the file as such. */
+  /** Findings about the file as a whole. */
   readonly found: readonly SkillFinding[];
 }
 
@@ -88,7 +87,7 @@ async function* readTexts(
   let room = MAX_TOTAL_BYTES;
   for (const [index, file] of files.entries()) {
     if (index >= MAX_FILES || room <= 0) {
-      const message = `${files.length - index} files are beyond what is scanned of one skill.`;
+      const message = `${files.length - index} files exceed what is scanned of one skill.`;
       yield { found: [unscanned(file, message, "warn")] };
       return;
     }
@@ -109,10 +108,11 @@ async function* readTexts(
     room -= bytes.length;
     const { kind, isText, nuls } = content;
     const severity = kind === "data" ? "note" : "warn";
-    if (!isText) found.push(ofWhole(file.path, "warn", "The file is a script by its name but does not read as text."));
+    if (!isText)
+      found.push(ofWhole(file.path, "warn", "The name of the file is that of a script, but it is not text."));
     else if (nuls && kind !== "data") found.push(withNuls(file.path, kind));
     if (file.size > MAX_FILE_BYTES)
-      found.push(unscanned(file, "Only the start of the file was scanned, since it is very long.", severity));
+      found.push(unscanned(file, "Only the start of the file was scanned, because it is very long.", severity));
     yield { found, text: await turns.run(scanningText(file.path, kind, content.text)) };
   }
 }
@@ -132,14 +132,14 @@ async function scanText(text: ScannedText, subject: Subject, turns: TimeSlicer):
     findings.push({
       code: "unscanned",
       severity: text.kind === "data" ? "note" : "warn",
-      message: "Only the first lines of the file were scanned, since there are very many.",
+      message: "Only the first lines of the file were scanned, because it has too many.",
       file: text.path,
     });
   return bounded(findings);
 }
 
 function withNuls(file: string, kind: TextKind): SkillFinding {
-  const message = "There are NUL characters in the text, which hide it from programs that look at it.";
+  const message = "NUL characters in the text hide it from programs that check it.";
   return ofWhole(file, kind === "script" ? "refuse" : "warn", message);
 }
 
@@ -151,7 +151,7 @@ function ofWhole(file: string, severity: SkillSeverity, message: string): SkillF
     message,
     file,
     line: 1,
-    excerpt: excerptOf(file, 0, Math.min(file.length, MAX_NAME_EXCERPT_LENGTH)),
+    excerpt: excerptOf(file, 0, Math.min(file.length, MAX_EXCERPT_LENGTH)),
   };
 }
 
@@ -203,7 +203,7 @@ async function readStart(path: string, most: number): Promise<Uint8Array> {
   }
 }
 
-/** What every text of a skill is asked. */
+/** The rules for every text of a skill. */
 export const RULES: readonly Rule[] = [
   pipedDownload,
   downloadAndRun,
@@ -221,7 +221,7 @@ export const RULES: readonly Rule[] = [
   remoteInstructions,
 ];
 
-/** A skill that is always in the prompt, and uses that. By itself the flag is a feature of its dialect. */
+// Skills that are always in the prompt. By itself the flag is a feature of its dialect.
 
 const GREEDY =
   /\b(?:every|all|any|each)\s{1,3}(?:single )?(?:user )?(?:requests?|tasks?|messages?|conversations?|questions?|prompts?|sessions?|quer(?:y|ies)|interactions?|responses?|situations?|turns?|tool calls?|commands?|outputs?)\b|\balways (?:use|load|run|invoke|activate|apply|call|follow)\b|\bbefore (?:any|every|each|all)\b|\bfor everything\b|\bno matter what\b|\bregardless of\b|\bwhatever the\b/i;
@@ -235,11 +235,11 @@ export function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): Skill
     code: "always_on",
     severity: greedy && suspicious ? "refuse" : "warn",
     message: suspicious
-      ? "The skill is always active, which gives what else was found here every chance."
-      : "The skill is always active and claims every request for itself.",
+      ? "The skill is always active, and other findings are suspicious."
+      : "The skill is always active and claims every request.",
     file: "SKILL.md",
     line: lineOfAlways(skill),
-    excerpt: skill.description.replace(/\s+/g, " ").slice(0, 160),
+    excerpt: skill.description.replace(/\s+/g, " ").slice(0, MAX_EXCERPT_LENGTH),
   };
 }
 
@@ -250,10 +250,9 @@ function lineOfAlways({ bytes }: Skill): number {
   return Math.max(1, lines.findIndex((line) => /\balways\b["']?\s{0,3}:/.test(line)) + 1);
 }
 
-/** Steps by which a skill's author proposes to fetch a program. Nothing runs them here, but other clients do. */
+// Install steps. Nothing runs them here, but other clients do.
 
 const MAX_INSTALL_STEPS = 50;
-const STEP_EXCERPT_LENGTH = 160;
 
 export function installStepFindings(subject: Subject, document: string): SkillFinding[] {
   const findings: SkillFinding[] = [];
@@ -268,8 +267,8 @@ export function installStepFindings(subject: Subject, document: string): SkillFi
       severity,
       message: `An install step downloads a program from ${address === undefined ? "an address that cannot be read" : describeAddress(address)}.`,
       file: "SKILL.md",
-      line: lineOfText(document, url),
-      excerpt: excerptOf(url, 0, Math.min(url.length, STEP_EXCERPT_LENGTH)) || kind,
+      line: lineAtOffset(document, document.indexOf(url)),
+      excerpt: excerptOf(url, 0, Math.min(url.length, MAX_EXCERPT_LENGTH)) || kind,
     });
   }
   return findings;
@@ -290,14 +289,7 @@ function stepSeverity(address: Address, subject: Subject): SkillSeverity | undef
   }
 }
 
-function lineOfText(document: string, text: string): number {
-  const at = Math.max(0, document.indexOf(text));
-  let line = 1;
-  for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
-  return line;
-}
-
-/** Values of the frontmatter that its text does not show: escapes, folded lines, JSON in JSON. */
+// Frontmatter values that the text does not show as they are: escapes, folded lines, JSON in JSON.
 
 const MAX_VALUES = 500;
 const MIN_VALUE_LENGTH = 8;
@@ -309,7 +301,7 @@ interface HiddenValue {
   readonly line: number;
 }
 
-/** Those alone that do not stand in the document as they are. */
+/** Only values that the document does not contain verbatim. */
 export function frontmatterValues(frontmatter: JsonObject, document: string): HiddenValue[] {
   const values: HiddenValue[] = [];
   const pending: { value: unknown; key: string }[] = Object.entries(frontmatter).map(([key, value]) => ({
@@ -331,13 +323,12 @@ export function frontmatterValues(frontmatter: JsonObject, document: string): Hi
 }
 
 function lineOfKey(document: string, key: string): number {
-  const at = document.startsWith(`${key}:`) ? 0 : document.indexOf(`\n${key}:`) + 1;
-  let line = 1;
-  for (let next = document.indexOf("\n"); next !== -1 && next < at; next = document.indexOf("\n", next + 1)) line += 1;
-  return line;
+  return lineAtOffset(document, document.startsWith(`${key}:`) ? 0 : document.indexOf(`\n${key}:`) + 1);
 }
 
-/** Gives others a turn whenever some time was spent, so that a long scan does not hold up the process. */
+function lineAtOffset(document: string, offset: number): number {
+  return new LineNumbers(document).of(Math.max(0, offset));
+}
 
 /** Milliseconds. Steps between two looks at the clock may be as long again. */
 const SLICE_MS = 20;

@@ -1,4 +1,4 @@
-/** A file of a skill as the rules read it: logical lines in one plain spelling, each with what stands around it. */
+/** A file of a skill as the rules read it: logical lines in normalised spelling, each with its context. */
 import { normalise } from "../../guard/detect/normalise.ts";
 import { lastAtOrBefore } from "../../guard/detect/sorted.ts";
 
@@ -25,7 +25,8 @@ export interface ScannedText {
   readonly cutShort: boolean;
 }
 
-const LINES_PER_STEP = 256;
+/** Long work on a text pauses after this many lines. */
+export const LINES_PER_SLICE = 256;
 
 export function scannedText(path: string, kind: TextKind, text: string): ScannedText {
   const steps = scanningText(path, kind, text);
@@ -41,7 +42,7 @@ export function* scanningText(path: string, kind: TextKind, text: string): Gener
   for (const { number, raw } of logicalLines(text, kind)) {
     const folded = normalise(raw).text;
     drafts.push({ number, raw, text: folded, place: places.next(raw, folded) });
-    if (drafts.length % LINES_PER_STEP === 0) yield undefined;
+    if (drafts.length % LINES_PER_SLICE === 0) yield undefined;
   }
   const variables: Variables = collectVariables(drafts.map((draft) => draft.text));
   const spellings: string[] = [];
@@ -52,7 +53,7 @@ export function* scanningText(path: string, kind: TextKind, text: string): Gener
     if (plain !== folded) spellings.push(plain);
     const { fenced, hidden, frontmatter, heading, intro } = place;
     lines.push({ number, raw, text: folded, plain, fenced, hidden, frontmatter, heading, intro });
-    if (lines.length % LINES_PER_STEP === 0) yield undefined;
+    if (lines.length % LINES_PER_SLICE === 0) yield undefined;
   }
   return { path, kind, raw: text, lines, all: spellings.join("\n"), cutShort: isCutShort(lines) };
 }
@@ -67,7 +68,7 @@ export function linesAround(
   return lines.slice(Math.max(0, index - before), index + after + 1);
 }
 
-/** The logical line that holds a line of the file. */
+/** The logical line that contains a line of the file. */
 export function lineAt({ lines }: ScannedText, number: number): ScannedLine | undefined {
   let low = 0;
   let high = lines.length;
@@ -84,15 +85,15 @@ export function lineAt({ lines }: ScannedText, number: number): ScannedLine | un
 export type TextKind = "instructions" | "script" | "data";
 
 interface LineContext {
-  /** It stands in a fenced block. */
+  /** It is in a fenced block. */
   readonly fenced: boolean;
-  /** It stands in a comment that a page does not show. */
+  /** It is in a comment that a rendered page does not show. */
   readonly hidden: boolean;
-  /** It stands between the lines that open and close the frontmatter. */
+  /** It is in the frontmatter or one of its marks. */
   readonly frontmatter: boolean;
   /** The headings above it but for the title. */
   readonly heading: string;
-  /** What leads into it: the line before its block, or the comment above it. */
+  /** The text that introduces it: the line before its block, or the comment above it. */
   readonly intro: string;
 }
 
@@ -173,7 +174,7 @@ class ContextTracker {
       return;
     }
     if (raw.trim() === "" || FENCE.test(raw)) return;
-    // A list goes on with what led into it; any other line takes its place.
+    // A list keeps its introduction; any other line replaces it.
     const isItem = /^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)]|\|)[ \t]?/.test(raw);
     if (!isItem) this.#outside = text.slice(-MAX_INTRO_LENGTH);
     else if (/:[ *_]{0,4}$/.test(text)) this.#outside = `${this.#outside} ${text}`.slice(-MAX_INTRO_LENGTH);
@@ -185,7 +186,7 @@ class ContextTracker {
   }
 }
 
-/** Lines as a shell reads them: what goes on in the next line is one line. */
+// Lines as a shell reads them: continuation lines are joined.
 
 interface LogicalLine {
   readonly number: number;
@@ -196,7 +197,7 @@ interface LogicalLine {
 const MAX_LINE_LENGTH = 4_000;
 const OVERLAP = 400;
 const MAX_JOINED_LINES = 40;
-/** Nothing that is written by hand has so many; each costs much more than its length. */
+/** No file written by hand has this many; each line costs much more than its length. */
 const MAX_LINES = 50_000;
 
 const NEWLINE = 10;
@@ -210,7 +211,7 @@ const OPEN_END = /(?:\||&&)[ \t]{0,8}$/;
 const OPEN_START = /^[ \t]{0,40}(?:\|\|?|&&)[ \t]{0,8}\S/;
 const TABLE_ROW = /^[ \t]{0,8}\|.{0,4000}\|[ \t]{0,8}$/;
 
-/** Of blank lines in a row the first stands for all. Ends early in a text of very many lines. */
+/** Consecutive blank lines count as one. Ends early in a text with too many lines. */
 export function logicalLines(text: string, kind: TextKind): LogicalLine[] {
   const lines: LogicalLine[] = [];
   let blank = false;
@@ -283,7 +284,7 @@ function addPieces(lines: LogicalLine[], number: number, raw: string): void {
     lines.push({ number, raw: raw.slice(from, from + MAX_LINE_LENGTH) });
 }
 
-/** Shell quoting, escapes and variables undone as far as one line tells: `c''u\rl $U` is a download like any other. */
+// Shell quoting, escapes and variables, undone as far as one line shows: `c''u\rl $U` is a download too.
 
 type Variables = ReadonlyMap<string, string>;
 
@@ -294,7 +295,7 @@ const MAX_EXPANDED_LENGTH = 4_000;
 const ASSIGNMENT =
   /(?:^|[\s;&(,])\$?([a-z_][a-z0-9_]{0,40})\s{0,3}:?=\s{0,3}(?:"([^"\n]{1,300})"|'([^'\n]{1,300})'|`([^`\n]{1,300})`|([^\s"'`;&|()]{1,300}))/g;
 
-/** The first of the values that a loop goes over stands for all. */
+/** The first value of a loop represents all of them. */
 const LOOP = /\bfor\s{1,3}([a-z_]\w{0,40})\s{1,3}in\s{1,3}["']?([^\s"';]{1,200})/;
 
 export function collectVariables(texts: readonly string[]): Variables {
@@ -350,7 +351,7 @@ function character(codePoint: number): string {
   return codePoint >= 0x20 && codePoint < 0x7f ? String.fromCharCode(codePoint).toLowerCase() : " ";
 }
 
-/** The text of a file, if it is one, and what part an agent gives it. */
+// Files as text.
 
 const INSTRUCTIONS = /\.(?:md|mdx|markdown|txt|rst|adoc|html?|skill|prompt|mdc)$/i;
 const SCRIPT =
@@ -364,7 +365,7 @@ export function textKind(path: string, text: string): TextKind {
 }
 
 const SAMPLE_LENGTH = 8_192;
-/** One in so many characters may be one that no text has. */
+/** One in this many characters may be invalid in text. */
 const ODD_RATIO = 8;
 const ODD_RATIO_WITH_NULS = 50;
 
@@ -373,11 +374,11 @@ interface FileText {
   readonly kind: TextKind;
   /** It reads as text. A script that does not is read all the same: a shell stops at the first line that ends it. */
   readonly isText: boolean;
-  /** NUL characters were in it. Shells and other languages pass over them; whoever takes them for a sign of no text sees nothing. */
+  /** It had NUL characters. Shells skip them, but scanners that take them for binary data would see nothing. */
   readonly nuls: boolean;
 }
 
-/** Undefined for what is no text, neither by its bytes nor by its name or first line. */
+/** Undefined if neither the bytes nor the name or first line suggest text. */
 export function readText(path: string, bytes: Uint8Array): FileText | undefined {
   const decoded = decode(bytes);
   const nuls = decoded.includes("\0");
@@ -402,8 +403,6 @@ function isOdd(text: string, nuls: boolean): boolean {
   for (const _ of sample.matchAll(nuls ? /[\u0001-\u0008\u000e-\u001a\u001c-\u001f\ufffd]/g : /\ufffd/g)) odd += 1;
   return odd * (nuls ? ODD_RATIO_WITH_NULS : ODD_RATIO) > sample.length || (nuls && sample === "");
 }
-
-/** From offsets of a text to numbers of its lines. */
 
 export class LineNumbers {
   readonly #starts: number[] = [0];

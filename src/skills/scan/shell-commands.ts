@@ -61,7 +61,7 @@ export function fetches(command: string): boolean {
 
 const DECODE =
   /\bbase(?:64|32)\b.{0,60}\s(?:-d\w{0,2}|--decode)\b|\bbase64\s{1,3}-d\b|\bopenssl\s{1,4}(?:enc|base64|aes).{0,80}\s-d\b|\bxxd\b.{0,20}\s-r|\buudecode\b|\bb64decode\b|\bfrombase64string\b|\batob\(|\bhex2bin\b|\brot13\b|\bpack\s{0,2}\(?\s{0,2}["']?h\*/;
-/** These hide little, but nobody writes a command that way who has nothing to hide. */
+/** Weak disguises that honest commands do not use. */
 const TURN = /^\s{0,4}(?:rev|tac)\s{0,4}["'`)]{0,2}$|^\s{0,4}tr\s{1,4}["']?(?:a-z|a-za-z|n-za-m|\[a-z)/;
 
 export function decodes(command: string): boolean {

@@ -11,7 +11,7 @@ interface SourceRisk {
 }
 
 const RUN_AT_LOAD = /(?:^|\s)!`/;
-/** Its output is thrown away and nobody waits for it. */
+/** It runs in the background with its output discarded. */
 const RUNS_UNSEEN =
   /\b(?:ba|z|da)?sh\b[^|]{0,40}(?:&?>{1,2}|\d>)\s{0,2}\/dev\/null[^|]{0,16}&\s{0,3}["'`)]{0,3}\s{0,3}$|\bnohup\b.{0,200}&\s{0,3}$/;
 const UNCHECKED = /(?:^|\s)(?:-[a-z]{0,6}k[a-z]{0,6}|--insecure|--no-check-certificate|-skipcertificatecheck)(?=\s|$)/;
@@ -25,7 +25,7 @@ export function sourceRisk(
   if (first === undefined)
     return addresses.length > 0
       ? { severity: "note", why: "from this machine" }
-      : { severity: "warn", why: "from an address that the line does not show" };
+      : { severity: "warn", why: "from an address that is not on the line" };
   const shady = outside.find(isSuspicious);
   if (shady !== undefined) return { severity: "refuse", why: `from ${describeAddress(shady)}` };
   const paste = outside.find(({ kind }) => kind === "paste");
@@ -37,9 +37,9 @@ export function sourceRisk(
   const reached = first.kind !== "private" && first.kind !== "example";
   if (reached && first.plainHttp) return { severity: "refuse", why: `from ${first.host} over unencrypted http` };
   if (reached && UNCHECKED.test(line.plain))
-    return { severity: "refuse", why: `from ${first.host} without checking who answers` };
+    return { severity: "refuse", why: `from ${first.host} without checking the certificate` };
   if (reached && first.host.includes("xn--"))
-    return { severity: "refuse", why: `from ${first.host}, a name of look-alike letters` };
+    return { severity: "refuse", why: `from ${first.host}, a name with look-alike letters` };
   if (reached && RUNS_UNSEEN.test(line.plain))
     return { severity: "refuse", why: `from ${first.host}, unseen and in the background` };
   if (reached && line.hidden)
@@ -49,7 +49,7 @@ export function sourceRisk(
   if (reached && !own && isDemanded(text, index))
     return {
       severity: "refuse",
-      why: `from ${first.host}, which is demanded before the skill can be used and has nothing to do with it`,
+      why: `from ${first.host}, which is required before the skill can be used and is unrelated to it`,
     };
   return { severity: "warn", why: `from ${describeAddress(first)}` };
 }
@@ -60,19 +60,19 @@ export function describeAddress({ kind, host }: Address): string {
     case "example number":
       return `the bare address ${host}`;
     case "shortener":
-      return `${host}, which hides where it leads`;
+      return `${host}, which hides its target`;
     case "paste":
-      return `${host}, where anybody puts anything`;
+      return `${host}, where anyone can publish anything`;
     case "drop":
-      return `${host}, a tunnel or a collecting point`;
+      return `${host}, a tunnel or a service that collects requests`;
     case "free page":
-      return `${host}, a free page without an owner's name`;
+      return `${host}, a free page without a named owner`;
     default:
       return host;
   }
 }
 
-/** Words that make a reader do something before anything else. Honest guides have some of them, rarely all at once. */
+// Words that urge a reader to do something first. Honest guides have some of them, rarely all at once.
 
 const DEMAND =
   /\b(?:must|mandatory|required|requires?|required to|need(?:s|ed)? to|have to|has to|important|necessary|essential|critical|pre-?requisites?|will not (?:work|function)|won'?t (?:work|function)|cannot (?:work|function|be used)|does(?: not|n'?t) (?:work|function) without|depends on|only works (?:if|after|when|once))\b/;

@@ -1,4 +1,4 @@
-/** What a skill says that it is about: whoever writes about a product names the product's own site. */
+/** The subject of a skill: a skill about a product names the product's own site. */
 import type { Skill } from "../../model/skill.ts";
 import type { Address } from "./addresses.ts";
 import type { ScannedLine, ScannedText } from "./scanned-text.ts";
@@ -8,7 +8,7 @@ export interface Subject {
   readonly document: ScannedText;
   /** It is about attacks and defence. */
   readonly security: boolean;
-  /** The host belongs to what the skill is about: its name, its homepage, or a site that it speaks of throughout. */
+  /** The host belongs to the skill's subject: its name, its homepage, or a site that it mentions throughout. */
   isOwn(address: Address): boolean;
 }
 
@@ -55,7 +55,7 @@ export function subjectOf(skill: Skill, document: ScannedText): Subject {
   };
 }
 
-/** The name that somebody registered, roughly: the last two parts, or three below `co.uk` and free pages. */
+/** Roughly the registered domain: the last two labels, or three below `co.uk` and free pages. */
 function siteOf(host: string): string {
   const parts = host.split(".");
   const short = parts.at(-2) ?? "";
@@ -72,7 +72,7 @@ function mentions({ lines }: ScannedText, site: string): number {
   return count;
 }
 
-/** Whether a place only talks about an attack: security guides show commands that nobody should run. */
+// Whether a line only talks about an attack: security guides show commands that nobody should run.
 
 /** 0: no. 1: the skill is about security. 2: the section or what leads in says so. 3: the line itself says so. */
 type DefenceLevel = 0 | 1 | 2 | 3;
@@ -111,7 +111,7 @@ export function defenceLevel(text: ScannedText, line: ScannedLine, securitySkill
   return securitySkill && !SETUP.test(line.heading) ? 1 : 0;
 }
 
-/** Of a command, what is remarked on it; of a sentence, what stands outside of quotation marks. */
+/** The remark of a command, or a sentence without its quotations. */
 function ownWords(text: ScannedText, line: ScannedLine): string {
   if (line.fenced || text.kind === "script") return REMARK.exec(line.text)?.[1] ?? "";
   return line.text.replace(OWN_WORDS, " ");

@@ -1,6 +1,6 @@
 /**
- * The frontmatter of SKILL.md, said once: the published JSON Schema, the page in docs and validation come from here. The
- * standard is strict, as it is meant to be; the whole of the dialects is open, as files in the wild are.
+ * The schema of the frontmatter of SKILL.md: source of the published JSON Schema, the page in docs and validation. The
+ * standard is strict; all dialects together are open, as files in the wild are.
  */
 import { z } from "zod";
 
@@ -39,7 +39,7 @@ export const StandardSchema = z.strictObject({
 const Texts = z.union([z.string(), z.array(z.string())]);
 const Label = z.union([z.string(), z.number()]);
 
-/** What Claude Code adds. */
+/** Keys that Claude Code adds. */
 export const ClaudeCodeSchema = z.looseObject({
   "disable-model-invocation": z.boolean().optional().describe("true: only a person may take the skill up."),
   "user-invocable": z.boolean().optional().describe("false: not offered to people by name. true if absent."),
@@ -144,7 +144,7 @@ export const ServerSchema = z.looseObject({
 
 const ServerItem = z.union([z.string(), ServerSchema, z.record(z.string(), z.unknown())]);
 
-/** What Toolcrib adds, and what many files have. */
+/** Keys that Toolcrib adds, and keys that many files have. */
 export const ToolcribSchema = z.looseObject({
   "requires-mcp-servers": z
     .union([z.string(), z.array(ServerItem), z.record(z.string(), z.unknown())])
@@ -181,8 +181,6 @@ export const FrontmatterSchema = z.looseObject({
   ...ToolcribSchema.shape,
 });
 
-/** The JSON Schema of the frontmatter: all dialects at its root, the standard to the letter under `$defs/standard`. */
-
 /** The part of JSON Schema that the frontmatter uses. */
 export interface SchemaNode {
   /** A list where a value may be of several simple types. */
@@ -198,7 +196,7 @@ export interface SchemaNode {
   maxLength?: number;
 }
 
-/** As `toolcrib schema --skill` prints it and the package holds it: draft 2020-12, nothing to fetch. */
+/** As in the package and in the output of `toolcrib schema --skill`: draft 2020-12, nothing to fetch. */
 export function skillJsonSchema(): Record<string, unknown> & SchemaNode {
   const { $schema, ...root } = jsonSchemaOf(FrontmatterSchema);
   const { $schema: _, ...standard } = jsonSchemaOf(StandardSchema);
@@ -213,12 +211,12 @@ export function skillJsonSchema(): Record<string, unknown> & SchemaNode {
 }
 
 export function jsonSchemaOf(schema: z.ZodType): SchemaNode & { $schema?: string } {
-  // zod emits what SchemaNode names and more, which nobody reads here.
+  // zod emits more than SchemaNode names; the rest is not used here.
   const node: unknown = z.toJSONSchema(schema, { io: "input", override: ({ jsonSchema }) => tidy(jsonSchema) });
   return node as SchemaNode & { $schema?: string };
 }
 
-/** That keys are text, and that numbers are safe, goes without saying. */
+/** Keys are always strings. */
 function tidy(node: Record<string, unknown>): void {
   delete node["propertyNames"];
 }

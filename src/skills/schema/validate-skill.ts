@@ -1,9 +1,10 @@
-/** What is wrong with a skill, by the schema and by what the reader had to repair. */
+/** Validates a skill: problems that the schema finds and repairs that the reader made. */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../../model/json.ts";
 import type { Skill, SkillWarning } from "../../model/skill.ts";
 import { readFrontmatter } from "../read/frontmatter.ts";
+import { abbreviate, typeName } from "../read/read-warnings.ts";
 import { type SchemaNode, skillJsonSchema, StandardSchema } from "./frontmatter-schema.ts";
 
 export interface SkillProblem {
@@ -20,13 +21,13 @@ interface ValidateOptions {
 }
 
 /**
- * Leniently only warnings: what can be read can be used, and what cannot is no Skill. A file that conforms to the standard
- * gives nothing either way.
+ * Without `strict` there are only warnings: a skill that can be read can be used. A file that conforms to the standard has
+ * no problems either way.
  */
 export function validateSkill(skill: Omit<Skill, "dir">, { strict, dirName }: ValidateOptions): SkillProblem[] {
   const front = readFrontmatter(skill.bytes);
   const found = [...schemaProblems(skill.frontmatter, { strict }), ...nameProblems(skill, dirName)]
-    // What is required there is read with care of its own, and warned about in more detail.
+    // The parser of required servers warns about them in more detail.
     .filter(({ path }) => strict || path[0] !== "requires-mcp-servers")
     .map((problem): Located => ({
       ...problem,
@@ -38,7 +39,7 @@ export function validateSkill(skill: Omit<Skill, "dir">, { strict, dirName }: Va
     if (strict) return [{ code, message, line, severity: "error" }];
     // The reader found it under another spelling.
     if (code === "MISSING_FIELD" && repair === undefined) return [];
-    // What the reader made of it is more to the point than the rule.
+    // The reader's message is more specific than the rule's.
     return [{ code, message: repair?.message ?? message, line, severity: "warning" }];
   });
   const standardLines = new Set(standardFieldsOf(skill).map((field) => front.lineOf([field])));
@@ -75,7 +76,7 @@ const SAME: Readonly<Record<string, string>> = {
   METADATA_UNREADABLE: "metadata",
 };
 
-/** So do these, of whatever stands in their line. */
+/** Warnings that repeat whatever the schema says about their line. */
 const SAME_LINE: ReadonlySet<string> = new Set(["WRONG_TYPE", "KEY_RENAMED", "DISPATCH_UNKNOWN"]);
 
 function takeRepair(
@@ -93,10 +94,10 @@ function nameProblems(skill: Omit<Skill, "dir">, dirName: string): SchemaProblem
   const name = skill.frontmatter["name"];
   if (typeof name !== "string" || name === "" || name === dirName) return [];
   const code: ProblemCode = "NAME_MISMATCH";
-  return [{ code, message: `The name is not that of the folder, which is "${dirName}".`, path: ["name"] }];
+  return [{ code, message: `The name differs from the folder's, which is "${dirName}".`, path: ["name"] }];
 }
 
-/** What the JSON Schema says is wrong with a frontmatter, with a stable code for each. */
+// Problems that the JSON Schema finds, each with a stable code.
 
 interface SchemaProblem {
   readonly code: ProblemCode;
@@ -118,7 +119,7 @@ function schemaProblems(frontmatter: JsonObject, { strict }: { strict: boolean }
     const { code, path } = problem;
     // Leniently a key without a value counts as absent.
     if (!strict && meant.data === null && code !== "MISSING_FIELD") continue;
-    // A wrong type is no allowed value either; the first is enough.
+    // A wrong type is also a wrong value; one report is enough.
     const kind = code === "INVALID_VALUE" ? "INVALID_TYPE" : code;
     const key = `${kind} ${path.join("\0")}`;
     if (!problems.has(key)) problems.set(key, problem);
@@ -169,13 +170,13 @@ function problemOf(error: ErrorObject): SchemaProblem {
     }
     case "additionalProperties": {
       const name = String(error.params["additionalProperty"]);
-      const message = `The standard has no field "${clip(name)}"; further values belong into metadata.`;
+      const message = `The standard has no field "${abbreviate(name)}"; put other values into metadata.`;
       return { code: "UNKNOWN_FIELD", message, path: [...path, name] };
     }
     case "minLength":
     case "maxLength": {
       const code = lengthCode(field);
-      // Both bounds stand in the same schema, so one message serves both.
+      // The schema has both bounds, so one message serves both.
       const { minLength = 0, maxLength } = (error.parentSchema ?? {}) as SchemaNode;
       return {
         code,
@@ -199,12 +200,12 @@ function problemOf(error: ErrorObject): SchemaProblem {
 function patternProblem(field: string, value: unknown, path: readonly string[]): SchemaProblem {
   if (field === "name") {
     const isEmpty = value === "";
-    const message = "The name must be of a-z, 0-9 and single hyphens between them.";
+    const message = "The name must consist of a-z, 0-9 and single hyphens between them.";
     return { code: isEmpty ? "INVALID_NAME_LENGTH" : "INVALID_NAME", message, path };
   }
   if (field === "description")
     return { code: "INVALID_DESCRIPTION_LENGTH", message: "The description is blank.", path };
-  return { code: "INVALID_ALLOWED_TOOLS", message: "allowed-tools must be tools with spaces between them.", path };
+  return { code: "INVALID_ALLOWED_TOOLS", message: "allowed-tools must be tools separated by spaces.", path };
 }
 
 function typeProblem(error: ErrorObject, path: readonly string[]): SchemaProblem {
@@ -214,7 +215,7 @@ function typeProblem(error: ErrorObject, path: readonly string[]): SchemaProblem
   if (isRequired && value === null) return { code: "MISSING_FIELD", message: `"${field}" has no value.`, path };
   // ajv hands the schema back that it was given.
   const allowed = allowedBy((error.parentSchema ?? {}) as SchemaNode);
-  const message = `"${path.map(clip).join(".")}" must be ${allowed}, not ${foundIn(value)}.`;
+  const message = `"${path.map(abbreviate).join(".")}" must be ${allowed}, not ${typeName(value)}.`;
   if (field === "metadata") return { code: "INVALID_METADATA", message, path };
   return { code: field === "allowed-tools" ? "INVALID_ALLOWED_TOOLS" : "INVALID_TYPE", message, path };
 }
@@ -236,30 +237,24 @@ function pathOf(pointer: string): string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** Names from a stranger's file, printable and short enough for a message. */
-function clip(name: string): string {
-  const clean = name.replaceAll(/[\p{C}\s]+/gu, " ");
-  return clean.length > 60 ? `${clean.slice(0, 60)}…` : clean;
-}
-
 /** The codes of what validation finds by itself, and what they mean. Programs may rely on them. */
 export const PROBLEM_CODES = {
-  MISSING_FIELD: "A field that every skill must have is not there.",
-  INVALID_NAME: "The name has other characters than a-z, 0-9 and single hyphens between them.",
+  MISSING_FIELD: "A required field is missing.",
+  INVALID_NAME: "The name has characters other than a-z, 0-9 and single hyphens between them.",
   INVALID_NAME_LENGTH: "The name is empty or has more than 64 characters.",
-  NAME_MISMATCH: "The name is not the name of the folder.",
+  NAME_MISMATCH: "The name differs from the name of the folder.",
   INVALID_DESCRIPTION_LENGTH: "The description is empty or has more than 1024 characters.",
   INVALID_COMPATIBILITY_LENGTH: "The compatibility is empty or has more than 500 characters.",
   INVALID_METADATA: "A value in metadata is not text.",
-  INVALID_ALLOWED_TOOLS: "allowed-tools is not a text of tools with spaces between them.",
-  INVALID_TYPE: "A value is of another type than it must be.",
-  INVALID_VALUE: "A value is none of those that are allowed.",
+  INVALID_ALLOWED_TOOLS: "allowed-tools is not a list of tools separated by spaces.",
+  INVALID_TYPE: "A value has the wrong type.",
+  INVALID_VALUE: "A value is not one of those allowed.",
   UNKNOWN_FIELD: "The standard has no such field (only with --strict).",
 } as const;
 
 type ProblemCode = keyof typeof PROBLEM_CODES;
 
-/** Says in a person's words what a schema allows. */
+// Schemas in words.
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: "text",
@@ -271,22 +266,15 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: "a map",
 };
 
-/** `text or a list`, `"tool"`, `a map of texts`. */
+/** `text or a list`, `"tool"`, `a map of strings`. */
 export function allowedBy(node: SchemaNode): string {
   if (node.anyOf !== undefined) return joinWithOr([...new Set(node.anyOf.map(allowedBy))]);
   if (node.const !== undefined) return JSON.stringify(node.const);
   if (node.type === "object" && typeof node.additionalProperties === "object") {
-    if (node.additionalProperties.type === "string") return "a map of texts";
+    if (node.additionalProperties.type === "string") return "a map of strings";
   }
-  if (node.type === "array" && node.items?.type === "string") return "a list of texts";
+  if (node.type === "array" && node.items?.type === "string") return "a list of strings";
   return node.type === undefined ? "anything" : joinWithOr([node.type].flat().map((type) => TYPE_NAMES[type] ?? type));
-}
-
-/** What was found instead. */
-function foundIn(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "a map" : typeof value === "string" ? "text" : `a ${typeof value}`;
 }
 
 function joinWithOr(words: readonly string[]): string {

@@ -38,7 +38,7 @@ function startsPackage(spec: ServerSpec, wanted: PackageReference | undefined): 
   return started !== undefined && isSamePackage(started.package, wanted);
 }
 
-/** What the parameters stand for is open; the rest must be equal, and must say something. */
+/** Parameters match anything; the rest must be equal and must not be trivial. */
 function matchesTemplate(spec: ServerSpec, template: ServerTemplate): boolean {
   if (template.url !== undefined)
     return spec.url !== undefined && matchesAddress(withoutSlash(spec.url), withoutSlash(template.url));
@@ -63,14 +63,14 @@ function isPlain(text: string): boolean {
 
 function matchesText(given: string, wanted: string): boolean {
   const parts = parsePlaceholders(wanted);
-  // The folder of another skill holds another program.
+  // The folder of another skill contains another program.
   if (parts.some((part) => typeof part === "object" && isVariable(part.name))) return false;
   const texts = parts.map((part) => (typeof part === "string" ? part : undefined));
   if (texts.length === 1 && texts[0] !== undefined) return given === texts[0];
   return matchesParts(given, texts);
 }
 
-/** Each undefined stands for any text. Left to right, without a regular expression made from a stranger's text. */
+/** Undefined parts match any text. Left to right, without a regular expression built from untrusted text. */
 function matchesParts(given: string, texts: readonly (string | undefined)[]): boolean {
   let position = 0;
   for (const [index, text] of texts.entries()) {

@@ -12,10 +12,10 @@ const NPM_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[A-Za-z0-9~_][A-Za-z0-9._~-]*$
 const NPM_VERSION = /^[A-Za-z0-9.^~<>=*|+_-]+$/;
 const PYPI =
   /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(\[[A-Za-z0-9,._ -]*\])?((?:==|>=|<=|~=|!=|@|<|>)[A-Za-z0-9.*+!_,<>=~-]+)?$/;
-/** Servers of the reference collection that are on PyPI; packages of these names on npm are somebody else's. */
+/** Reference servers that are on PyPI; npm packages of these names belong to others. */
 const PYTHON_SERVERS = new Set(["mcp-server-fetch", "mcp-server-git", "mcp-server-sqlite", "mcp-server-time"]);
 
-/** `@scope/name`, `name@1.2`, `npm:name`, `pypi:name`, `uvx name`, `npx -y name`. undefined for what is no package. */
+/** `@scope/name`, `name@1.2`, `npm:name`, `pypi:name`, `uvx name`, `npx -y name`. Undefined for anything else. */
 export function parsePackage(text: string): PackageReference | undefined {
   const words = text.trim().split(/\s+/);
   if (words.length > 1) {
@@ -61,7 +61,7 @@ interface Launcher {
   readonly registry: PackageReference["registry"];
   /** Words that follow the program before its options: `pnpm dlx`. */
   readonly words: readonly string[];
-  /** Options that take the package itself as value. */
+  /** Options whose value is the package itself. */
   readonly packageOptions: readonly string[];
   /** Options with another value. */
   readonly valueOptions: readonly string[];

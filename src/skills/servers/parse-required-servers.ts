@@ -7,7 +7,8 @@ import { ServerIdSchema } from "../../model/server-spec.ts";
 import type { RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
 import { launchedPackage, nameFromPackage, type PackageReference, parsePackage } from "./package-reference.ts";
 import { parametersUsed, placeholdersIn } from "./placeholders.ts";
-import { abbreviate, type FieldPath, scalarText, ServerFields, type Warn, warnOfType } from "./server-fields.ts";
+import { abbreviate } from "../read/read-warnings.ts";
+import { type FieldPath, scalarText, ServerFields, type Warn, warnOfType } from "./server-fields.ts";
 import { mergedParameters, readParameters, withImpliedParameters } from "./server-parameters.ts";
 import { beginsCommandLine, completeTemplate, isTemplateAllowed, readTemplate } from "./server-template.ts";
 import { wellKnownByName, wellKnownByPackage } from "./well-known.ts";
@@ -24,7 +25,7 @@ const SERVER_KEYS = [
   ...["configTemplate", "template", "docker", "stdio"],
 ];
 
-/** Keys that tell more about a server that is named by another key: `- files: "@scope/package"`, then `purpose: …`. */
+/** Keys that describe a server that another key names: `- files: "@scope/package"`, then `purpose: …`. */
 const MORE_KEYS = new Set([
   ...["description", "purpose", "reason", "args", "arguments", "env", "environment", "cwd", "headers"],
   ...["parameters", "params", "transport", "type"],
@@ -37,7 +38,11 @@ export function parseRequiredServers(value: unknown, warn: Warn): RequiredServer
     const server = readServer(entry, path, warn);
     if (server === undefined) continue;
     if (servers.has(server.name))
-      warn("DUPLICATE_SERVER", `The server ${JSON.stringify(server.name)} is listed twice; the first counts.`, path);
+      warn(
+        "DUPLICATE_SERVER",
+        `The server ${JSON.stringify(server.name)} is listed twice; the first one is used.`,
+        path,
+      );
     else servers.set(server.name, server);
   }
   return [...servers.values()];
@@ -91,8 +96,6 @@ function fromText(written: string, otherwise: "name" | "package" = "name"): Json
   if (words.length === 1) return { name: text };
   return beginsCommandLine(words[0] ?? "") ? { command: words } : { description: text };
 }
-
-/** One object under `requires-mcp-servers`. */
 
 /** undefined, with a warning, if it cannot even be named. */
 function readServer(entry: JsonObject, path: FieldPath, warn: Warn): RequiredServer | undefined {
@@ -152,19 +155,19 @@ function readDocker(fields: ServerFields, warn: Warn): RequiredServer["docker"] 
     warnOfType(field, "a map with image and port", warn);
     return undefined;
   }
-  // What is neither a scalar nor a list is an object.
+  // Neither a scalar nor a list, so an object.
   const inner = new ServerFields(field.value as JsonObject, field.path);
   const image = inner.takeText(warn, "image");
   const portField = inner.take("port");
   const port = portField === undefined ? undefined : Number(scalarText(portField.value));
   inner.warnOfRest(warn);
   if (image === undefined) {
-    warn("INVALID_DOCKER", "docker names no image and is left out.", field.path);
+    warn("INVALID_DOCKER", "docker has no image and is ignored.", field.path);
     return undefined;
   }
   if (port === undefined) return { image };
   if (Number.isInteger(port) && port > 0 && port < 65_536) return { image, port };
-  warn("INVALID_DOCKER", "The port of docker is no number from 1 to 65535 and is left out.", field.path);
+  warn("INVALID_DOCKER", "The port of docker is not a number from 1 to 65535 and is ignored.", field.path);
   return { image };
 }
 
@@ -198,14 +201,14 @@ function validName(wanted: string | undefined, path: FieldPath, warn: Warn): str
     .slice(0, 60)
     .replace(/[ -]+$/, "");
   if (name === undefined || name === "") {
-    warn("INVALID_SERVER", "Found something that names no server; it is left out.", path);
+    warn("INVALID_SERVER", "An entry does not name a server; it is ignored.", path);
     return undefined;
   }
   const valid = ServerIdSchema.safeParse(name).success ? name : `${name}-server`;
   if (valid !== wanted)
     warn(
       "INVALID_SERVER_NAME",
-      `${JSON.stringify(abbreviate(wanted ?? ""))} cannot be a server's name; it is called ${valid}.`,
+      `${JSON.stringify(abbreviate(wanted ?? ""))} cannot be the name of a server; ${valid} is used.`,
       path,
     );
   return valid;
@@ -232,13 +235,13 @@ function withVariables(
 function warnUnused(template: ServerTemplate, declared: readonly ServerParameter[], path: FieldPath, warn: Warn): void {
   const used = parametersUsed(template);
   for (const { name } of declared)
-    if (!used.has(name)) warn("UNUSED_PARAMETER", `The parameter ${abbreviate(name)} is declared and not used.`, path);
+    if (!used.has(name)) warn("UNUSED_PARAMETER", `The parameter ${abbreviate(name)} is declared but not used.`, path);
 }
 
 function warnUnknown(name: string, hasImage: boolean, path: FieldPath, warn: Warn): void {
   const what = JSON.stringify(name);
   const message = hasImage
-    ? `The server ${what} comes as a container image only: podman or docker is needed to run it.`
-    : `The server ${what} is not well known, and the skill does not say how it is started.`;
+    ? `The server ${what} is available only as a container image: podman or docker is needed to run it.`
+    : `The server ${what} is unknown, and the skill does not say how to start it.`;
   warn(hasImage ? "CONTAINER_ONLY" : "UNKNOWN_SERVER", message, path);
 }

@@ -1,12 +1,11 @@
+/**
+ * The placeholders of a server template: `${NAME}`, `${NAME:-default}`, and `${env:NAME}` or `${input:NAME}` as editors
+ * write them. `{baseDir}` is OpenClaw's word for the skill's folder. `$${` is a literal `${`.
+ */
 import type { ServerTemplate } from "../../model/skill.ts";
 import { isCredentialName } from "../../secrets/credential-names.ts";
 
-/**
- * The placeholders that a template of a server may hold: `${NAME}`, `${NAME:-default}`, and `${env:NAME}` or `${input:NAME}`
- * as editors write them. `{baseDir}` is OpenClaw's word for the skill's folder. `$${` stands for a literal `${`.
- */
-
-/** What Toolcrib itself knows; all other names are parameters. */
+/** Variables that Toolcrib sets; all other names are parameters. */
 export const VARIABLES = ["CWD", "WORKSPACE", "HOME", "SKILL_DIR"] as const;
 type VariableName = (typeof VARIABLES)[number];
 export type ServerVariables = Readonly<Record<VariableName, string>>;
@@ -16,12 +15,12 @@ interface Placeholder {
   readonly fallback?: string;
 }
 
-/** Text that stands for itself, or something to be filled in. */
+/** Literal text, or a placeholder. */
 type TemplatePart = string | Placeholder;
 
 const PLACEHOLDER = /\$\$\{|\$\{(?:env:|input:)?([A-Za-z_][A-Za-z0-9_.-]{0,127})(?::-([^}]*))?\}|\{baseDir\}/g;
 
-/** What looks like a placeholder and is none stays text. */
+/** Anything that only resembles a placeholder stays text. */
 export function parsePlaceholders(text: string): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let literal = "";
@@ -51,23 +50,23 @@ export function isVariable(name: string): name is VariableName {
   return (VARIABLES as readonly string[]).includes(name);
 }
 
-/** A name that can stand in a placeholder. */
+/** Whether a name can be used in a placeholder. */
 export function isParameterName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name);
 }
 
-/** Whether something begins like a placeholder and is none. */
+/** Whether the text has a `${` that does not begin a placeholder. */
 export function hasStrayOpening(text: string): boolean {
   return text.replaceAll(PLACEHOLDER, "").includes("${");
 }
 
 interface TemplateString {
   readonly text: string;
-  /** It is the value of a variable, a header or an option that holds a credential, going by its name. */
+  /** The name of its variable, header or option suggests a credential. */
   readonly credential: boolean;
 }
 
-/** Every string of a template in which a placeholder may stand. */
+/** Every string of a template that may have placeholders. */
 export function templateStrings(template: ServerTemplate): TemplateString[] {
   const plain = [template.command, template.cwd, template.url];
   const named = [...Object.entries(template.env ?? {}), ...Object.entries(template.headers ?? {})];

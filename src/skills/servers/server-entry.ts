@@ -1,4 +1,4 @@
-/** From a server that a skill needs, and values for its parameters, to the entry that stands in the config. */
+/** Turns a server that a skill needs, with values for its parameters, into an entry of the config. */
 import { ToolcribError } from "../../model/errors.ts";
 import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
@@ -12,9 +12,6 @@ import {
 } from "../../secrets/secret-references.ts";
 import { launchedPackage } from "./package-reference.ts";
 import { isVariable, parsePlaceholders, type ServerVariables } from "./placeholders.ts";
-
-export { isSameServer as sameServer, findMatchingServer as satisfiedBy } from "./match-servers.ts";
-export type { ServerVariables } from "./placeholders.ts";
 
 /** The default with its variables filled in. */
 export function resolveDefault(parameter: ServerParameter, variables: ServerVariables): string | undefined {
@@ -32,7 +29,7 @@ type Pieces = ReadonlyMap<string, Piece | undefined>;
 
 /**
  * The entry for `mcpServers`. `values` are by parameter name; those of sensitive ones are `secret://…` references. Throws
- * `invalid_arguments` for values that are missing or do not fit, all of the missing ones at once. No message holds a value.
+ * `invalid_arguments` for missing or invalid values, all missing ones at once. Messages never contain a value.
  */
 export function resolveServerEntry(
   server: RequiredServer,
@@ -43,9 +40,9 @@ export function resolveServerEntry(
   if (template === undefined) {
     throw new ToolcribError(
       "invalid_config",
-      `The skill does not say how the server ${quoted(server.name)} is started.`,
+      `The skill does not say how to start the server ${quoted(server.name)}.`,
       {
-        hint: `Add it to the config yourself: toolcrib add ${server.name} -- <command …>`,
+        hint: `Add it to the config yourself with toolcrib add ${server.name} -- <command …>`,
       },
     );
   }
@@ -59,9 +56,9 @@ export function resolveServerEntry(
   if (!parsed.success || !isWhole) {
     throw new ToolcribError(
       "invalid_config",
-      `The template of the server ${quoted(server.name)} makes no valid entry.`,
+      `The template of the server ${quoted(server.name)} does not result in a valid entry.`,
       {
-        hint: "It must give a command, or a url that begins with https://, when its parameters are filled in.",
+        hint: "With its parameters filled in, it must have a command or a URL that begins with https://.",
       },
     );
   }
@@ -96,17 +93,17 @@ function secretPiece(name: string, value: string, id: string): Piece {
   if (reference?.kind === "secret" && reference.text === value && more.length === 0) return { secret: value };
   throw new ToolcribError(
     "invalid_arguments",
-    `The parameter ${name} of the server ${quoted(id)} is sensitive: only a reference to a secret may stand for it.`,
-    { hint: "Keep the text with `toolcrib secrets set`, and give secret://… here." },
+    `The parameter ${name} of the server ${quoted(id)} is sensitive: its value must be a reference to a secret.`,
+    { hint: "Store the value with `toolcrib secrets set`, and give secret://… here." },
   );
 }
 
-/** There is no way to write `secret://` so that it is not read as a reference; `${` has one. */
+/** `secret://` cannot be escaped; `${` can. */
 function plainPiece(name: string, value: string, id: string): Piece {
   if (!/secret:\/\//i.test(value)) return { plain: value };
   throw new ToolcribError(
     "invalid_arguments",
-    `The value for ${name} of the server ${quoted(id)} holds "secret://", which would be read as a reference to a secret.`,
+    `The value for ${name} of the server ${quoted(id)} contains "secret://", which would be read as a reference to a secret.`,
     { hint: `${name} is not declared sensitive, so it takes plain text only.` },
   );
 }
@@ -128,7 +125,7 @@ function filled(text: string, pieces: Pieces, id: string): string | undefined {
   const result = isAlone ? first.secret : joined.map(escapePiece).join("");
   if (isReadAs(result, joined)) return result;
   throw new ToolcribError("invalid_arguments", `A value for the server ${quoted(id)} would be read as a reference.`, {
-    hint: "Neither `${` nor `secret://` may come about where a value meets the text around it.",
+    hint: "A value and the text around it must not form `${` or `secret://`.",
   });
 }
 
@@ -137,7 +134,7 @@ function escapePiece(piece: Piece): string {
   return piece.secret.startsWith("${") ? piece.secret : `\${${piece.secret}}`;
 }
 
-/** Whether the config's own reader gives the same texts and the same secrets back. */
+/** Whether the config's own reader returns the same strings and secrets. */
 function isReadAs(text: string, wanted: readonly Piece[]): boolean {
   let parts: readonly Part[];
   try {
@@ -194,7 +191,7 @@ function remotePart(template: ServerTemplate, fill: Fill): ServerEntryInput {
   };
 }
 
-/** An argument whose parameter has no value is left out, and with it the option that it is the value of. */
+/** An argument whose parameter has no value is dropped, together with the option before it. */
 function argumentsOf(args: readonly string[], fill: Fill): string[] {
   const result: string[] = [];
   for (const arg of args) {
@@ -217,7 +214,7 @@ function recordOf(
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-/** One that holds a reference is judged when it is known, at connect time. */
+/** A URL with a reference is checked at connect time, when its value is known. */
 function isAddress(url: string | undefined): boolean {
   return url === undefined || hasReference(url) || (/^https?:\/\//i.test(url) && URL.canParse(url));
 }
@@ -226,11 +223,9 @@ function quoted(name: string): string {
   return JSON.stringify(name);
 }
 
-/** A server that a skill offers as a container image, as a template that runs it so. */
-
 /**
- * The same server in its container; the server itself if it names no image.
- * @param bounds What the operator gives the servers of skills.
+ * The same server in its container; the server itself if it has no image.
+ * @param bounds The operator's limits for servers of skills.
  */
 export function withContainer(
   server: RequiredServer,
@@ -250,7 +245,7 @@ export function withContainer(
   };
 }
 
-/** What follows the package is for the server itself, and its image starts the same one. */
+/** Arguments after the package are for the server itself, which the image starts too. */
 function serverArguments(template: ServerTemplate | undefined): readonly string[] {
   if (template?.command === undefined) return [];
   return launchedPackage(template.command, template.args ?? [])?.rest ?? [];

@@ -1,5 +1,6 @@
-/** An object of a SKILL.md by its keys in camelCase, whichever way they were written; tells of the keys that nobody asked for. */
+/** A map of a SKILL.md by its keys in camelCase, however they are written. Reports keys that nothing reads. */
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { abbreviate, typeName } from "../read/read-warnings.ts";
 
 export type FieldPath = readonly (string | number)[];
 export type Warn = (code: string, message: string, path: FieldPath) => void;
@@ -50,7 +51,7 @@ export class ServerFields {
     return names.some((name) => this.#fields.has(name));
   }
 
-  /** Text, or a number or truth value as text; anything else is told of and left out. */
+  /** Text, or a number or boolean as text; anything else is reported and ignored. */
   takeText(warn: Warn, ...names: readonly string[]): string | undefined {
     const field = this.take(...names);
     return field === undefined ? undefined : textOf(field, warn);
@@ -59,7 +60,7 @@ export class ServerFields {
   warnOfRest(warn: Warn): void {
     for (const { path } of this.#fields.values()) {
       const key = JSON.stringify(abbreviate(String(path.at(-1))));
-      warn("UNKNOWN_SERVER_FIELD", `The key ${key} means nothing here.`, path);
+      warn("UNKNOWN_SERVER_FIELD", `The key ${key} has no meaning here.`, path);
     }
     this.#fields.clear();
     this.#outer?.warnOfRest(warn);
@@ -68,7 +69,7 @@ export class ServerFields {
 
 export function textOf(field: Field, warn: Warn): string | undefined {
   const text = scalarText(field.value);
-  if (text === undefined) warnOfType(field, "a text", warn);
+  if (text === undefined) warnOfType(field, "text", warn);
   return text === "" ? undefined : text;
 }
 
@@ -79,19 +80,7 @@ export function scalarText(value: unknown): string | undefined {
 }
 
 export function warnOfType(field: Field, allowed: string, warn: Warn): void {
-  warn("INVALID_TYPE", `Found ${typeName(field.value)} where ${allowed} is expected; it is left out.`, field.path);
-}
-
-export function typeName(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  if (isJsonObject(value)) return "a map";
-  return typeof value === "string" ? "a text" : `a ${typeof value}`;
-}
-
-/** Names from a stranger's file, short enough for a message. */
-export function abbreviate(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  warn("INVALID_TYPE", `Found ${typeName(field.value)} where ${allowed} is expected; it is ignored.`, field.path);
 }
 
 /** `config-template`, `config_template` and `configTemplate` are one. */

@@ -2,12 +2,12 @@
 import { isJsonObject } from "../../model/json.ts";
 import type { ServerParameter, ServerTemplate } from "../../model/skill.ts";
 import { isCredentialName } from "../../secrets/credential-names.ts";
+import { abbreviate } from "../read/read-warnings.ts";
 import {
   type Field,
   type FieldPath,
   ServerFields,
   scalarText,
-  abbreviate,
   textOf,
   type Warn,
   warnOfType,
@@ -28,8 +28,8 @@ export function readParameters(field: Field | undefined, warn: Warn): ServerPara
   const found = new Map<string, ServerParameter>();
   const add = (name: string, raw: unknown, at: FieldPath): void => {
     if (!isParameterName(name) || isVariable(name)) {
-      const why = isVariable(name) ? "is set by Toolcrib itself" : "cannot stand in a placeholder";
-      warn("INVALID_PARAMETER", `The parameter ${JSON.stringify(abbreviate(name))} ${why}; it is left out.`, at);
+      const why = isVariable(name) ? "is set by Toolcrib itself" : "cannot be used in a placeholder";
+      warn("INVALID_PARAMETER", `The parameter ${JSON.stringify(abbreviate(name))} ${why}; it is ignored.`, at);
     } else if (!found.has(name)) {
       const parameter = readParameter(name, raw, at, warn);
       if (parameter !== undefined) found.set(name, parameter);
@@ -47,7 +47,7 @@ export function readParameters(field: Field | undefined, warn: Warn): ServerPara
   return [...found.values()];
 }
 
-/** One declaration. Never gives a sensitive parameter a default. */
+/** One declaration. A sensitive parameter never has a default. */
 export function readParameter(name: string, raw: unknown, path: FieldPath, warn: Warn): ServerParameter | undefined {
   if (raw === null || raw === undefined || raw === "") return parameter({ name }, path, warn);
   if (typeof raw === "string") return parameter({ name, description: raw.trim() }, path, warn);
@@ -97,7 +97,7 @@ function parameter(draft: Draft, path: FieldPath, warn: Warn): ServerParameter {
   const sensitive = draft.sensitive === true || isCredentialName(name);
   if (sensitive && draft.sensitive !== true) {
     const said = draft.sensitive === false ? "says that it is not sensitive" : "does not say whether it is sensitive";
-    warn("ASSUMED_SENSITIVE", `The parameter ${name} ${said}; going by its name it is.`, path);
+    warn("ASSUMED_SENSITIVE", `The parameter ${name} ${said}; its name suggests that it is.`, path);
   }
   const fallback = usableDefault(name, draft.default, sensitive, path, warn);
   return {
@@ -119,7 +119,7 @@ function usableDefault(
 ): string | undefined {
   if (text === undefined) return undefined;
   if (sensitive) {
-    warn("SENSITIVE_DEFAULT", `The parameter ${name} is sensitive, so its default is left out.`, path);
+    warn("SENSITIVE_DEFAULT", `The parameter ${name} is sensitive, so its default is ignored.`, path);
     return undefined;
   }
   const unknown = placeholdersIn(text).find((one) => !isVariable(one.name));
@@ -127,7 +127,7 @@ function usableDefault(
   const known = VARIABLES.map((one) => `\${${one}}`).join(", ");
   warn(
     "UNKNOWN_VARIABLE",
-    `The default of ${name} uses \${${abbreviate(unknown.name)}} and is left out; known are ${known}.`,
+    `The default of ${name} uses \${${abbreviate(unknown.name)}} and is ignored; the known variables are ${known}.`,
     path,
   );
   return undefined;
@@ -135,7 +135,7 @@ function usableDefault(
 
 function defaultText(field: Field, warn: Warn): string | undefined {
   const text = typeof field.value === "string" ? field.value : scalarText(field.value);
-  if (text === undefined) warnOfType(field, "a text", warn);
+  if (text === undefined) warnOfType(field, "text", warn);
   return text;
 }
 
@@ -148,7 +148,7 @@ function readSwitch(field: Field | undefined, warn: Warn): boolean | undefined {
   return undefined;
 }
 
-/** What the skill declares, completed by what the table says; of the table's own only those that the template uses. */
+/** The declared parameters, completed from the table of well-known servers as far as the template uses them. */
 export function mergedParameters(
   declared: readonly ServerParameter[],
   known: readonly ServerParameter[],
@@ -172,8 +172,8 @@ export function mergedParameters(
 }
 
 /**
- * The declared parameters, and one for each placeholder that nobody declared. A default in a placeholder counts where the
- * declaration has none. Whatever fills the place of a credential is sensitive.
+ * The declared parameters, and one for each undeclared placeholder. A default in a placeholder applies if the declaration
+ * has none. A parameter that is used as a credential is sensitive.
  */
 export function withImpliedParameters(
   declared: readonly ServerParameter[],
@@ -197,7 +197,7 @@ export function withImpliedParameters(
   return [...all.values()];
 
   function kept({ default: fallback, ...known }: ServerParameter): ServerParameter {
-    warn("ASSUMED_SENSITIVE", `The parameter ${known.name} stands where a credential does, so it is sensitive.`, path);
+    warn("ASSUMED_SENSITIVE", `The parameter ${known.name} is used as a credential, so it is sensitive.`, path);
     usableDefault(known.name, fallback, true, path, warn);
     const sensitive = { ...known, sensitive: true, required: known.required || fallback !== undefined };
     all.set(known.name, sensitive);
@@ -220,7 +220,7 @@ function impliedParameter(
   const sensitive = use.credential || isCredentialName(name);
   const fallback = usableDefault(name, use.fallback, sensitive, path, warn);
   const kind = `${fallback === undefined ? "required" : "optional"}${sensitive ? " and sensitive" : ""}`;
-  warn("IMPLIED_PARAMETER", `\${${name}} is used and not declared; it is taken as a parameter, ${kind}.`, path);
+  warn("IMPLIED_PARAMETER", `\${${name}} is used but not declared; it is read as a parameter, ${kind}.`, path);
   return {
     name,
     required: fallback === undefined,

@@ -2,10 +2,10 @@
 import { isJsonObject } from "../../model/json.ts";
 import type { ServerParameter, ServerTemplate } from "../../model/skill.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { abbreviate } from "../read/read-warnings.ts";
 import { launchCommand, launchedPackage, type PackageReference, registryOf } from "./package-reference.ts";
 import { hasStrayOpening, placeholdersIn, templateStrings } from "./placeholders.ts";
 import {
-  abbreviate,
   type Field,
   type FieldPath,
   scalarText,
@@ -17,7 +17,7 @@ import {
 import { readParameter } from "./server-parameters.ts";
 import { type WellKnownServer, wellKnownByPackage } from "./well-known.ts";
 
-/** What a skill itself says. */
+/** The part of a template that the skill states itself. */
 interface TemplateRead {
   readonly draft: ServerTemplate;
   /** Declared in the place of a value. */
@@ -45,7 +45,7 @@ export function readTemplate(fields: ServerFields, warn: Warn): TemplateRead {
   const isRemote = url !== undefined && (command === undefined || transport === "http" || transport === "sse");
   if (url !== undefined && command !== undefined) {
     const kept = isRemote ? "address" : "command";
-    warn("SERVER_AMBIGUOUS", `The server has a command and an address; the ${kept} is used.`, fields.path);
+    warn("SERVER_AMBIGUOUS", `The server has both a command and an address; the ${kept} is used.`, fields.path);
   }
   const parameters = [...env.parameters, ...headers.parameters];
   const draft: ServerTemplate = isRemote
@@ -110,16 +110,20 @@ export function isTemplateAllowed(template: ServerTemplate, path: FieldPath, war
   const texts = templateStrings(template).map(({ text }) => text);
   const names = Object.keys({ ...template.env, ...template.headers });
   if ([...texts, ...names].some((text) => text.includes("\0"))) {
-    warn("INVALID_TEMPLATE", "A text of the template holds a NUL character; the template is left out.", path);
+    warn("INVALID_TEMPLATE", "A string of the template contains a NUL character; the template is ignored.", path);
     return false;
   }
   if (texts.some((text) => /secret:\/\//i.test(text))) {
-    const message = "The template names a secret of this machine and is left out; a ${PARAMETER} belongs there.";
+    const message = "The template refers to a secret of this machine and is ignored; use a ${PARAMETER} instead.";
     warn("REFERENCE_IN_TEMPLATE", message, path);
     return false;
   }
   if (texts.some(hasStrayOpening))
-    warn("INVALID_PLACEHOLDER", "A text of the template has a ${ that begins no placeholder; it stays as it is.", path);
+    warn(
+      "INVALID_PLACEHOLDER",
+      "A string of the template has a ${ that does not begin a placeholder; it stays as written.",
+      path,
+    );
   return true;
 }
 
@@ -131,7 +135,7 @@ function transportOf(field: Field | undefined, warn: Warn): "stdio" | "http" | "
   return known;
 }
 
-/** A command with its arguments, in the ways in which people write one. */
+// Commands with arguments, in the ways people write them.
 
 /** Programs that a whole command line may begin with, besides those that fetch packages. */
 const PROGRAMS = new Set(["node", "deno", "python", "python3", "docker", "podman", "uv", "java", "go", "cmd"]);
@@ -150,7 +154,7 @@ function commandWords(field: Field | undefined, warn: Warn): string[] {
   const [first = ""] = words;
   // A path may have spaces in it.
   if (words.length === 1 || !beginsCommandLine(first)) return [text];
-  const message = `The command holds its arguments; ${JSON.stringify(abbreviate(first))} is taken as the program.`;
+  const message = `The command includes its arguments; ${JSON.stringify(abbreviate(first))} is read as the program.`;
   warn("COMMAND_LINE", message, field.path);
   return words;
 }
@@ -159,22 +163,22 @@ function readWords(field: Field, warn: Warn): string[] {
   if (typeof field.value === "string") {
     const words = field.value.split(/\s+/).filter((word) => word !== "");
     if (words.length > 1)
-      warn("INVALID_TYPE", "Found a text where a list is expected; it is cut at spaces.", field.path);
+      warn("INVALID_TYPE", "Found a string where a list is expected; it is split at spaces.", field.path);
     return words;
   }
   if (!Array.isArray(field.value)) {
-    warnOfType(field, "a list of texts", warn);
+    warnOfType(field, "a list of strings", warn);
     return [];
   }
   return field.value.flatMap((item: unknown, index) => {
     // Space around an argument may be meant.
     const text = typeof item === "string" ? item : scalarText(item);
-    if (text === undefined) warnOfType({ value: item, path: [...field.path, index] }, "a text", warn);
+    if (text === undefined) warnOfType({ value: item, path: [...field.path, index] }, "text", warn);
     return text ?? [];
   });
 }
 
-/** `env` and `headers`: texts by name, where a missing text is a parameter. */
+// `env` and `headers`: strings by name, where a missing one is a parameter.
 
 interface NamedValues {
   readonly values?: Readonly<Record<string, string>>;
@@ -197,7 +201,7 @@ function readNamedValues(field: Field | undefined, warn: Warn): NamedValues {
     }
     const text = typeof value === "string" ? value : scalarText(value);
     if (text !== undefined) return [[key, withoutCredential(key, text, path, warn)] as const];
-    warnOfType({ value, path }, "a text", warn);
+    warnOfType({ value, path }, "text", warn);
     return [];
   });
   return { parameters, ...(values.length === 0 ? {} : { values: Object.fromEntries(values) }) };
@@ -208,7 +212,7 @@ function namedEntries(field: Field | undefined, warn: Warn): NamedEntry[] {
   const { value, path } = field;
   if (isJsonObject(value)) return Object.entries(value).map(([key, one]): NamedEntry => [key, one, [...path, key]]);
   if (!Array.isArray(value)) {
-    warnOfType(field, "a map of texts", warn);
+    warnOfType(field, "a map of strings", warn);
     return [];
   }
   return value.flatMap((item: unknown, index): NamedEntry[] => {
@@ -221,15 +225,15 @@ function namedEntries(field: Field | undefined, warn: Warn): NamedEntry[] {
   });
 }
 
-/** What is written out in a published file is a sample of what to put there, or should never have been published. */
+/** A credential in a published file is an example, or should never have been published. */
 function withoutCredential(key: string, text: string, path: FieldPath, warn: Warn): string {
   const [, scheme = "", token = text] = /^(Bearer |Basic |Token )(.*)$/is.exec(text) ?? [];
   if (!isCredentialName(key) || !isPlainText(token) || placeholdersIn(token).length > 0) return text;
-  warn("PLAIN_CREDENTIAL", `A value for ${abbreviate(key)} is written out; a parameter takes its place.`, path);
+  warn("PLAIN_CREDENTIAL", `A value for ${abbreviate(key)} is in plain text; it is replaced by a parameter.`, path);
   return `${scheme}\${${parameterName(key)}}`;
 }
 
-/** `X-Api-Key` as a name that can stand in a placeholder. */
+/** `X-Api-Key` as a name for a placeholder. */
 function parameterName(key: string): string {
   return key.replaceAll(/[^A-Za-z0-9_]/g, "_").replace(/^(?=\d|$)/, "_");
 }

@@ -1,4 +1,5 @@
-import { sql } from "kysely";
+/** The tables of what happens: sessions, approvals and conversations, listed by time. */
+import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
 import { chunks, type DatabaseEngine, parseObject, type Tables } from "../database.ts";
 import { ANY_SUBJECT, type Outbox } from "../outbox.ts";
 import { readTimeCursor, pageOf } from "../page-cursor.ts";
@@ -6,6 +7,7 @@ import {
   conversationConflictError,
   conversationNotFoundError,
   mergeFacts,
+  type PageOptions,
   type StoredApproval,
   type StoredApprovals,
   type StoredConversation,
@@ -13,6 +15,25 @@ import {
   type StoredSession,
   type StoredSessions,
 } from "../store.ts";
+
+/** One row more than the limit, if there are more; by id where the times are the same. */
+function newestFirst<Db, Table extends keyof Db, Row>(
+  query: SelectQueryBuilder<Db, Table, Row>,
+  time: string,
+  { limit, cursor }: PageOptions,
+): SelectQueryBuilder<Db, Table, Row> {
+  const sorted = query
+    .orderBy(sql.ref(time), "desc")
+    .orderBy(sql.ref("id"), "desc")
+    .limit(limit + 1);
+  if (cursor === undefined) return sorted;
+  const [before, id] = readTimeCursor(cursor);
+  return sorted.where(sql<boolean>`(${sql.ref(time)}, ${sql.ref("id")}) < (${before}, ${id})`);
+}
+
+function ofOtherHubs(hubs: readonly string[]): RawBuilder<boolean> {
+  return hubs.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`hub not in (${sql.join(hubs)})`;
+}
 
 export function storedSessions({ db }: DatabaseEngine): StoredSessions {
   return {
@@ -52,16 +73,8 @@ export function storedSessions({ db }: DatabaseEngine): StoredSessions {
       if (state !== undefined) fitting = fitting.where("closedAt", state === "open" ? "is" : "is not", null);
       if (door !== undefined) fitting = fitting.where("door", "=", door);
       const { total } = await fitting.select((eb) => eb.fn.countAll().as("total")).executeTakeFirstOrThrow();
-      let query = fitting
-        .selectAll()
-        .orderBy("openedAt", "desc")
-        .orderBy("id", "desc")
-        .limit(limit + 1);
-      if (cursor !== undefined) {
-        const [time, id] = readTimeCursor(cursor);
-        query = query.where((eb) => eb(eb.refTuple("openedAt", "id"), "<", eb.tuple(time, id)));
-      }
-      return pageOf(await query.execute(), { limit, total, fromRow: sessionOfRow, timeOf: ({ openedAt }) => openedAt });
+      const rows = await newestFirst(fitting.selectAll(), "openedAt", { limit, cursor }).execute();
+      return pageOf(rows, { limit, total, fromRow: sessionOfRow, timeOf: ({ openedAt }) => openedAt });
     },
     closeLeftOver: (livingHubs, closedAt) =>
       db.transaction().execute(async (trx) => {
@@ -69,7 +82,7 @@ export function storedSessions({ db }: DatabaseEngine): StoredSessions {
           .updateTable("sessions")
           .set({ closedAt })
           .where("closedAt", "is", null)
-          .where(livingHubs.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`hub not in (${sql.join(livingHubs)})`)
+          .where(ofOtherHubs(livingHubs))
           .executeTakeFirst();
         return Number(numUpdatedRows);
       }),
@@ -89,10 +102,10 @@ function sessionOfRow({ owner, taint, ...rest }: Tables["sessions"]): StoredSess
   return { ...rest, owner: owner === 1, taint: taint === null ? null : parseObject(taint) };
 }
 
-export function storedApprovals({ db }: DatabaseEngine, ledger: Outbox): StoredApprovals {
+export function storedApprovals({ db }: DatabaseEngine, outbox: Outbox): StoredApprovals {
   return {
     put: (approval) =>
-      ledger.write("approvals", async (trx) => {
+      outbox.write("approvals", async (trx) => {
         const row = { ...approval, request: JSON.stringify(approval.request) };
         await trx
           .insertInto("approvals")
@@ -103,45 +116,35 @@ export function storedApprovals({ db }: DatabaseEngine, ledger: Outbox): StoredA
       }),
     async get(id) {
       const row = await db.selectFrom("approvals").selectAll().where("id", "=", id).executeTakeFirst();
-      return row === undefined ? undefined : fromRow(row);
+      return row === undefined ? undefined : approvalOfRow(row);
     },
     async list({ limit, cursor, status }) {
-      const fitting = db.selectFrom("approvals").$if(status !== undefined, (query) =>
-        // Checked in the line above.
-        query.where("status", "=", status as StoredApproval["status"]),
-      );
+      let fitting = db.selectFrom("approvals");
+      if (status !== undefined) fitting = fitting.where("status", "=", status);
       const { total } = await fitting.select((eb) => eb.fn.countAll().as("total")).executeTakeFirstOrThrow();
-      let query = fitting
-        .selectAll()
-        .orderBy("askedAt", "desc")
-        .orderBy("id", "desc")
-        .limit(limit + 1);
-      if (cursor !== undefined) {
-        const [time, id] = readTimeCursor(cursor);
-        query = query.where((eb) => eb(eb.refTuple("askedAt", "id"), "<", eb.tuple(time, id)));
-      }
-      return pageOf(await query.execute(), { limit, total, fromRow, timeOf: ({ askedAt }) => askedAt });
+      const rows = await newestFirst(fitting.selectAll(), "askedAt", { limit, cursor }).execute();
+      return pageOf(rows, { limit, total, fromRow: approvalOfRow, timeOf: ({ askedAt }) => askedAt });
     },
     expire: (livingHubs) =>
-      ledger.write("approvals", async (trx) => {
+      outbox.write("approvals", async (trx) => {
         const expired = await trx
           .updateTable("approvals")
           .set({ status: "expired" })
           .where("status", "=", "pending")
-          .where(livingHubs.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`hub not in (${sql.join(livingHubs)})`)
+          .where(ofOtherHubs(livingHubs))
           .returning("id")
           .execute();
         return { result: expired.length, subjects: expired.map(({ id }) => id) };
       }),
     prune: (before) =>
-      ledger.write("approvals", async (trx) => {
+      outbox.write("approvals", async (trx) => {
         const { numDeletedRows } = await trx.deleteFrom("approvals").where("askedAt", "<", before).executeTakeFirst();
         return { result: Number(numDeletedRows), subjects: numDeletedRows > 0n ? [ANY_SUBJECT] : [] };
       }),
   };
 }
 
-function fromRow(row: Tables["approvals"]): StoredApproval {
+function approvalOfRow(row: Tables["approvals"]): StoredApproval {
   return { ...row, request: parseObject(row.request) };
 }
 
@@ -152,26 +155,18 @@ export function storedConversations({ db }: DatabaseEngine, now: () => string): 
   return {
     async get(id) {
       const row = await db.selectFrom("conversations").selectAll().where("id", "=", id).executeTakeFirst();
-      return row === undefined ? undefined : fromRowOfConversations(row);
+      return row === undefined ? undefined : conversationOfRow(row);
     },
     async list({ limit, cursor, cwd, door }) {
       let fitting = db.selectFrom("conversations");
       if (cwd !== undefined) fitting = fitting.where("cwd", "=", cwd);
       if (door !== undefined) fitting = fitting.where("door", "=", door);
       const { total } = await fitting.select((eb) => eb.fn.countAll().as("total")).executeTakeFirstOrThrow();
-      let query = fitting
-        .selectAll()
-        .orderBy("updatedAt", "desc")
-        .orderBy("id", "desc")
-        .limit(limit + 1);
-      if (cursor !== undefined) {
-        const [time, id] = readTimeCursor(cursor);
-        query = query.where((eb) => eb(eb.refTuple("updatedAt", "id"), "<", eb.tuple(time, id)));
-      }
-      return pageOf(await query.execute(), {
+      const rows = await newestFirst(fitting.selectAll(), "updatedAt", { limit, cursor }).execute();
+      return pageOf(rows, {
         limit,
         total,
-        fromRow: fromRowOfConversations,
+        fromRow: conversationOfRow,
         timeOf: ({ updatedAt }) => updatedAt,
       });
     },
@@ -195,7 +190,7 @@ export function storedConversations({ db }: DatabaseEngine, now: () => string): 
           .returningAll()
           .executeTakeFirst();
         if (row === undefined) throw conversationNotFoundError(id);
-        const found = fromRowOfConversations(row);
+        const found = conversationOfRow(row);
         if (facts === undefined) return found;
         const changed = { ...found, facts: mergeFacts(found.facts, facts) };
         await trx
@@ -259,6 +254,6 @@ export function storedConversations({ db }: DatabaseEngine, now: () => string): 
   };
 }
 
-function fromRowOfConversations({ facts, ...rest }: Tables["conversations"]): StoredConversation {
+function conversationOfRow({ facts, ...rest }: Tables["conversations"]): StoredConversation {
   return { ...rest, facts: parseObject(facts) };
 }

@@ -5,7 +5,7 @@ import type { Outbox, Trx } from "../outbox.ts";
 import type { StoredPins, StoredServer, StoredServers, StoredSkillFiles, StoredSkills } from "../store.ts";
 
 /** The revision of a server is that of the whole store when it was last written: one that comes back is never mistaken. */
-export function storedServers({ db }: DatabaseEngine, ledger: Outbox): StoredServers {
+export function storedServers({ db }: DatabaseEngine, outbox: Outbox): StoredServers {
   return {
     async list() {
       return (await db.selectFrom("servers").selectAll().orderBy("id").execute()).map(serverOfRow);
@@ -15,27 +15,27 @@ export function storedServers({ db }: DatabaseEngine, ledger: Outbox): StoredSer
       return row === undefined ? undefined : serverOfRow(row);
     },
     insert: ({ id, entry, source }) =>
-      ledger.write("servers", async (trx, revision) => {
+      outbox.write("servers", async (trx, revision) => {
         if ((await findServer(trx, id)) !== undefined) {
           throw new ToolcribError("conflict", `There is a server "${id}" in the store already.`, {
             hint: "Choose another id, or change that one.",
             details: { id },
           });
         }
-        const now = ledger.now();
+        const now = outbox.now();
         const row = { id, ...serverColumns(entry), source, createdAt: now, updatedAt: now, revision };
         await trx.insertInto("servers").values(row).execute();
         return { result: serverOfRow(row), subjects: [id] };
       }),
     update: (id, entry, expected) =>
-      ledger.write("servers", async (trx, revision) => {
+      outbox.write("servers", async (trx, revision) => {
         const before = await expectServer(trx, id, expected);
-        const row = { ...before, ...serverColumns(entry), updatedAt: ledger.now(), revision };
+        const row = { ...before, ...serverColumns(entry), updatedAt: outbox.now(), revision };
         await trx.updateTable("servers").set(row).where("id", "=", id).execute();
         return { result: serverOfRow(row), subjects: [id] };
       }),
     remove: (id, expected) =>
-      ledger.write("servers", async (trx) => {
+      outbox.write("servers", async (trx) => {
         await expectServer(trx, id, expected);
         await trx.deleteFrom("servers").where("id", "=", id).execute();
         return { result: undefined, subjects: [id] };
@@ -75,16 +75,16 @@ function serverOfRow({ id, entry, source, createdAt, updatedAt, revision }: Serv
 /** All skills have one stamp. */
 const ALL = "";
 
-export function storedSkills({ db }: DatabaseEngine, ledger: Outbox): StoredSkills {
+export function storedSkills({ db }: DatabaseEngine, outbox: Outbox): StoredSkills {
   return {
     async list() {
       const rows = await db.selectFrom("skills").selectAll().orderBy("id").execute();
       return rows.map(({ id, manifest }) => ({ id, manifest: parseObject(manifest) }));
     },
-    stamp: () => ledger.stamp("skills", ALL),
+    stamp: () => outbox.stamp("skills", ALL),
     async change(put, remove) {
       if (put.length === 0 && remove.length === 0) return;
-      await ledger.write("skills", async (trx) => {
+      await outbox.write("skills", async (trx) => {
         for (const ids of chunks(remove)) await trx.deleteFrom("skills").where("id", "in", ids).execute();
         for (const some of chunks(put)) {
           await trx
@@ -126,7 +126,7 @@ export function storedSkillFiles({ db }: DatabaseEngine, now: () => string): Sto
   };
 }
 
-export function storedPins({ db }: DatabaseEngine, ledger: Outbox): StoredPins {
+export function storedPins({ db }: DatabaseEngine, outbox: Outbox): StoredPins {
   return {
     async list(scope) {
       const rows = await db
@@ -146,10 +146,10 @@ export function storedPins({ db }: DatabaseEngine, ledger: Outbox): StoredPins {
         pinnedAt,
       }));
     },
-    stamp: (scope) => ledger.stamp("pins", scope),
+    stamp: (scope) => outbox.stamp("pins", scope),
     async change(scope, put, remove) {
       if (put.length === 0 && remove.length === 0) return;
-      await ledger.write("pins", async (trx) => {
+      await outbox.write("pins", async (trx) => {
         for (const some of chunks(remove, 200)) {
           await trx
             .deleteFrom("pins")

@@ -3,13 +3,13 @@ import type { DatabaseEngine } from "../database.ts";
 import type { Outbox } from "../outbox.ts";
 import type { SealedValues, Settings, StoredLimits } from "../store.ts";
 
-export function storedSettings({ db }: DatabaseEngine, ledger: Outbox): Settings {
+export function storedSettings({ db }: DatabaseEngine, outbox: Outbox): Settings {
   const get = async (key: string): Promise<string | undefined> =>
     (await db.selectFrom("settings").select("value").where("key", "=", key).executeTakeFirst())?.value;
   return {
     get,
     set: (key, value) =>
-      ledger.write("settings", async (trx) => {
+      outbox.write("settings", async (trx) => {
         await trx
           .insertInto("settings")
           .values({ key, value })
@@ -20,7 +20,7 @@ export function storedSettings({ db }: DatabaseEngine, ledger: Outbox): Settings
     async setOnce(key, value) {
       const known = await get(key);
       if (known !== undefined) return known;
-      return ledger.write("settings", async (trx) => {
+      return outbox.write("settings", async (trx) => {
         const row = await trx.selectFrom("settings").select("value").where("key", "=", key).executeTakeFirst();
         if (row !== undefined) return { result: row.value, subjects: [] };
         await trx.insertInto("settings").values({ key, value }).execute();
@@ -28,7 +28,7 @@ export function storedSettings({ db }: DatabaseEngine, ledger: Outbox): Settings
       });
     },
     exchange: (key, before, after) =>
-      ledger.write("settings", async (trx) => {
+      outbox.write("settings", async (trx) => {
         const row = await trx.selectFrom("settings").select("value").where("key", "=", key).executeTakeFirst();
         if (row?.value !== before) return { result: false, subjects: [] };
         await trx
@@ -39,7 +39,7 @@ export function storedSettings({ db }: DatabaseEngine, ledger: Outbox): Settings
         return { result: true, subjects: [key] };
       }),
     remove: (key) =>
-      ledger.write("settings", async (trx) => {
+      outbox.write("settings", async (trx) => {
         const { numDeletedRows } = await trx.deleteFrom("settings").where("key", "=", key).executeTakeFirst();
         return { result: numDeletedRows > 0n, subjects: numDeletedRows > 0n ? [key] : [] };
       }),

@@ -156,7 +156,7 @@ export const anthropic: Protocol = {
 interface StreamedBlock {
   readonly start: JsonObject;
   readonly deltas: readonly JsonObject[];
-  /** What the protocol adds and is no piece of the answer. */
+  /** Added by the protocol; not a piece of the answer. */
   readonly trailers: readonly JsonObject[];
 }
 
@@ -207,7 +207,7 @@ function stopReason({ finish }: ScriptedAnswer): string {
   }
 }
 
-/** Without a stream the protocol has no place for arguments that are no JSON: they stand there as text. */
+/** Without a stream the protocol cannot express arguments that are not JSON: they become text. */
 function inputOf(json: string): unknown {
   try {
     return JSON.parse(json);
@@ -242,8 +242,6 @@ function errorBody({ status, message, code }: ErrorFacts): JsonObject {
   return { type: "error", error: { type: usual.type, message: text }, request_id: "req_scripted" };
 }
 
-/** The messages of a request to Anthropic, checked as the provider checks them. */
-
 type Entry = z.output<typeof Messages>[number];
 
 function readAnthropicMessages(raw: readonly unknown[]): ModelMessage[] {
@@ -269,7 +267,7 @@ function readAnthropicMessages(raw: readonly unknown[]): ModelMessage[] {
   }
 }
 
-/** Results come first in a message; what the user says beside them is a message of its own here. */
+/** Results come first in a message; other content of the user becomes a separate message here. */
 function readEntry(entry: Entry, index: number): ModelMessage[] {
   if (typeof entry.content === "string") return [message(entry.role, { text: entry.content })];
   if (entry.role === "assistant") return [readAssistant(entry.content, index)];

@@ -143,9 +143,7 @@ function errorBody({ status, message, code }: ErrorFacts): JsonObject {
   return { error: { code: status, message: text, status: usual.status } };
 }
 
-/** A request to Gemini, checked as the provider checks it. */
-
-/** `path`: it names the model, and says whether the answer is a stream. */
+/** Checks a request as Gemini does. `path` names the model and says whether the response is a stream. */
 function readGemini(raw: JsonObject, path: string): ReadRequest {
   const body = readBody(Body, raw);
   const tools = (body.tools ?? [])

@@ -55,7 +55,7 @@ export interface ModelRequest {
   readonly body: JsonObject;
 }
 
-/** What a protocol reads out of a body. */
+/** The part of a request that a protocol reads from the body. */
 export type ReadRequest = Omit<ModelRequest, "protocol" | "headers" | "body">;
 
 const EMPTY = { text: "", thought: "", images: [], calls: [], results: [] };
@@ -88,7 +88,7 @@ export function mergeMessages(
   return result;
 }
 
-/** The arguments of a call as they stand in a history: text that is JSON, or not. */
+/** The arguments of a call in a history: parsed JSON, or the text itself. */
 export function parsedArguments(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -223,7 +223,7 @@ function finishReason({ finish }: ScriptedAnswer): string {
   switch (finish) {
     case "calls":
       return "tool_calls";
-    // A refusal is told by its own field.
+    // A refusal has its own field.
     case "refusal":
     case "stop":
       return "stop";
@@ -241,8 +241,6 @@ function usage({ usage: { input, output, cached } }: ScriptedAnswer): JsonObject
   };
 }
 
-/** What both protocols of OpenAI have in common: errors, and what tools may look like. */
-
 export function openAiError({ status, message, code }: ErrorFacts): JsonObject {
   const usual = DEFAULT_ERRORS[status] ?? SERVER_ERROR;
   const tooLong = "This model's maximum context length is 128000 tokens. Please reduce the length of the messages.";
@@ -256,7 +254,7 @@ export function openAiError({ status, message, code }: ErrorFacts): JsonObject {
   };
 }
 
-/** `at`: where the name stands in a tool. */
+/** `at`: the path of a tool's name. */
 export function checkOpenAiTools(tools: readonly OfferedTool[], at: (index: number) => string): void {
   if (tools.length > MAX_TOOLS)
     throw new RejectedRequest(

@@ -156,8 +156,6 @@ function itemEvent(type: string, fields: JsonObject, piece = false): ItemEvent {
   return { type, fields, piece };
 }
 
-/** A request to OpenAI's responses, with the references to earlier items put back. */
-
 const Part = z.discriminatedUnion("type", [
   z.looseObject({ type: z.enum(["input_text", "output_text"]), text: z.string() }),
   z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
@@ -204,7 +202,7 @@ const Body = z.looseObject({
 
 type Content = z.output<typeof Content>;
 
-/** `items`: those that were given in earlier answers. */
+/** Checks a request as OpenAI does, with references to earlier items resolved. `items`: those of earlier answers. */
 function readResponses(raw: JsonObject, items: ReadonlyMap<string, JsonObject>): ReadRequest {
   const body = readBody(Body, raw);
   const tools = (body.tools ?? []).map((tool) => ({

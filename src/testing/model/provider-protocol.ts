@@ -1,4 +1,4 @@
-/** What the scripted model needs of a provider's protocol. */
+/** The protocol of a provider, as the scripted model needs it. */
 import type { z } from "zod";
 import type { JsonObject } from "../../model/json.ts";
 import type { ModelMessage, OfferedTool, ProtocolName, ReadRequest } from "./model-request.ts";
@@ -18,7 +18,7 @@ export interface ErrorFacts {
   readonly code?: string | undefined;
 }
 
-/** What a request says beside its body. */
+/** A request without its body. */
 interface RequestFacts {
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
@@ -26,7 +26,7 @@ interface RequestFacts {
 
 export interface Protocol {
   readonly name: ProtocolName;
-  /** How the ids begin that it gives to calls. */
+  /** The prefix of call ids. */
   readonly callPrefix: string;
   /** Throws RejectedRequest for what the provider would not take. */
   read(body: JsonObject, from: RequestFacts): ReadRequest;
@@ -49,8 +49,6 @@ export class RejectedRequest extends Error {
   }
 }
 
-/** A body against the shape that a provider documents. */
-
 /** The body, or a rejection that names the first place that is wrong. */
 export function readBody<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
   const read = schema.safeParse(body);
@@ -59,8 +57,6 @@ export function readBody<T extends z.ZodType>(schema: T, body: unknown): z.outpu
   throw new RejectedRequest(`${issue?.path.join(".") || "body"}: ${issue?.message ?? "invalid"}`);
 }
 
-/** Whether each call of a history has its result and each result its call, as every provider demands. */
-
 type HistoryProblem =
   /** Calls without a result. `index`: of the message that made them. */
   | { readonly kind: "unanswered"; readonly ids: readonly string[]; readonly index: number }
@@ -68,7 +64,10 @@ type HistoryProblem =
   | { readonly kind: "unexpected"; readonly id: string; readonly index: number }
   | { readonly kind: "doubled"; readonly id: string; readonly index: number };
 
-/** `messages` with all results of one message merged. */
+/**
+ * The first problem of a history: each call must have its result and each result its call, as every provider demands. All
+ * results of one message are merged in `messages`.
+ */
 export function checkHistory(messages: readonly ModelMessage[]): HistoryProblem | undefined {
   for (const [index, message] of messages.entries()) {
     const before = messages[index - 1];
@@ -86,13 +85,12 @@ export function checkHistory(messages: readonly ModelMessage[]): HistoryProblem 
   return undefined;
 }
 
-/** Whether a provider would take the tools that it is offered. */
-
 type ToolProblem =
   | { readonly kind: "name" | "doubled"; readonly index: number; readonly name: string }
   /** The root of the schema: `found` is its `type`. */
   | { readonly kind: "root"; readonly index: number; readonly name: string; readonly found: string };
 
+/** The first problem of the tools that a provider is offered. */
 export function checkTools(tools: readonly OfferedTool[], pattern: RegExp): ToolProblem | undefined {
   const seen = new Set<string>();
   for (const [index, { name, inputSchema }] of tools.entries()) {

@@ -1,4 +1,4 @@
-/** What a scripted model answers, one turn per request. */
+/** The scenario of a scripted model: one turn per request. */
 import { createHash } from "node:crypto";
 import type { JsonObject } from "../../model/json.ts";
 import type { ModelRequest } from "./model-request.ts";
@@ -6,9 +6,9 @@ import type { ModelRequest } from "./model-request.ts";
 export interface ScriptedCall {
   readonly name: string;
   readonly arguments?: JsonObject;
-  /** Instead of `arguments`: sent as it stands, so that it may be broken JSON. */
+  /** Instead of `arguments`: sent unchanged, so that it can be broken JSON. */
   readonly rawArguments?: string;
-  /** One of the server's own making if absent. */
+  /** Generated if absent. */
   readonly id?: string;
 }
 
@@ -20,7 +20,7 @@ export interface ScriptedUsage {
 }
 
 interface Expectation {
-  /** Looks at the request first; what it throws or returns is answered as an error 400 and stands in `problems`. */
+  /** Checks the request first. An error or a returned string becomes a response with status 400 and is added to `problems`. */
   readonly expect?: (request: ModelRequest) => void | string;
 }
 
@@ -40,11 +40,11 @@ export interface AnswerTurn extends Expectation {
   readonly usage?: ScriptedUsage;
   /** Before each piece, in milliseconds. */
   readonly delayMs?: number;
-  /** Breaks the connection after so many pieces; `request`: before any answer at all. */
+  /** Breaks the connection after this many pieces; `request`: before any response. */
   readonly dropAfter?: number | "request";
-  /** Sends no more after so many pieces and waits until the client goes away. */
+  /** Sends nothing after this many pieces and waits until the client disconnects. */
   readonly stallAfter?: number;
-  /** Reports an error of the provider in the middle of the stream, after so many pieces. */
+  /** Reports an error of the provider inside the stream, after this many pieces. */
   readonly failAfter?: number;
   readonly status?: undefined;
 }
@@ -54,7 +54,7 @@ export interface ErrorTurn extends Expectation {
   readonly status: number;
   /** In seconds; sent as `retry-after`. */
   readonly retryAfter?: number;
-  /** What the provider says in such a case if absent. */
+  /** The provider's usual message if absent. */
   readonly message?: string;
   readonly code?: "context_length_exceeded";
 }
@@ -82,7 +82,7 @@ export function rateLimited(retryAfter?: number): ErrorTurn {
   return { status: 429, retryAfter };
 }
 
-/** The provider has no capacity. Anthropic has a status of its own for it. */
+/** The provider has no capacity. Anthropic has its own status for it. */
 export function overloaded(): ErrorTurn {
   return { status: 529 };
 }
@@ -91,8 +91,6 @@ export function contextTooLong(): ErrorTurn {
   return { status: 400, code: "context_length_exceeded" };
 }
 
-/** Where each conversation stands in the scenario. */
-
 export interface ScenarioOptions {
   /** Requests with the same key share one position in the scenario; all of them if absent. */
   readonly by?: (request: ModelRequest) => string;
@@ -100,6 +98,7 @@ export interface ScenarioOptions {
   readonly repeatLast?: boolean;
 }
 
+/** The position of each conversation in the scenario. */
 export class ScenarioPlayer {
   readonly #scenario: Scenario;
   readonly #options: ScenarioOptions;
@@ -120,8 +119,6 @@ export class ScenarioPlayer {
   }
 }
 
-/** An answer of the scripted model with everything that a turn may leave open. */
-
 interface ScriptedAnswerCall {
   readonly id: string;
   readonly name: string;
@@ -130,6 +127,7 @@ interface ScriptedAnswerCall {
   readonly halves: readonly string[];
 }
 
+/** An answer of the scripted model, with everything filled in that a turn may leave open. */
 export interface ScriptedAnswer {
   /** Counts all answers of the server. */
   readonly number: number;
@@ -175,7 +173,7 @@ export function completeAnswer(
   };
 }
 
-/** What a thought is proved by when it comes back. */
+/** The signature that proves a thought when it comes back. */
 export function signature(thought: string): string {
   return createHash("sha256").update(thought).digest("base64");
 }

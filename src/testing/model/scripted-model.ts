@@ -25,7 +25,7 @@ import {
 export interface ScriptedModelOptions extends ScenarioOptions {
   /** The key that requests must bring; any, and none, if absent. */
   readonly apiKey?: string;
-  /** What `GET /v1/models` lists. */
+  /** The models that `GET /v1/models` lists. */
   readonly models?: readonly string[];
   /** For `delayMs`. */
   readonly clock?: Clock;
@@ -34,15 +34,15 @@ export interface ScriptedModelOptions extends ScenarioOptions {
 export interface ScriptedModel extends AsyncDisposable {
   /** Without a path: OpenAI's and Anthropic's protocols are at `${url}/v1`, Gemini's at `${url}/v1beta`. */
   readonly url: string;
-  /** Those that were taken, in order, from when they came in. */
+  /** The accepted requests, in order of arrival. */
   readonly requests: readonly ModelRequest[];
-  /** What was wrong: requests that were refused, failed expectations, requests after the end of the scenario. */
+  /** Refused requests, failed expectations, and requests after the end of the scenario. */
   readonly problems: readonly string[];
-  /** Clients that went away before the end of their answer. */
+  /** Number of clients that disconnected before the end of their answer. */
   readonly aborted: number;
   /** The `count`th request, once it is there; counted from 1. Rejects when the model is closed before. */
   waitForRequest(count: number): Promise<ModelRequest>;
-  /** Breaks what is under way. */
+  /** Breaks all connections. */
   close(): Promise<void>;
 }
 
@@ -201,8 +201,6 @@ function closedError(count: number): ToolcribError {
   return new ToolcribError("cancelled", `The scripted model was closed before request ${count} came.`);
 }
 
-/** Which protocol a request speaks, by its path. */
-
 interface Protocols {
   readonly chat: Protocol;
   readonly responses: Protocol;
@@ -242,9 +240,7 @@ function modelList(
   return { data, has_more: false, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null };
 }
 
-/** Puts an answer on the wire, with the faults that its turn asks for. */
-
-const FAILURE_TEXT = "The scenario breaks off here.";
+const FAILURE_TEXT = "The scenario interrupts the answer here.";
 
 interface AnswerParts {
   readonly protocol: Protocol;
@@ -254,7 +250,10 @@ interface AnswerParts {
   readonly clock: Clock;
 }
 
-/** Resolves when everything is sent, the connection was broken on purpose, or the client is gone. */
+/**
+ * Sends an answer, with the faults that its turn asks for. Resolves when everything is sent, the connection was broken on
+ * purpose, or the client is gone.
+ */
 async function sendAnswer(response: ServerResponse, parts: AnswerParts): Promise<void> {
   const { turn } = parts;
   if (turn.dropAfter === "request") response.destroy();

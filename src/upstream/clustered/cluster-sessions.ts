@@ -61,14 +61,13 @@ export function localSessionId(id: string, node: string): string {
 }
 
 /** The sessions of this node that a server keeps something of, wherever it runs: a program that takes over is told of them. */
-
 export class AnnouncedSessions {
   /** Where each user or session has a connection: all that are open. */
   readonly #open = new Map<string, SessionContext>();
   /** The server is told when they end. */
   readonly #known = new Set<string>();
   /** Of the programs that know of them. */
-  #marks = new Set<string>();
+  #incarnations = new Set<string>();
 
   users(): string[] {
     return [...new Set([...this.#open.values()].flatMap(({ user }) => user ?? []))];
@@ -79,10 +78,10 @@ export class AnnouncedSessions {
     return this.#known.has(sessionId);
   }
 
-  start(session: SessionContext, places: readonly Replica[]): void {
+  start(session: SessionContext, replicas: readonly Replica[]): void {
     this.#open.set(session.id, session);
     this.#known.add(session.id);
-    for (const place of places) place.startSession(session);
+    for (const replica of replicas) replica.startSession(session);
   }
 
   /** The server keeps something of it from now on. */
@@ -90,36 +89,31 @@ export class AnnouncedSessions {
     this.#known.add(sessionId);
   }
 
-  end(sessionId: string, places: readonly Replica[]): void {
+  end(sessionId: string, replicas: readonly Replica[]): void {
     this.#open.delete(sessionId);
     if (!this.#known.delete(sessionId)) return;
-    for (const place of places) place.endSession(sessionId);
+    for (const replica of replicas) replica.endSession(sessionId);
   }
 
   /** What they follow is told elsewhere from now on. */
-  leave(place: Replica): void {
-    for (const sessionId of this.#known) place.endSession(sessionId);
+  leave(replica: Replica): void {
+    for (const sessionId of this.#known) replica.endSession(sessionId);
   }
 
   /** This node was away: those that run servers may have counted it as gone, and its sessions with it. */
-  introduceAgain(): void {
-    this.#marks.clear();
+  announceAgain(): void {
+    this.#incarnations.clear();
   }
 
-  /** @param places All that there are now. */
-  introduce(places: readonly Replica[]): void {
-    for (const place of places) {
-      if (this.#marks.has(place.mark)) continue;
-      for (const session of this.#open.values()) place.startSession(session);
+  /** @param replicas All that there are now. */
+  announce(replicas: readonly Replica[]): void {
+    for (const replica of replicas) {
+      if (this.#incarnations.has(replica.incarnation)) continue;
+      for (const session of this.#open.values()) replica.startSession(session);
     }
-    this.#marks = new Set(places.map(({ mark }) => mark));
+    this.#incarnations = new Set(replicas.map(({ incarnation }) => incarnation));
   }
 }
-
-/**
- * Which sessions of a node still live, asked by those that keep processes for them: news of an end may get lost. It is asked
- * and not told, because an answer cannot be overtaken by a session that has just begun.
- */
 
 interface LivenessQuestion {
   /** Of the server. */
@@ -130,6 +124,10 @@ interface LivenessQuestion {
 /** Whether a session lives, and the server keeps something of it. */
 type IsSessionKnown = (sessionId: string) => boolean;
 
+/**
+ * Which sessions of a node still live, asked by those that keep processes for them: news of an end may get lost. It is asked
+ * and not told, because an answer cannot be overtaken by a session that has just begun.
+ */
 export class SessionLiveness {
   readonly #known = new Map<string, Set<IsSessionKnown>>();
   readonly #stop: () => void;
@@ -144,12 +142,12 @@ export class SessionLiveness {
   }
 
   /** The returned function takes it out. */
-  add(word: string, knows: IsSessionKnown): () => void {
-    const all = this.#known.get(word) ?? new Set();
-    this.#known.set(word, all.add(knows));
+  add(token: string, knows: IsSessionKnown): () => void {
+    const all = this.#known.get(token) ?? new Set();
+    this.#known.set(token, all.add(knows));
     return () => {
       all.delete(knows);
-      if (all.size === 0 && this.#known.get(word) === all) this.#known.delete(word);
+      if (all.size === 0 && this.#known.get(token) === all) this.#known.delete(token);
     };
   }
 

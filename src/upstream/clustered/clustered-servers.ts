@@ -5,6 +5,7 @@ import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { SessionLiveness } from "./cluster-sessions.ts";
 import { lessLoadedNodes, serverCounts } from "./replica.ts";
+import { endsWithin } from "../../base/async.ts";
 
 interface ClusteredServersOptions {
   readonly cluster: Cluster;
@@ -39,8 +40,8 @@ export class ClusteredServers {
   readonly cluster: Cluster;
   readonly leaseMs: number;
   readonly shutdownMs: number;
-  readonly willing: CandidateNodes;
-  readonly roll: SessionLiveness;
+  readonly candidates: CandidateNodes;
+  readonly liveness: SessionLiveness;
   readonly #clock: Clock;
   readonly #names = new Map<string, string>();
   readonly #events = new Emitter<Record<string, undefined>>();
@@ -58,8 +59,8 @@ export class ClusteredServers {
     this.leaseMs = leaseMs;
     this.shutdownMs = shutdownMs;
     this.#clock = clock;
-    this.willing = new CandidateNodes(cluster);
-    this.roll = new SessionLiveness(cluster);
+    this.candidates = new CandidateNodes(cluster);
+    this.liveness = new SessionLiveness(cluster);
     this.#stops = [
       cluster.on("up", () => void this.#open()),
       cluster.on("nodes", () => {
@@ -75,19 +76,14 @@ export class ClusteredServers {
   }
 
   /** What is known of a server has changed. */
-  on(word: string, listener: () => void): () => void {
-    return this.#events.on(word, listener);
+  on(token: string, listener: () => void): () => void {
+    return this.#events.on(token, listener);
   }
 
   /** Resolves when wishes are known, or cannot be had in time. */
   async ready(): Promise<void> {
     if (this.#map !== undefined) return;
-    let stop = (): void => {};
-    const late = new Promise<void>((resolve) => {
-      stop = this.#clock.after(MAX_READY_MS, resolve);
-    });
-    await Promise.race([this.#open(), late]);
-    stop();
+    await endsWithin(this.#open(), { ms: MAX_READY_MS, clock: this.#clock });
   }
 
   /** Of a node, also for a while after it has gone. */
@@ -96,47 +92,47 @@ export class ClusteredServers {
   }
 
   /** Whether operators want it disconnected, whatever its entry says. Another spec is another matter. */
-  isUnwanted(word: string, digest: string): boolean {
-    return this.#wishes?.get(`wish.${word}`)?.["unwanted"] === digest;
+  isUnwanted(token: string, digest: string): boolean {
+    return this.#wishes?.get(`wish.${token}`)?.["unwanted"] === digest;
   }
 
   /** Holds on all nodes. Where NATS is away it cannot, and rejects. */
-  async wish(word: string, digest: string, connected: boolean): Promise<void> {
-    if (connected) return this.forgetWish(word);
+  async wish(token: string, digest: string, connected: boolean): Promise<void> {
+    if (connected) return this.forgetWish(token);
     const wishes = await this.#openedWishes();
-    await wishes.put(`wish.${word}`, { unwanted: digest });
-    this.#events.emit(word, undefined);
+    await wishes.put(`wish.${token}`, { unwanted: digest });
+    this.#events.emit(token, undefined);
   }
 
-  async forgetWish(word: string): Promise<void> {
+  async forgetWish(token: string): Promise<void> {
     const wishes = await this.#openedWishes();
-    if (wishes.get(`wish.${word}`) === undefined) return;
-    await wishes.take(`wish.${word}`);
-    this.#events.emit(word, undefined);
+    if (wishes.get(`wish.${token}`) === undefined) return;
+    await wishes.take(`wish.${token}`);
+    this.#events.emit(token, undefined);
   }
 
   /** Those of nodes that live, with this spec. */
-  failures(word: string, digest: string): ReportedFailure[] {
+  failures(token: string, digest: string): ReportedFailure[] {
     const living = new Set(this.cluster.nodes().map(({ id }) => id));
     return [...(this.#map?.entries() ?? [])].flatMap(([key, value]) => {
-      const failure = key.startsWith(`failed.${word}.`) ? readFailure(value) : undefined;
+      const failure = key.startsWith(`failed.${token}.`) ? readFailure(value) : undefined;
       return failure !== undefined && failure.digest === digest && living.has(failure.node) ? [failure] : [];
     });
   }
 
-  async noteFailure(word: string, failure: Omit<ReportedFailure, "node">): Promise<void> {
+  async noteFailure(token: string, failure: Omit<ReportedFailure, "node">): Promise<void> {
     const { id } = this.cluster.node;
     const map = await this.#opened();
-    await map.put(`failed.${word}.${id}`, { ...failure, node: id });
-    this.#events.emit(word, undefined);
+    await map.put(`failed.${token}.${id}`, { ...failure, node: id });
+    this.#events.emit(token, undefined);
   }
 
   /** All nodes may try again. */
-  async forgetFailures(word: string): Promise<void> {
+  async forgetFailures(token: string): Promise<void> {
     const map = await this.#opened();
-    const keys = [...map.entries().keys()].filter((key) => key.startsWith(`failed.${word}.`));
+    const keys = [...map.entries().keys()].filter((key) => key.startsWith(`failed.${token}.`));
     await Promise.all(keys.map((key) => map.take(key)));
-    this.#events.emit(word, undefined);
+    this.#events.emit(token, undefined);
   }
 
   /** The returned function takes it out. */
@@ -149,7 +145,7 @@ export class ClusteredServers {
     this.#closed = true;
     this.#stopTimer?.();
     this.#stopRenewing();
-    this.roll.close();
+    this.liveness.close();
     for (const stop of this.#stops) stop();
   }
 
@@ -231,11 +227,10 @@ function readFailure({ node, digest, reason, hint }: JsonObject): ReportedFailur
   return { node, digest, reason: String(reason), ...(typeof hint === "string" ? { hint } : {}) };
 }
 
-/** Which nodes would run a server: each says so of itself, because their configs may differ. */
-
 /** All nodes write their facts several times in each lease: enough of a digest to tell specs apart. */
 const MARK_LENGTH = 12;
 
+/** Which nodes would run a server: each says so of itself, because their configs may differ. */
 class CandidateNodes {
   readonly #cluster: Cluster;
   /** By whoever would run it here. */
@@ -251,22 +246,22 @@ class CandidateNodes {
 
   /** @param digest Of the spec that this node would run; undefined: it would run none. */
   declare(by: object, digest: string | undefined): void {
-    const mark = digest?.slice(0, MARK_LENGTH);
-    if (this.#own.get(by) === mark) return;
-    if (mark === undefined) this.#own.delete(by);
-    else this.#own.set(by, mark);
+    const incarnation = digest?.slice(0, MARK_LENGTH);
+    if (this.#own.get(by) === incarnation) return;
+    if (incarnation === undefined) this.#own.delete(by);
+    else this.#own.set(by, incarnation);
     if (this.#telling) return;
     this.#telling = true;
     setImmediate(() => this.#tell());
   }
 
   /** Other living nodes that would run it. */
-  willRun(digest: string): string[] {
+  thatRun(digest: string): string[] {
     return this.#others((runs) => runs?.has(digest.slice(0, MARK_LENGTH)) === true);
   }
 
   /** The same, and those that have just come and said nothing yet. */
-  mayRun(digest: string): string[] {
+  thatMayRun(digest: string): string[] {
     return this.#others((runs) => runs?.has(digest.slice(0, MARK_LENGTH)) !== false);
   }
 

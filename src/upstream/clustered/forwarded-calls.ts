@@ -1,6 +1,6 @@
 /** What travels between the node of a caller and the node that runs the server. */
-import type { IncomingCall } from "../../cluster/cluster.ts";
-import { asToolcribError, ERROR_TABLE, type ErrorCode, ToolcribError } from "../../model/errors.ts";
+import { decodeError, encodeError, type IncomingCall } from "../../cluster/cluster.ts";
+import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ServerInfo, ServerState } from "../../model/server-state.ts";
 import type {
@@ -83,14 +83,14 @@ export interface ForwardedUse {
 const keys = new WeakMap<object, string>();
 let lastKey = 0;
 
-/** Keys are compared, never read: an object gets a word of its own. */
+/** Keys are compared, never read: an object gets a token of its own. */
 export function clientKey(key: unknown): string {
   if (typeof key !== "object" || key === null) return `=${String(key)}`;
   const known = keys.get(key);
   if (known !== undefined) return known;
-  const word = String(++lastKey);
-  keys.set(key, word);
-  return word;
+  const token = String(++lastKey);
+  keys.set(key, token);
+  return token;
 }
 
 export function forwardedClient({
@@ -125,32 +125,15 @@ export function forwardedUse(use: Use, context: UseContext, hubSession: SessionC
   };
 }
 
-/** An error of the server itself: it arrives as an answer, so that errors of the way there can be told apart. */
-export function encodeError(thrown: unknown): JsonObject {
-  return JSON.parse(JSON.stringify(asToolcribError(thrown).toObject()));
-}
-
-export function decodeError(sent: JsonObject): ToolcribError {
-  const { code, message, hint, details } = sent;
-  return new ToolcribError(isErrorCode(code) ? code : "internal", String(message), {
-    hint: typeof hint === "string" ? hint : undefined,
-    details: isJsonObject(details) ? details : undefined,
-  });
-}
-
-function isErrorCode(code: unknown): code is ErrorCode {
-  return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code);
-}
-
-/** A place did not take a call, so that it may be given to another one: nothing was begun. */
+/** A replica did not take a call, so that it may be given to another one: nothing was begun. */
 export class CallNotStarted extends ToolcribError {
-  /** The place said so itself: it is there, and another one follows. */
+  /** The replica said so itself: it is there, and another one follows. */
   get isMoving(): boolean {
     return this.details?.["moving"] === true;
   }
 }
 
-/** The server is leaving the place that was called. */
+/** The server is leaving the replica that was called. */
 export function serverMoving(id: string): CallNotStarted {
   return new CallNotStarted("server_unavailable", `Server ${JSON.stringify(id)} is moving to another node.`, {
     hint: "Try again shortly.",

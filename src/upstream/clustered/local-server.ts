@@ -7,6 +7,7 @@ import type { SessionContext, Use, UseContext } from "../../model/source.ts";
 import type { ConnectionDeps, ConnectionEvents } from "../connection-deps.ts";
 import { serverConnection, type ServerConnection } from "../server-connection.ts";
 import { specDigest } from "./replica.ts";
+import { endsWithin, InFlight } from "../../base/async.ts";
 
 export interface LocalServerEvents extends Omit<ConnectionEvents, "state"> {
   state: ServerState;
@@ -29,10 +30,9 @@ export class LocalServer {
   readonly #followed = new Map<string, Set<string>>();
   #state: ServerState = { kind: "idle" };
   #stopListening: () => void;
-  #running = 0;
+  readonly #calls = new InFlight();
   #lastUse: number;
   #killed = false;
-  #idleWaiters: (() => void)[] = [];
 
   constructor(spec: ServerSpec, deps: ConnectionDeps) {
     // Asked when a process is ended: one that may run elsewhere by now gets no time to say good-bye.
@@ -67,11 +67,11 @@ export class LocalServer {
   isUnusedFor(ms: number): boolean {
     const { users, sessions } = this.#connection.info();
     const isKept = this.#followed.size > 0 || ((users ?? sessions)?.connections ?? 0) > 0;
-    return !isKept && this.#running === 0 && this.#deps.clock.now() - this.#lastUse >= ms;
+    return !isKept && this.#calls.count === 0 && this.#deps.clock.now() - this.#lastUse >= ms;
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
-    this.#running++;
+    this.#calls.start();
     try {
       const result = await this.#connection.run(use, context);
       const { id } = context.session;
@@ -79,9 +79,8 @@ export class LocalServer {
       if (use.kind === "unsubscribe") this.#unfollow(id, use.uri);
       return result;
     } finally {
-      this.#running--;
       this.#lastUse = this.#deps.clock.now();
-      if (this.#running === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+      this.#calls.end();
     }
   }
 
@@ -96,15 +95,8 @@ export class LocalServer {
   }
 
   /** Resolves when nothing runs, or after this time. */
-  drained(limitMs: number): Promise<void> {
-    if (this.#running === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const stop = this.#deps.clock.after(limitMs, resolve);
-      this.#idleWaiters.push(() => {
-        stop();
-        resolve();
-      });
-    });
+  async drained(limitMs: number): Promise<void> {
+    await endsWithin(this.#calls.whenIdle(), { ms: limitMs, clock: this.#deps.clock });
   }
 
   /** The old program serves until the new one is ready or has failed, and finishes its calls. */

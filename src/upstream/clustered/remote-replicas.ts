@@ -1,6 +1,6 @@
 /** The slots of a server that other nodes hold, as far as this node may use them. */
 import type { Clock } from "../../base/clock.ts";
-import type { CallReply, CallRequest, Cluster, LeaseState } from "../../cluster/cluster.ts";
+import { type CallReply, type CallRequest, type Cluster, decodeError, type LeaseState } from "../../cluster/cluster.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Progress, Result } from "../../model/protocol.ts";
 import { serverDisplayName, type ServerSpec } from "../../model/server-spec.ts";
@@ -18,7 +18,6 @@ import type { ClusteredServers } from "./clustered-servers.ts";
 import {
   answerForwarded,
   asCallNotStarted,
-  decodeError,
   forwardedSession,
   forwardedUse,
   readBody,
@@ -29,7 +28,7 @@ import { leaseKey, readReplicaFacts, type Replica, replicaAddress, type ReplicaF
 
 interface RemoteReplicasOptions {
   readonly shared: ClusteredServers;
-  readonly word: string;
+  readonly token: string;
   readonly deps: ConnectionDeps;
   readonly spec: () => ServerSpec;
   readonly users: () => string[];
@@ -70,10 +69,10 @@ export class RemoteReplicas {
 
   /** @param count How many slots there are. */
   follow(leases: ReadonlyMap<string, LeaseState>, count: number): void {
-    const { shared, word, deps, spec, users, onChange } = this.#options;
+    const { shared, token, deps, spec, users, onChange } = this.#options;
     const { cluster } = shared;
     for (const [slot, remote] of this.#slots) {
-      const lease = leases.get(leaseKey(word, slot));
+      const lease = leases.get(leaseKey(token, slot));
       if (lease?.term === remote.term && lease.holder === remote.node) {
         remote.renew(lease);
         continue;
@@ -82,13 +81,13 @@ export class RemoteReplicas {
       this.#slots.delete(slot);
     }
     for (let slot = 0; slot < count; slot++) {
-      const lease = leases.get(leaseKey(word, slot));
+      const lease = leases.get(leaseKey(token, slot));
       if (lease !== undefined) this.#lastHolder = lease.holder;
       if (lease === undefined || lease.holder === cluster.node.id || this.#slots.has(slot)) continue;
       const { clock, hubSession } = deps;
       this.#slots.set(
         slot,
-        new RemoteReplica({ cluster, clock, word, slot, lease, spec, hubSession, users, onChange }),
+        new RemoteReplica({ cluster, clock, token, slot, lease, spec, hubSession, users, onChange }),
       );
     }
   }
@@ -129,12 +128,10 @@ export class RemoteReplicas {
   }
 }
 
-/** RemoteSlot: a slot that another node holds, seen and called from here. */
-
 interface RemoteReplicaOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  readonly word: string;
+  readonly token: string;
   readonly slot: number;
   readonly lease: LeaseState;
   readonly spec: () => ServerSpec;
@@ -148,6 +145,7 @@ interface RemoteReplicaOptions {
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
 
+/** RemoteSlot: a slot that another node holds, seen and called from here. */
 class RemoteReplica implements Replica {
   readonly slot: number;
   readonly term: number;
@@ -163,16 +161,16 @@ class RemoteReplica implements Replica {
 
   constructor(options: RemoteReplicaOptions) {
     this.#options = options;
-    const { word, slot, lease } = options;
+    const { token, slot, lease } = options;
     this.slot = slot;
     this.term = lease.term;
     this.node = lease.holder;
-    this.#address = replicaAddress(word, slot, lease.term);
+    this.#address = replicaAddress(token, slot, lease.term);
     this.#facts = readReplicaFacts(lease.value);
     this.describe();
   }
 
-  get mark(): string {
+  get incarnation(): string {
     return `${this.node} ${this.term} ${this.#facts.generation}`;
   }
 

@@ -1,6 +1,6 @@
 /** SlotHost: this node holds a slot of a server and runs it for all others. */
 import type { Clock } from "../../base/clock.ts";
-import type { Cluster, IncomingCall, CallReply, Lease } from "../../cluster/cluster.ts";
+import { type CallReply, type Cluster, encodeError, type IncomingCall, type Lease } from "../../cluster/cluster.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
@@ -11,7 +11,6 @@ import { endedSessions, RemoteSessions } from "./cluster-sessions.ts";
 import {
   asCallNotStarted,
   CallNotStarted,
-  encodeError,
   type ForwardedSession,
   type ForwardedUse,
   readBody,
@@ -22,13 +21,14 @@ import {
 } from "./forwarded-calls.ts";
 import type { LocalServer } from "./local-server.ts";
 import { type Replica, replicaAddress, type ReplicaFacts } from "./replica.ts";
+import { pause } from "../../base/async.ts";
 
 interface ReplicaHostOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   /** Of the cluster. */
   readonly leaseMs: number;
-  readonly word: string;
+  readonly token: string;
   readonly slot: number;
   readonly lease: Lease;
   readonly server: LocalServer;
@@ -53,7 +53,7 @@ export class ReplicaHost {
 
   constructor(options: ReplicaHostOptions) {
     this.#options = options;
-    const { cluster, word, slot, lease, server, hubSession } = options;
+    const { cluster, token, slot, lease, server, hubSession } = options;
     this.slot = slot;
     this.server = server;
     this.#facts = { server: server.connection.id, digest: server.digest, generation: 0, revision: 0 };
@@ -64,7 +64,7 @@ export class ReplicaHost {
     };
     lease.lost.addEventListener("abort", lost, { once: true });
     this.#stops = [
-      cluster.serve(replicaAddress(word, slot, lease.term), (call) => this.#answer(call)),
+      cluster.serve(replicaAddress(token, slot, lease.term), (call) => this.#answer(call)),
       cluster.on("gone", ({ node }) => this.#endSessionsOf(node)),
       server.on("state", () => this.#tell({})),
       server.on("changed", () => this.#tell({})),
@@ -101,7 +101,7 @@ export class ReplicaHost {
     this.#moving = true;
     await this.server.drained(drainMs);
     await this.server.close();
-    if (keepMs > 0) await this.#pause(keepMs);
+    if (keepMs > 0) await pause(keepMs, { signal: this.#options.lease.lost, clock: this.#options.clock });
     await this.end();
   }
 
@@ -112,18 +112,6 @@ export class ReplicaHost {
     this.#stopAsking();
     for (const stop of this.#stops) stop();
     await this.#options.lease.release().catch(() => {});
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { lost } = this.#options.lease;
-    return new Promise((resolve) => {
-      const stop = this.#options.clock.after(ms, resolve);
-      const end = (): void => {
-        stop();
-        resolve();
-      };
-      lost.addEventListener("abort", end, { once: true });
-    });
   }
 
   /** Others look again when the value of the lease changes. What follows at once is told together. */
@@ -272,14 +260,14 @@ export class ReplicaHost {
   }
 
   async #askForSessions(): Promise<void> {
-    const { cluster, word } = this.#options;
+    const { cluster, token } = this.#options;
     const living = new Set(cluster.nodes().map(({ id }) => id));
     // Without NATS everybody seems to be away.
     if (!cluster.isUp) return;
     await Promise.all(
       [...this.#sessions.byNode()].map(async ([node, ids]) => {
         if (!living.has(node)) return this.#endSessionsOf(node);
-        for (const id of await endedSessions(cluster, node, { word, ids })) {
+        for (const id of await endedSessions(cluster, node, { word: token, ids })) {
           this.server.endSession(this.#sessions.drop(id, node));
         }
       }),
@@ -288,7 +276,6 @@ export class ReplicaHost {
 }
 
 /** A server that runs at this node, as its own sessions use it. */
-
 export class LocalReplica implements Replica {
   readonly node: string;
   readonly #server: LocalServer;
@@ -305,7 +292,7 @@ export class LocalReplica implements Replica {
     return this.#host?.slot ?? Number.POSITIVE_INFINITY;
   }
 
-  get mark(): string {
+  get incarnation(): string {
     return `here ${this.#server.number}`;
   }
 

@@ -20,7 +20,7 @@ import { RemoteReplicas } from "./remote-replicas.ts";
 
 export interface ReplicaSetOptions {
   readonly shared: ClusteredServers;
-  readonly word: string;
+  readonly token: string;
   readonly deps: ConnectionDeps;
   readonly spec: () => ServerSpec;
   /** Whether it is to run at all. */
@@ -50,7 +50,7 @@ export class ReplicaSet {
   readonly #stops: (() => void)[];
   #host: ReplicaHost | undefined;
   /** Runs without a lease: only what may run any number of times, while NATS is away. */
-  #free: LocalServer | undefined;
+  #unleased: LocalServer | undefined;
   #ending: Promise<void> | undefined;
   #failure: LocalFailure | undefined;
   /** Nodes that it was given away for, until one of them has it. */
@@ -60,22 +60,22 @@ export class ReplicaSet {
   #claiming = false;
   /** The one that ran here lost its lease. */
   #wasLost = false;
-  #stopTurn: (() => void) | undefined;
+  #cancelClaim: (() => void) | undefined;
   #stopTimers = new Set<() => void>();
   #closed = false;
 
   constructor(options: ReplicaSetOptions) {
     this.#options = options;
-    const { shared, word } = options;
+    const { shared, token } = options;
     const { cluster } = shared;
     this.#remote = new RemoteReplicas({
       ...options,
       onChange: () => {
-        this.#reviewFree();
+        this.#reviewUnleased();
         options.onChange();
       },
     });
-    const prefix = leaseKey(word, 0).slice(0, -1);
+    const prefix = leaseKey(token, 0).slice(0, -1);
     this.#stops = [
       cluster.leases.onChange((key) => {
         if (key.startsWith(prefix)) this.review();
@@ -83,20 +83,20 @@ export class ReplicaSet {
       cluster.on("up", () => this.review()),
       cluster.on("down", () => this.review()),
       cluster.on("nodes", () => this.review()),
-      shared.on(word, () => this.review()),
+      shared.on(token, () => this.review()),
       shared.add(this),
     ];
   }
 
   /** Those that agree with this node on the spec, by slot; one that runs here first. */
-  places(): Replica[] {
+  replicas(): Replica[] {
     const { node } = this.#options.shared.cluster;
-    const here = this.#host?.server ?? this.#free;
+    const here = this.#host?.server ?? this.#unleased;
     return [...(here === undefined ? [] : [new LocalReplica(node.id, here, this.#host)]), ...this.#remote.agreeing()];
   }
 
   /** Why it runs nowhere, where every node that could run it has given up. */
-  givenUp(): Omit<ReportedFailure, "node"> | undefined {
+  failure(): Omit<ReportedFailure, "node"> | undefined {
     const failure = this.#failure;
     if (failure === undefined) return undefined;
     // Others get the time to try.
@@ -109,7 +109,7 @@ export class ReplicaSet {
   }
 
   /** It runs nowhere because its node gave it away in order: another one takes it. */
-  get isGivenAway(): boolean {
+  get isHandedOver(): boolean {
     const { lastHolder } = this.#remote;
     return !this.#wasLost && this.#options.shared.cluster.nodes().some(({ id }) => id === lastHolder);
   }
@@ -119,63 +119,63 @@ export class ReplicaSet {
     const { cluster } = this.#options.shared;
     if (this.#host !== undefined || this.#claiming) return false;
     const leases = cluster.leases.all();
-    return this.#slots.some((slot) => leases.get(leaseKey(this.#options.word, slot))?.holder === cluster.node.id);
+    return this.#slots.some((slot) => leases.get(leaseKey(this.#options.token, slot))?.holder === cluster.node.id);
   }
 
   /** Looks at everything again; safe to call at any time. */
   review(): void {
     if (this.#closed) return;
     const { shared, spec } = this.#options;
-    shared.willing.declare(this, spec().enabled ? specDigest(spec()) : undefined);
+    shared.candidates.declare(this, spec().enabled ? specDigest(spec()) : undefined);
     this.#remote.follow(shared.cluster.leases.all(), this.#slots.length);
     if (this.#remote.all().length > 0) {
       this.#offeredTo = [];
       this.#wasLost = false;
     }
     this.#reviewFailure();
-    if (!this.#options.isWanted() || this.#isSurplus()) this.#leave();
-    this.#takeTurn();
-    this.#reviewFree();
+    if (!this.#options.isWanted() || this.#isSurplus()) this.#stopHere();
+    this.#scheduleClaim();
+    this.#reviewUnleased();
     this.#options.onChange();
   }
 
   /** Another try on this node. */
-  forgive(): void {
+  retryHere(): void {
     this.#failure = undefined;
   }
 
   /** The program that runs here takes another spec over; resolves when it has. */
   async respec(spec: ServerSpec): Promise<void> {
     this.#declined.clear();
-    await (this.#host?.server ?? this.#free)?.respec(spec);
+    await (this.#host?.server ?? this.#unleased)?.respec(spec);
   }
 
   /** Runs it here although nobody can say who else does. */
   runWithoutLease(): void {
-    if (this.#host !== undefined || this.#free !== undefined || this.#closed) return;
-    this.#free = this.#start();
+    if (this.#host !== undefined || this.#unleased !== undefined || this.#closed) return;
+    this.#unleased = this.#start();
     this.#options.onChange();
   }
 
   async moveTo(nodes: readonly string[]): Promise<boolean> {
     const host = this.#host;
-    const { leaseMs, willing } = this.#options.shared;
-    const able = this.#idle(willing.willRun(specDigest(this.#options.spec())));
+    const { leaseMs, candidates } = this.#options.shared;
+    const able = this.#idle(candidates.thatRun(specDigest(this.#options.spec())));
     const takers = nodes.filter((node) => able.includes(node) && !this.#declined.has(node));
     if (host === undefined || takers.length === 0 || !host.server.isUnusedFor(leaseMs * MIN_IDLE_LEASES)) return false;
     this.#offeredTo = takers;
-    await this.#giveBack(host, { drainMs: 0 });
+    await this.#handOver(host, { drainMs: 0 });
     return true;
   }
 
   /** @param keepMs How long the slot is kept from others after the program has ended. */
   async close(options: { readonly drainMs: number; readonly keepMs?: number }): Promise<void> {
     this.#closed = true;
-    this.#options.shared.willing.declare(this, undefined);
+    this.#options.shared.candidates.declare(this, undefined);
     for (const stop of [...this.#stops, ...this.#stopTimers]) stop();
-    this.#stopTurn?.();
-    const free = this.#free;
-    await Promise.all([this.#host?.handOver(options), free?.drained(options.drainMs).then(() => free.close())]);
+    this.#cancelClaim?.();
+    const unleased = this.#unleased;
+    await Promise.all([this.#host?.handOver(options), unleased?.drained(options.drainMs).then(() => unleased.close())]);
     await this.#ending;
     this.#remote.end();
   }
@@ -197,11 +197,11 @@ export class ReplicaSet {
   }
 
   #reviewFailure(): void {
-    const { shared, word, spec } = this.#options;
+    const { shared, token, spec } = this.#options;
     const failure = this.#failure;
     if (failure === undefined) return;
     const { id } = shared.cluster.node;
-    const isKnown = shared.failures(word, failure.digest).some(({ node }) => node === id);
+    const isKnown = shared.failures(token, failure.digest).some(({ node }) => node === id);
     if (failure.digest !== specDigest(spec()) || (failure.noted && !isKnown)) this.#failure = undefined;
   }
 
@@ -210,46 +210,46 @@ export class ReplicaSet {
   }
 
   /** Nobody is meant to use it here. */
-  #leave(): void {
+  #stopHere(): void {
     const host = this.#host;
-    const free = this.#free;
-    this.#free = undefined;
-    if (free !== undefined) void this.#track(free.close());
-    if (host !== undefined) void this.#giveBack(host, { drainMs: 0 });
+    const unleased = this.#unleased;
+    this.#unleased = undefined;
+    if (unleased !== undefined) void this.#awaitEnd(unleased.close());
+    if (host !== undefined) void this.#handOver(host, { drainMs: 0 });
   }
 
   /** What runs without a lease ends when other nodes run every replica. */
-  #reviewFree(): void {
-    const free = this.#free;
-    if (free === undefined || !this.#options.shared.cluster.isUp) return;
+  #reviewUnleased(): void {
+    const unleased = this.#unleased;
+    if (unleased === undefined || !this.#options.shared.cluster.isUp) return;
     // Counted by node: neither the lease that this node is just getting nor one that its holder has lost is another replica.
     const holders = new Set(this.#remote.all().flatMap((slot) => (isUp(slot) ? [slot.node] : [])));
     if (holders.size < this.#slots.length) return;
-    this.#free = undefined;
-    void this.#track(free.drained(this.#options.spec().toolTimeout).then(() => free.close()));
+    this.#unleased = undefined;
+    void this.#awaitEnd(unleased.drained(this.#options.spec().toolTimeout).then(() => unleased.close()));
   }
 
   #openSlots(): number[] {
     const leases = this.#options.shared.cluster.leases.all();
-    return this.#slots.filter((slot) => !leases.has(leaseKey(this.#options.word, slot)));
+    return this.#slots.filter((slot) => !leases.has(leaseKey(this.#options.token, slot)));
   }
 
   /** The other nodes that may take a slot, or are about to say whether they do. */
   #others(): string[] {
-    return this.#idle(this.#options.shared.willing.mayRun(specDigest(this.#options.spec())));
+    return this.#idle(this.#options.shared.candidates.thatMayRun(specDigest(this.#options.spec())));
   }
 
   /** Those of them that have no slot, and have not failed. */
   #idle(nodes: readonly string[]): string[] {
-    const { shared, word, spec } = this.#options;
+    const { shared, token, spec } = this.#options;
     const busy = new Set(this.#remote.all().map(({ node }) => node));
-    for (const { node } of shared.failures(word, specDigest(spec()))) busy.add(node);
+    for (const { node } of shared.failures(token, specDigest(spec()))) busy.add(node);
     return nodes.filter((node) => !busy.has(node));
   }
 
   /** Undefined where this node is to take none now. */
-  #turn(): ClaimTurn | undefined {
-    const { shared, word, isWanted } = this.#options;
+  #nextClaim(): ClaimTurn | undefined {
+    const { shared, token, isWanted } = this.#options;
     const { cluster } = shared;
     const mayHost = !this.#closed && isWanted() && cluster.isUp && this.#ending === undefined;
     if (!mayHost || this.#host !== undefined || this.#failure !== undefined) return undefined;
@@ -257,29 +257,29 @@ export class ReplicaSet {
     if (open.length === 0) return undefined;
     const self = cluster.node.id;
     const load = serverCounts([self, ...this.#others()], cluster.leases.all().values());
-    return claimTurn(self, rankNodes(load, word), open);
+    return claimTurn(self, rankNodes(load, token), open);
   }
 
-  #takeTurn(): void {
-    const turn = this.#turn();
+  #scheduleClaim(): void {
+    const turn = this.#nextClaim();
     if (turn === undefined) {
-      this.#stopTurn?.();
-      this.#stopTurn = undefined;
+      this.#cancelClaim?.();
+      this.#cancelClaim = undefined;
       return;
     }
-    this.#stopTurn ??= this.#clock.after(turn.after * CLAIM_TURN_MS, () => {
-      this.#stopTurn = undefined;
+    this.#cancelClaim ??= this.#clock.after(turn.after * CLAIM_TURN_MS, () => {
+      this.#cancelClaim = undefined;
       void this.#claim();
     });
   }
 
   async #claim(): Promise<void> {
-    const slot = this.#turn()?.slot;
+    const slot = this.#nextClaim()?.slot;
     if (slot === undefined || this.#claiming) return;
-    const { shared, word, spec } = this.#options;
+    const { shared, token, spec } = this.#options;
     const facts = { server: spec().id, digest: specDigest(spec()), generation: 0, revision: 0 };
     this.#claiming = true;
-    const lease = await shared.cluster.leases.claim(leaseKey(word, slot), facts).catch(() => undefined);
+    const lease = await shared.cluster.leases.claim(leaseKey(token, slot), facts).catch(() => undefined);
     this.#claiming = false;
     if (lease === undefined) return this.#reviewIn(CLAIM_AGAIN_MS);
     const isNeeded = !this.#closed && this.#options.isWanted() && this.#host === undefined;
@@ -289,9 +289,9 @@ export class ReplicaSet {
   }
 
   #begin(lease: Lease, slot: number): void {
-    const { shared, word, deps } = this.#options;
-    const server = this.#free ?? this.#start();
-    this.#free = undefined;
+    const { shared, token, deps } = this.#options;
+    const server = this.#unleased ?? this.#start();
+    this.#unleased = undefined;
     this.#wasLost = false;
     for (const node of this.#offeredTo) this.#declined.add(node);
     this.#offeredTo = [];
@@ -300,7 +300,7 @@ export class ReplicaSet {
       cluster: shared.cluster,
       clock,
       leaseMs: shared.leaseMs,
-      word,
+      token,
       slot,
       lease,
       server,
@@ -328,8 +328,8 @@ export class ReplicaSet {
     if (this.#host !== host) return void host.server.kill();
     this.#host = undefined;
     this.#wasLost = true;
-    if (this.#isStateless && !this.#closed) this.#free = host.server;
-    else void this.#track(host.server.kill());
+    if (this.#isStateless && !this.#closed) this.#unleased = host.server;
+    else void this.#awaitEnd(host.server.kill());
     void host.end();
     this.review();
   }
@@ -337,33 +337,33 @@ export class ReplicaSet {
   /** It cannot run here: another node may try, and all hear why. */
   #giveUp(server: LocalServer, { reason, hint }: Extract<ServerState, { kind: "failed" }>): void {
     // What is being handed over has its say no more.
-    if (this.#host?.server !== server && this.#free !== server) return;
-    const { shared, word } = this.#options;
+    if (this.#host?.server !== server && this.#unleased !== server) return;
+    const { shared, token } = this.#options;
     const why = { digest: server.digest, reason, hint };
     const failure: LocalFailure = { ...why, at: this.#clock.now(), noted: false };
     this.#failure = failure;
     this.#reviewIn(this.#patience);
-    const told = shared.noteFailure(word, why).then(
+    const told = shared.noteFailure(token, why).then(
       () => void (failure.noted = true),
       () => {},
     );
     const host = this.#host;
-    if (host?.server === server) void told.then(() => this.#giveBack(host, { drainMs: 0 }));
-    else if (this.#free === server) {
-      this.#free = undefined;
-      void this.#track(server.close());
+    if (host?.server === server) void told.then(() => this.#handOver(host, { drainMs: 0 }));
+    else if (this.#unleased === server) {
+      this.#unleased = undefined;
+      void this.#awaitEnd(server.close());
     }
     this.#options.onChange();
   }
 
-  async #giveBack(host: ReplicaHost, options: { readonly drainMs: number }): Promise<void> {
+  async #handOver(host: ReplicaHost, options: { readonly drainMs: number }): Promise<void> {
     if (this.#host !== host) return;
     this.#host = undefined;
-    await this.#track(host.handOver(options));
+    await this.#awaitEnd(host.handOver(options));
   }
 
   /** Nothing is started here before what ended has gone. */
-  #track(work: Promise<void>): Promise<void> {
+  #awaitEnd(work: Promise<void>): Promise<void> {
     const ending: Promise<void> = Promise.all([this.#ending, work.catch(() => {})]).then(() => {
       if (this.#ending !== ending) return;
       this.#ending = undefined;

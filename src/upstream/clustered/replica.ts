@@ -14,7 +14,7 @@ export interface Replica {
   readonly node: string;
   readonly slot: number;
   /** Another one when a program has taken over that knows nothing of the sessions. */
-  readonly mark: string;
+  readonly incarnation: string;
   /** Undefined while that is not known. */
   readonly state: ServerState | undefined;
   /** Whether it takes calls; one that it does not take was not begun. */
@@ -38,13 +38,11 @@ export function isUp({ state }: Pick<Replica, "state">): boolean {
   return state?.kind === "ready" || state?.kind === "degraded";
 }
 
-/** How a clustered server is called in the cluster: its leases, addresses and news. */
-
 const PREFIX = "server.";
 
 /** A server runs in slots, one for each of its replicas. */
-export function leaseKey(word: string, slot: number): string {
-  return `${PREFIX}${word}.${slot}`;
+export function leaseKey(token: string, slot: number): string {
+  return `${PREFIX}${token}.${slot}`;
 }
 
 function isServerLease(key: string): boolean {
@@ -52,12 +50,13 @@ function isServerLease(key: string): boolean {
 }
 
 /** The term is part of it: who still serves an old one is called by nobody. */
-export function replicaAddress(word: string, slot: number, term: number): string {
-  return `${leaseKey(word, slot)}.${term}`;
+export function replicaAddress(token: string, slot: number, term: number): string {
+  return `${leaseKey(token, slot)}.${term}`;
 }
 
-export function eventsTopic(word: string): string {
-  return `${PREFIX}${word}.news`;
+/** How a clustered server is called in the cluster: its leases, addresses and news. */
+export function eventsTopic(token: string): string {
+  return `${PREFIX}${token}.news`;
 }
 
 /** What the holder of a slot says of it in its lease. */
@@ -94,8 +93,6 @@ export function specDigest(spec: ServerSpec): string {
   return digest;
 }
 
-/** Which node runs what: decided by each node for itself, from what all of them see. */
-
 /** How many servers each of the nodes runs. */
 export function serverCounts(nodes: readonly string[], leases: Iterable<LeaseState>): Map<string, number> {
   const counts = new Map(nodes.map((node) => [node, 0]));
@@ -107,8 +104,8 @@ export function serverCounts(nodes: readonly string[], leases: Iterable<LeaseSta
 }
 
 /** Those with the least to do first; among equals the order is another one for each server, so that they spread. */
-export function rankNodes(load: ReadonlyMap<string, number>, word: string): string[] {
-  const weight = new Map([...load.keys()].map((node) => [node, rankHash(node, word)]));
+export function rankNodes(load: ReadonlyMap<string, number>, token: string): string[] {
+  const weight = new Map([...load.keys()].map((node) => [node, rankHash(node, token)]));
   return [...load.keys()].toSorted(
     (one, other) => (load.get(one) ?? 0) - (load.get(other) ?? 0) || (weight.get(one) ?? 0) - (weight.get(other) ?? 0),
   );
@@ -136,6 +133,7 @@ export function lessLoadedNodes(node: string, load: ReadonlyMap<string, number>)
     .map(([each]) => each);
 }
 
-function rankHash(node: string, word: string): number {
-  return createHash("sha256").update(`${node} ${word}`).digest().readUInt32BE();
+/** Which node runs what: decided by each node for itself, from what all of them see. */
+function rankHash(node: string, token: string): number {
+  return createHash("sha256").update(`${node} ${token}`).digest().readUInt32BE();
 }

@@ -6,18 +6,32 @@ import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from
 import type { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
+import { withAbort } from "../../base/async.ts";
 import type { CancelSignal } from "../../base/cancel.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { displayAddress, connectionError } from "./http-errors.ts";
 
+/** Credentials that change while a wire is open, such as a token that is renewed before it ends or when it is refused. */
+export interface WireCredentials {
+  /** Names in lower case. */
+  headers(): Promise<Readonly<Record<string, string>>>;
+  /** Called for every 401 and 403. True: send the request once more, with what `headers()` returns then. */
+  rejected(rejection: {
+    readonly status: number;
+    readonly challenge: string | undefined;
+    readonly sent: Readonly<Record<string, string>>;
+    readonly attempt: number;
+  }): Promise<boolean>;
+}
+
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Ends the request and, later, the body of its answer. */
+  /** Ends the request and, later, the body of its response. */
   readonly signal?: CancelSignal;
 }
 
@@ -43,20 +57,54 @@ interface Target {
 const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 5;
 
+interface HttpClientOptions {
+  readonly credentials?: WireCredentials | undefined;
+  /** Where requests may go, redirected ones too; anywhere if absent. */
+  readonly reach?: AddressPolicy | undefined;
+}
+
 export class HttpClient {
-  // Answers may take for ever, so there is no limit of connections: one call must never wait for another.
-  readonly #http = new HttpAgent({ keepAlive: true });
+  // A response may take for ever, so connections are not limited: one call must never wait for another.
+  readonly #http = new http.Agent({ keepAlive: true });
   #https: HttpsAgent | undefined;
   #target: Target | undefined;
-  readonly #reach: AddressPolicy | undefined;
+  readonly #options: HttpClientOptions;
 
-  /** @param reach Where requests may go, redirected ones too; anywhere if absent. */
-  constructor(reach?: AddressPolicy) {
-    this.#reach = reach;
+  constructor(options: HttpClientOptions = {}) {
+    this.#options = options;
   }
 
-  /** Rejects with ToolcribError; `details.sent: false` says that the server cannot have seen the request. */
+  /**
+   * Rejects with ToolcribError; `details.sent: false` says that the server cannot have seen the request. Rejects with
+   * whatever the credentials reject with, too.
+   */
   async request(request: HttpRequest): Promise<HttpResponse> {
+    const { credentials } = this.#options;
+    if (credentials === undefined) return this.#followed(request);
+    for (let attempt = 1; ; attempt++) {
+      const sent = await unlessAborted(credentials.headers(), request.signal);
+      const response = await this.#followed({ ...request, headers: { ...request.headers, ...sent } });
+      const { status } = response;
+      if (status !== 401 && status !== 403) return response;
+      const challenge = response.headers["www-authenticate"];
+      try {
+        const again = await unlessAborted(credentials.rejected({ status, challenge, sent, attempt }), request.signal);
+        if (!again || attempt > 1) return response;
+      } catch (error) {
+        response.body.destroy();
+        throw error;
+      }
+      discard(response.body);
+    }
+  }
+
+  /** Ends every connection, those in use included. */
+  destroy(): void {
+    this.#http.destroy();
+    this.#https?.destroy();
+  }
+
+  async #followed(request: HttpRequest): Promise<HttpResponse> {
     let url = request.url;
     for (let redirects = 0; ; redirects++) {
       const body = await this.#once(request, url);
@@ -67,12 +115,6 @@ export class HttpClient {
     }
   }
 
-  /** Ends every connection, those in use included. */
-  destroy(): void {
-    this.#http.destroy();
-    this.#https?.destroy();
-  }
-
   #agentFor(secure: boolean): Agent {
     if (!secure) return this.#http;
     return (this.#https ??= new (nodeHttps().Agent)({ keepAlive: true }));
@@ -80,7 +122,7 @@ export class HttpClient {
 
   /** Nearly all requests go to one address. */
   #targetOf(url: URL): Target {
-    if (this.#target?.url !== url) this.#target = makeTarget(url, this.#reach);
+    if (this.#target?.url !== url) this.#target = makeTarget(url, this.#options.reach);
     return this.#target;
   }
 
@@ -100,7 +142,7 @@ export class HttpClient {
       };
       let connected = false;
       let noConnection: NodeJS.Timeout | undefined;
-      const request = secure ? nodeHttps().request(options) : httpRequest(options);
+      const request = secure ? nodeHttps().request(options) : http.request(options);
       const onAbort = (): void => {
         request.destroy();
         reject(cancelled(connected));
@@ -184,85 +226,23 @@ function cancelled(sent: boolean): ToolcribError {
   return new ToolcribError("cancelled", "the request was cancelled", { details: { sent } });
 }
 
-/** An HttpClient whose requests carry credentials that change: a token that is renewed before it ends or when refused. */
-
-/** What gives and renews them; `ServerCredentials` of the secrets is the one there is. */
-export interface WireCredentials {
-  /** Names in lower case. */
-  headers(): Promise<Readonly<Record<string, string>>>;
-  /** Told of every 401 and 403. True: send the request once more, with what `headers()` gives then. */
-  rejected(rejection: {
-    readonly status: number;
-    readonly challenge: string | undefined;
-    readonly sent: Readonly<Record<string, string>>;
-    readonly attempt: number;
-  }): Promise<boolean>;
+/** Reads a body to its end without keeping it, so that its connection can be used again. */
+export function discard(body: IncomingMessage): void {
+  body.on("error", () => {}).resume();
 }
 
-export class AuthorizedClient {
-  readonly #client: HttpClient;
-  readonly #credentials: WireCredentials | undefined;
-
-  constructor(credentials: WireCredentials | undefined, reach?: AddressPolicy) {
-    this.#client = new HttpClient(reach);
-    this.#credentials = credentials;
-  }
-
-  /** As HttpClient's, and rejects with whatever the credentials reject with. */
-  request(request: HttpRequest): Promise<HttpResponse> {
-    return this.#credentials === undefined
-      ? this.#client.request(request)
-      : this.#authorized(request, this.#credentials);
-  }
-
-  async #authorized(request: HttpRequest, credentials: WireCredentials): Promise<HttpResponse> {
-    for (let attempt = 1; ; attempt++) {
-      const sent = await unlessAborted(credentials.headers(), request.signal);
-      const answer = await this.#client.request({ ...request, headers: { ...request.headers, ...sent } });
-      const { status } = answer;
-      if (status !== 401 && status !== 403) return answer;
-      const challenge = answer.headers["www-authenticate"];
-      try {
-        const again = await unlessAborted(credentials.rejected({ status, challenge, sent, attempt }), request.signal);
-        if (!again || attempt > 1) return answer;
-      } catch (error) {
-        answer.body.destroy();
-        throw error;
-      }
-      answer.body.on("error", () => {}).resume();
-    }
-  }
-
-  destroy(): void {
-    this.#client.destroy();
-  }
-}
-
-/** Renewing goes on for those who still want it; who gave up does not wait for it. */
+/** A renewal goes on for others that want it; a caller that gave up does not wait for it. */
 function unlessAborted<T>(work: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void =>
-      reject(new ToolcribError("cancelled", "the request was cancelled", { details: { sent: false } }));
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
+  return signal === undefined ? work : withAbort(work, signal, () => cancelled(false));
 }
 
-/** What both HTTP wires are told, checked before the first request. */
-
-export interface HttpWireOptions {
+export interface HttpWireOptions extends HttpClientOptions {
   readonly url: string;
   /** Sent with every request, to this origin only. They hold credentials and are never shown. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Credentials that change while the wire is open; they win over `headers`. */
-  readonly credentials?: WireCredentials | undefined;
   /** A larger message is dropped and its request fails; default 64 MiB. */
   readonly maxMessageBytes?: number;
   readonly clock?: Clock;
-  /** Where requests may go; anywhere if absent. */
-  readonly reach?: AddressPolicy | undefined;
 }
 
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -283,6 +263,7 @@ export interface CheckedRemote {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** Checks the options of a wire before its first request. */
 export function checkRemote(options: HttpWireOptions): CheckedRemote {
   const url = URL.parse(options.url);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -291,11 +272,11 @@ export function checkRemote(options: HttpWireOptions): CheckedRemote {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.headers)) {
     try {
-      validateHeaderName(name);
-      validateHeaderValue(name, value);
+      http.validateHeaderName(name);
+      http.validateHeaderValue(name, value);
     } catch {
       const hint = "A line break at the end of a token is a common cause.";
-      throw invalidRemote(`the header ${JSON.stringify(name)} holds a character that HTTP does not allow`, hint);
+      throw invalidRemote(`the header ${JSON.stringify(name)} contains a character that HTTP does not allow`, hint);
     }
     if (!RESERVED_HEADERS.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
   }
@@ -307,18 +288,12 @@ function invalidRemote(message: string, hint: string): ToolcribError {
 }
 
 /**
- * What the wires use of node:http, without importing it as a module: that evaluates the lazy parts of it as well, which
- * load Node's whole fetch (12 MB and 30 ms).
+ * Not imported as a module: that evaluates the lazy parts of node:http as well, which load Node's whole fetch (12 MB and
+ * 30 ms).
  */
 const http = process.getBuiltinModule("node:http");
 
-const HttpAgent = http.Agent;
-const httpRequest = http.request;
-const { validateHeaderName, validateHeaderValue } = http;
-
-type Https = typeof import("node:https");
-
 /** Loaded for the first address that needs it: TLS is 4 MB that a hub of local servers never uses. */
-function nodeHttps(): Https {
+function nodeHttps(): typeof import("node:https") {
   return process.getBuiltinModule("node:https");
 }

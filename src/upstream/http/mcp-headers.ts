@@ -33,8 +33,6 @@ function nameOf(method: string, params: Readonly<Record<string, unknown>>): unkn
   }
 }
 
-/** `x-mcp-header`: arguments that a modern HTTP server wants repeated as `Mcp-Param-*` headers. */
-
 const ANNOTATION = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TYPES = ["string", "integer", "boolean"];
@@ -118,6 +116,7 @@ function hasAnnotation(value: unknown): boolean {
   );
 }
 
+/** `x-mcp-header`: arguments that a modern HTTP server wants repeated as `Mcp-Param-*` headers. */
 export function paramHeaders(tool: ToolDefinition, args: JsonObject): Record<string, string> {
   const found = mirroredParams(tool);
   const headers: Record<string, string> = {};

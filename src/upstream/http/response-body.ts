@@ -1,9 +1,10 @@
-/** Reading the body of an answer, always with a limit. */
+/** Reads the body of a response, always with a limit: text, server-sent events, and the messages in them. */
 import type { IncomingMessage } from "node:http";
 import { ToolcribError } from "../../model/errors.ts";
 import type { RequestId, RpcMessage } from "../../model/protocol.ts";
 import { decodeMessages, isResponse } from "../wire.ts";
-import { connectionError } from "./http-errors.ts";
+import type { HttpResponse } from "./http-client.ts";
+import { connectionError, statusError } from "./http-errors.ts";
 
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 
@@ -30,9 +31,18 @@ export function readText(body: IncomingMessage, url: URL, maxBytes: number): Pro
   });
 }
 
-/** The beginning of an error answer; whatever goes wrong, it never rejects. */
-export async function readErrorText(body: IncomingMessage, url: URL): Promise<string> {
-  return readText(body, url, MAX_ERROR_BODY_BYTES).catch(() => "");
+/** The error for a response without a 2xx status, with the beginning of its body. Never rejects. */
+export async function responseError({ status, headers, body, url }: HttpResponse): Promise<ToolcribError> {
+  const text = await readText(body, url, MAX_ERROR_BODY_BYTES).catch(() => "");
+  return statusError({ status, headers, url, body: text });
+}
+
+export function isSuccess({ status }: HttpResponse): boolean {
+  return status >= 200 && status < 300;
+}
+
+export function isEventStream({ headers }: HttpResponse): boolean {
+  return headers["content-type"]?.startsWith("text/event-stream") === true;
 }
 
 interface EventHandlers {
@@ -61,12 +71,17 @@ export function readEvents(body: IncomingMessage, handlers: EventHandlers): SseP
   return parser;
 }
 
-/** A body that is destroyed or cut gives `error`, or only `close`; one that has ended closes as well. */
+/** A body that is destroyed or cut off emits `error`, or only `close`; one that has ended closes as well. */
 function onCutOff(body: IncomingMessage, onCut: (error: Error) => void): void {
   body.on("error", onCut);
   body.on("close", () => {
-    if (!body.readableEnded) onCut(Object.assign(new Error("cut"), { code: "ECONNRESET" }));
+    if (!body.readableEnded) onCut(streamEnded());
   });
+}
+
+/** In place of an error where a stream only ended. */
+export function streamEnded(): Error {
+  return Object.assign(new Error("ended"), { code: "ECONNRESET" });
 }
 
 function messageTooLarge(maxBytes: number): ToolcribError {
@@ -75,22 +90,20 @@ function messageTooLarge(maxBytes: number): ToolcribError {
   });
 }
 
-/** One server-sent event to the messages in it. */
-
 export interface EventDelivery {
-  /** The request whose answer the stream is for. */
+  /** The request whose response the stream is for. */
   readonly id?: RequestId;
   readonly onMessage: (message: RpcMessage) => void;
   readonly onJunk: (what: string, sample?: string) => void;
 }
 
-/** True if the answer to the request `id` was in it. */
+/** True if it contained the response to the request `id`. */
 export function deliverEvent({ event, data }: SseEvent, delivery: EventDelivery): boolean {
   // Events without data carry only the id to resume from; other names are not MCP's.
   if (event !== "message" || data === "") return false;
   const messages = decodeMessages(data);
   if (messages === null) {
-    delivery.onJunk("an event of the server is no JSON-RPC message", data);
+    delivery.onJunk("an event of the server is not a JSON-RPC message", data);
     return false;
   }
   return deliverMessages(messages, delivery);
@@ -110,11 +123,6 @@ function isResponseTo(id: RequestId | null, request: RequestId): boolean {
   return String(id) === String(request);
 }
 
-/**
- * Server-sent events from bytes, as the HTML standard reads them. By hand because the parsers at hand keep an event
- * of any size, take decoded text (a second pass over every byte), or hide the id of an event without data, which is
- * how MCP servers say where to resume.
- */
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -131,6 +139,11 @@ interface SseParserOptions {
   readonly onOversize: (bytes: number) => void;
 }
 
+/**
+ * Server-sent events from bytes, as the HTML standard reads them. Written by hand because other parsers keep an event of
+ * any size, take decoded text (a second pass over every byte), or hide the id of an event without data, which is how MCP
+ * servers say where to resume.
+ */
 export class SseParser {
   readonly #options: SseParserOptions;
   #parts: Buffer[] = [];

@@ -7,23 +7,24 @@ import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { type AgreedProtocol, type SendOptions, ThrottledWarnings, type Wire, type WireEvents } from "../wire.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
-import { deliverEvent, readErrorText, readEvents } from "./response-body.ts";
+import { deliverEvent, isEventStream, isSuccess, readEvents, responseError, streamEnded } from "./response-body.ts";
 import {
-  AuthorizedClient,
   type CheckedRemote,
   checkRemote,
+  discard,
+  HttpClient,
   type HttpResponse,
   type HttpWireOptions,
   MAX_MESSAGE_BYTES,
 } from "./http-client.ts";
-import { displayAddress, connectionError, notMcpError, statusError } from "./http-errors.ts";
+import { displayAddress, connectionError, notMcpError } from "./http-errors.ts";
 
 export class SseWire implements Wire {
   readonly transport = "sse";
   readonly #options: HttpWireOptions;
   readonly #events = new Emitter<WireEvents>();
   readonly #junk: ThrottledWarnings;
-  readonly #client: AuthorizedClient;
+  readonly #client: HttpClient;
   #remote: CheckedRemote | undefined;
   /** Where our messages go; known once the wire is open. */
   #endpoint: URL | undefined;
@@ -32,7 +33,7 @@ export class SseWire implements Wire {
 
   constructor(options: HttpWireOptions) {
     this.#options = options;
-    this.#client = new AuthorizedClient(options.credentials, options.reach);
+    this.#client = new HttpClient(options);
     this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
   }
 
@@ -54,9 +55,9 @@ export class SseWire implements Wire {
         headers: { ...headers, accept: "text/event-stream" },
         signal: opening.signal,
       } as const;
-      const answer = await this.#client.request(request);
-      await this.#checkStream(answer);
-      this.#endpoint = await this.#read(answer);
+      const response = await this.#client.request(request);
+      await this.#checkStream(response);
+      this.#endpoint = await this.#read(response);
     } catch (error) {
       this.#ended = true;
       this.#client.destroy();
@@ -76,7 +77,7 @@ export class SseWire implements Wire {
     if (url === undefined || this.#ended) {
       throw new ToolcribError("server_unavailable", "the connection is closed", { details: { sent: false } });
     }
-    const answer = await this.#client.request({
+    const response = await this.#client.request({
       method: "POST",
       url,
       headers: {
@@ -88,12 +89,9 @@ export class SseWire implements Wire {
       body: JSON.stringify(message),
       signal: options.signal,
     });
-    const { status, headers, body } = answer;
-    if (status < 200 || status >= 300) {
-      throw statusError({ status, headers, url, body: await readErrorText(body, url) });
-    }
-    // The answer comes on the event stream.
-    body.on("error", () => {}).resume();
+    if (!isSuccess(response)) throw await responseError(response);
+    // The result comes on the event stream.
+    discard(response.body);
   }
 
   async close(): Promise<void> {
@@ -101,13 +99,11 @@ export class SseWire implements Wire {
     this.#client.destroy();
   }
 
-  async #checkStream({ status, headers, body, url }: HttpResponse): Promise<void> {
-    if (status < 200 || status >= 300) {
-      throw statusError({ status, headers, url, body: await readErrorText(body, url) });
-    }
-    if (headers["content-type"]?.startsWith("text/event-stream") === true) return;
-    body.destroy();
-    throw notMcpError(headers["content-type"], url);
+  async #checkStream(response: HttpResponse): Promise<void> {
+    if (!isSuccess(response)) throw await responseError(response);
+    if (isEventStream(response)) return;
+    response.body.destroy();
+    throw notMcpError(response.headers["content-type"], response.url);
   }
 
   /** Resolves with the endpoint; goes on reading after that. */
@@ -132,8 +128,7 @@ export class SseWire implements Wire {
         },
         onOversize: (error) => this.#junk.add(error.message),
         onEnd: (_parser, error) => {
-          const cause = error ?? Object.assign(new Error("ended"), { code: "ECONNRESET" });
-          const lost = connectionError(cause, url, true);
+          const lost = connectionError(error ?? streamEnded(), url, true);
           reject(lost);
           if (this.#endpoint === undefined || this.#ended) return;
           this.#emit("lost", lost);
@@ -152,7 +147,7 @@ export class SseWire implements Wire {
 function endpointFrom(data: string, stream: URL): URL {
   const endpoint = URL.parse(data.trim(), stream.href);
   if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
-  const where = endpoint === null ? "an address that is no URL" : displayAddress(endpoint);
+  const where = endpoint === null ? "an address that is not a URL" : displayAddress(endpoint);
   throw new ToolcribError(
     "server_unavailable",
     `${displayAddress(stream)} wants its messages at ${where}, which is another origin`,

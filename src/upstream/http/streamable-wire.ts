@@ -1,5 +1,5 @@
 /**
- * StreamableWire: a remote server over Streamable HTTP, one POST per message. Each request's answer is a JSON body or
+ * StreamableWire: a remote server over Streamable HTTP, one POST per message. Each request's response is a JSON body or
  * an event stream of its own; a legacy session has one more stream, by GET, for what the server says by itself.
  * There is no lasting channel to lose: `lost` comes only when the server drops the session of an open stream.
  */
@@ -19,24 +19,28 @@ import {
   type WireEvents,
 } from "../wire.ts";
 import {
-  AuthorizedClient,
   type CheckedRemote,
   checkRemote,
+  discard,
+  HttpClient,
   type HttpRequest,
   type HttpResponse,
   type HttpWireOptions,
   MAX_MESSAGE_BYTES,
 } from "./http-client.ts";
-import { connectionError, notMcpError, statusError } from "./http-errors.ts";
+import { connectionError, notMcpError } from "./http-errors.ts";
 import { claimedVersion, modernHeaders } from "./mcp-headers.ts";
 import {
   deliverEvent,
   deliverMessages,
   type EventDelivery,
-  readErrorText,
+  isEventStream,
+  isSuccess,
   readEvents,
   readText,
+  responseError,
   type SseEvent,
+  streamEnded,
 } from "./response-body.ts";
 
 const END_SESSION_TIMEOUT_MS = 2000;
@@ -48,20 +52,20 @@ export class StreamableWire implements Wire {
   readonly #maxBytes: number;
   readonly #events = new Emitter<WireEvents>();
   readonly #junk: ThrottledWarnings;
-  readonly #client: AuthorizedClient;
+  readonly #client: HttpClient;
   readonly #resumed = new Set<ResumableStream>();
   #remote: CheckedRemote | undefined;
   #session: string | undefined;
   #agreed: AgreedProtocol | undefined;
   #initialized = false;
   #serverStream: ResumableStream | undefined;
-  /** Lost or closed: nothing is sent or told any more. */
+  /** Lost or closed: nothing is sent or reported any more. */
   #ended = false;
   #closed = false;
 
   constructor(options: HttpWireOptions) {
     this.#options = options;
-    this.#client = new AuthorizedClient(options.credentials, options.reach);
+    this.#client = new HttpClient(options);
     this.#clock = options.clock ?? systemClock;
     this.#maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
     this.#junk = new ThrottledWarnings(this.#clock, (text) => this.#emit("warning", text));
@@ -86,13 +90,13 @@ export class StreamableWire implements Wire {
     // A new handshake on the same wire: what was agreed before is over.
     if (isInitialize) this.#forgetSession();
     const session = this.#session;
-    const answer = await this.#post(message, options);
-    if (answer.status < 200 || answer.status >= 300) throw await this.#refusal(answer, session);
-    if (isInitialize) this.#session = headerOf(answer, "mcp-session-id");
-    if (isRequest(message)) return this.#receive(answer, message, options.signal);
+    const response = await this.#post(message, options);
+    if (!isSuccess(response)) throw await this.#refusal(response, session);
+    if (isInitialize) this.#session = sessionIdIn(response);
+    if (isRequest(message)) return this.#receive(response, message, options.signal);
     // Nothing is expected; an event stream would never end by itself.
-    if (headerOf(answer, "content-type")?.startsWith("text/event-stream") === true) answer.body.destroy();
-    else answer.body.on("error", () => {}).resume();
+    if (isEventStream(response)) response.body.destroy();
+    else discard(response.body);
     if ("method" in message && message.method === "notifications/initialized") {
       this.#initialized = true;
       this.#openServerStream();
@@ -115,8 +119,8 @@ export class StreamableWire implements Wire {
     this.#client.destroy();
   }
 
-  /** No `notMcp` answer, no error status: what is left to go wrong concerns this one request. */
-  #receive(answer: HttpResponse, request: { id: RequestId } & RpcMessage, signal: CancelSignal | undefined): void {
+  /** The status was a success: what can still go wrong concerns this one request. */
+  #receive(response: HttpResponse, request: { id: RequestId } & RpcMessage, signal: CancelSignal | undefined): void {
     const { id } = request;
     const isModern = this.#agreed?.era === "modern" || claimedVersion(request) !== undefined;
     const reading: ResponseHandlers = {
@@ -131,10 +135,10 @@ export class StreamableWire implements Wire {
       // The modern era has no resumption: a cut stream is a cancelled request.
       resume: isModern ? null : (lastEventId, retryMs) => this.#resume(reading, lastEventId, retryMs, signal),
     };
-    readResponse(answer, reading);
+    readResponse(response, reading);
   }
 
-  /** Asks for the rest of an answer whose stream ended early. */
+  /** Asks for the rest of a response whose stream ended early. */
   #resume(
     reading: ResponseHandlers,
     lastEventId: string,
@@ -249,9 +253,9 @@ export class StreamableWire implements Wire {
     };
   }
 
-  async #refusal(answer: HttpResponse, session: string | undefined): Promise<ToolcribError> {
-    const { status, headers, body, url } = answer;
-    const error = statusError({ status, headers, url, body: await readErrorText(body, url) });
+  async #refusal(response: HttpResponse, session: string | undefined): Promise<ToolcribError> {
+    const { status } = response;
+    const error = await responseError(response);
     const rpc = error.details?.["rpc"];
     // The rule is 404. Servers made from the SDK's examples say 400 with a message about the session.
     const says = typeof rpc === "object" && rpc !== null && "message" in rpc ? String(rpc.message) : "";
@@ -282,47 +286,48 @@ export class StreamableWire implements Wire {
   }
 }
 
-function headerOf(answer: HttpResponse, name: "content-type" | "mcp-session-id"): string | undefined {
-  const value = answer.headers[name];
+function sessionIdIn({ headers }: HttpResponse): string | undefined {
+  const value = headers["mcp-session-id"];
   return Array.isArray(value) ? value[0] : value;
 }
-
-/** Reads what a POST with a request was answered with. Whatever comes, the request ends: with its answer or as failed. */
 
 interface ResponseHandlers extends EventDelivery {
   readonly id: RequestId;
   readonly clock: Clock;
   readonly maxBytes: number;
   readonly onFailed: (error: ToolcribError) => void;
-  /** Takes over a stream that ended before the answer, or null where that cannot be. */
+  /** Takes over a stream that ended before the response, or null where that cannot be. */
   readonly resume: ((lastEventId: string, retryMs: number | undefined) => void) | null;
 }
 
-/** A stream should end with the answer; one that does not is cut after this, so that connections do not pile up. */
+/** A stream should end with the response; one that does not is cut after this, so that connections do not pile up. */
 const LINGER_MS = 1000;
 const JSON_TYPE = "application/json";
 
-/** Throws if the answer's kind alone shows that it is not MCP; everything later goes to `onFailed`. */
-function readResponse(answer: HttpResponse, options: ResponseHandlers): void {
-  const contentType = answer.headers["content-type"];
+/**
+ * Reads the response to a POST that carried a request. Throws if its content type alone shows that it is not MCP. After that
+ * the request always ends: with its result, or through `onFailed`.
+ */
+function readResponse(response: HttpResponse, options: ResponseHandlers): void {
+  const contentType = response.headers["content-type"];
   const kind = contentType === JSON_TYPE ? JSON_TYPE : contentType?.split(";")[0]?.trim().toLowerCase();
-  if (kind === "text/event-stream") return readStream(answer, options);
+  if (kind === "text/event-stream") return readStream(response, options);
   if (kind === JSON_TYPE) {
-    readText(answer.body, answer.url, options.maxBytes).then(
+    readText(response.body, response.url, options.maxBytes).then(
       (text) => readJson(text, options),
       (error: unknown) => options.onFailed(asToolcribError(error)),
     );
     return;
   }
-  answer.body.on("error", () => {}).resume();
-  throw notMcpError(contentType, answer.url);
+  discard(response.body);
+  throw notMcpError(contentType, response.url);
 }
 
 function readJson(text: string, options: ResponseHandlers): void {
   const messages = decodeMessages(text);
   if (messages === null) {
-    options.onJunk("an answer of the server is no JSON-RPC message", text);
-    options.onFailed(unanswered("the server's answer is not valid JSON-RPC"));
+    options.onJunk("a response of the server is not a JSON-RPC message", text);
+    options.onFailed(unanswered("the server's response is not valid JSON-RPC"));
     return;
   }
   // An error without an id can only be about the one request that was in the POST.
@@ -331,7 +336,7 @@ function readJson(text: string, options: ResponseHandlers): void {
     options.onFailed(new ToolcribError("tool_error", only.error.message, { details: { rpc: only.error, sent: true } }));
     return;
   }
-  if (!deliverMessages(messages, options)) options.onFailed(unanswered("the server's answer is for another request"));
+  if (!deliverMessages(messages, options)) options.onFailed(unanswered("the server's response is for another request"));
 }
 
 function readStream({ body, url }: HttpResponse, options: ResponseHandlers): void {
@@ -356,7 +361,7 @@ function readStream({ body, url }: HttpResponse, options: ResponseHandlers): voi
       if (options.resume !== null && parser.lastEventId !== undefined)
         options.resume(parser.lastEventId, parser.retryMs);
       else if (error !== undefined) options.onFailed(connectionError(error, url, true));
-      else options.onFailed(unanswered("the server ended the stream before the answer"));
+      else options.onFailed(unanswered("the server ended the stream before the response"));
     },
   });
 }
@@ -364,11 +369,6 @@ function readStream({ body, url }: HttpResponse, options: ResponseHandlers): voi
 function unanswered(message: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { details: { sent: true } });
 }
-
-/**
- * An event stream by GET that is opened again after every cut, from the last event that was seen: the stream for a
- * server's own messages, and the rest of an answer whose stream was cut.
- */
 
 interface ResumableStreamOptions {
   readonly clock: Clock;
@@ -396,6 +396,10 @@ const MIN_HEALTHY_MS = 5000;
 /** The server may do better later: it restarts, is busy, or still holds the stream that was cut. */
 const TRANSIENT_STATUSES = new Set([408, 409, 425, 429]);
 
+/**
+ * An event stream by GET that is opened again after every cut, from the last event that was seen: the stream for a
+ * server's own messages, and the rest of a response whose stream was cut.
+ */
 class ResumableStream {
   readonly #options: ResumableStreamOptions;
   readonly #abort = new AbortController();
@@ -431,26 +435,26 @@ class ResumableStream {
   }
 
   async #connect(): Promise<void> {
-    let answer: HttpResponse;
+    let response: HttpResponse;
     try {
-      answer = await this.#options.connect(this.#lastEventId, this.#abort.signal);
+      response = await this.#options.connect(this.#lastEventId, this.#abort.signal);
     } catch (error) {
       this.#failed(asToolcribError(error));
       return;
     }
-    const { status, headers, body, url } = answer;
-    if (status < 200 || status >= 300) {
-      const error = statusError({ status, headers, url, body: await readErrorText(body, url) });
+    const { status, headers, body, url } = response;
+    if (!isSuccess(response)) {
+      const error = await responseError(response);
       if (status >= 500 || TRANSIENT_STATUSES.has(status)) this.#failed(error);
       else this.#refuse(error);
       return;
     }
-    if (headers["content-type"]?.startsWith("text/event-stream") !== true) {
+    if (!isEventStream(response)) {
       body.destroy();
       this.#refuse(notMcpError(headers["content-type"], url));
       return;
     }
-    this.#read(answer);
+    this.#read(response);
   }
 
   #read({ body, url }: HttpResponse): void {
@@ -469,8 +473,7 @@ class ResumableStream {
         this.#lastEventId = parser.lastEventId ?? this.#lastEventId;
         this.#retryMs = parser.retryMs ?? this.#retryMs;
         if (useful || this.#options.clock.now() - openedAt >= MIN_HEALTHY_MS) this.#failures = 0;
-        const error = cause ?? Object.assign(new Error("ended"), { code: "ECONNRESET" });
-        this.#failed(connectionError(error, url, true), cause !== undefined);
+        this.#failed(connectionError(cause ?? streamEnded(), url, true), cause !== undefined);
       },
     });
   }

@@ -1,11 +1,9 @@
-/** The bubblewrap cage: namespaces of its own, a read-only system, and only the paths that were named. */
-import { execFile } from "node:child_process";
+/** The bubblewrap sandbox: namespaces of its own, a read-only system, and only the paths that were named. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { ToolcribError } from "../../model/errors.ts";
 import { startError } from "../stdio/child-processes.ts";
-import { checkedMounts, findProgram, isWithin, type NamedPath, namedPaths, realPath } from "./named-mounts.ts";
+import { checkedMounts, findCommand, isWithin, type NamedPath, namedPaths, realPath } from "./named-mounts.ts";
 import { type LimitMeans, limitMeans, planLimits } from "./resource-limits.ts";
 import {
   refuseNul,
@@ -27,12 +25,13 @@ import {
   type SandboxOwner,
   systemMounts,
 } from "./system-mounts.ts";
+import { runProgram } from "../../base/programs.ts";
 
 /** /tmp, the home and shared memory are kept in memory; each may grow to this, or to `memory`. */
 const MAX_SCRATCH_BYTES = 1024 ** 3;
 /** 0 to 2 are the program's own. */
 const OPTIONS_FD = 3;
-/** Of a root hub's cages. One digit, because shells know no others. */
+/** Of a root hub's sandboxes. One digit, because shells know no others. */
 const ENVIRONMENT_FD = 4;
 /** How long a program may take to end after SIGTERM; the caller's own patience may be shorter. */
 const MAX_STOP_MS = 3000;
@@ -219,8 +218,6 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** The environment inside a bubblewrap cage: what the spec names, and a minimum that fits the cage. */
-
 /** Of the minimal environment these speak of the user, who is another one in there. */
 const SANDBOX_VARIABLES: Readonly<Record<string, string>> = {
   HOME: SANDBOX_HOME,
@@ -232,7 +229,7 @@ const SANDBOX_VARIABLES: Readonly<Record<string, string>> = {
 const SYSTEM_FOLDERS = ["/usr", "/bin", "/sbin", "/nix/store"];
 
 /**
- * @param env What the program would have without a cage.
+ * @param env What the program would have without a sandbox.
  * @param base The hub's own: what equals it was not named by the spec.
  * @param seen Paths besides the system that are there inside.
  */
@@ -292,14 +289,13 @@ function shellEnvironment(env: Readonly<Record<string, string>>): ShellEnvironme
   const lines = exported.map(([name, value]) => `export ${name}=${shellQuoted(value)}\n`).join("");
   if (carriers.length === 0) return { lines, words: [] };
   const split = [...carriers.map((each) => `-u ${each}`), "--", ...renamed].join(" ");
-  return { lines, words: [findProgram("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
+  return { lines, words: [findCommand("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
 }
 
+/** The environment inside a bubblewrap sandbox: what the spec names, and a minimum that fits the sandbox. */
 function shellQuoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`).replaceAll("\n", `'"$${LINE_BREAK}"'`)}'`;
 }
-
-/** Where bubblewrap is and what it can do. */
 
 interface Bubblewrap {
   /** Absolute. */
@@ -310,7 +306,6 @@ interface Bubblewrap {
 
 const ASK_TIMEOUT_MS = 5000;
 const SETUID = 0o4000;
-const execute = promisify(execFile);
 
 /** Rejects with the reason and the alternative where it cannot be used. Asked anew each time, as that takes 2 ms. */
 export async function findBubblewrap(
@@ -319,7 +314,7 @@ export async function findBubblewrap(
 ): Promise<Bubblewrap> {
   if (platform !== "linux")
     throw bubblewrapMissing(`bubblewrap is only there on Linux, and this is ${platform}`, OTHER_SANDBOX);
-  const program = findProgram("bwrap", env["PATH"]);
+  const program = findCommand("bwrap", env["PATH"]);
   if (program === undefined) {
     throw bubblewrapMissing(
       "bubblewrap is not installed",
@@ -332,14 +327,12 @@ export async function findBubblewrap(
   return { program, sizes: help.includes("--size") && (statSync(program).mode & SETUID) === 0 };
 }
 
+/** Where bubblewrap is and what it can do. */
 async function readHelp(program: string): Promise<string> {
-  try {
-    const { stdout, stderr } = await execute(program, ["--help"], { env: {}, cwd: "/", timeout: ASK_TIMEOUT_MS });
-    return stdout + stderr;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw bubblewrapMissing(`${program} cannot be run: ${reason}`, OTHER_SANDBOX);
-  }
+  const end = await runProgram(program, ["--help"], { env: {}, cwd: "/", timeoutMs: ASK_TIMEOUT_MS });
+  if (end.kind === "exited" && end.code === 0) return end.stdout + end.stderr;
+  const reason = end.kind === "exited" ? end.stderr.trim() || `code ${end.code}` : end.kind.replaceAll("_", " ");
+  throw bubblewrapMissing(`${program} cannot be run: ${reason}`, OTHER_SANDBOX);
 }
 
 function bubblewrapMissing(message: string, hint: string): ToolcribError {
@@ -349,11 +342,9 @@ function bubblewrapMissing(message: string, hint: string): ToolcribError {
   });
 }
 
-/** What bubblewrap and its launchers say when they fail, in words a person can act on. */
-
 const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program that you trust.';
 
-/** What is no fault of the cage is left to the program's own words. */
+/** What is no fault of the sandbox is left to the program's own words. */
 export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemory: boolean): ToolcribError | undefined {
   if (wasOutOfMemory) {
     const message = `was ended because it wanted more memory than its sandbox gives it (${settings.memory} bytes)`;
@@ -414,6 +405,7 @@ function explainUser(
   );
 }
 
+/** What bubblewrap and its launchers say when they fail, in words a person can act on. */
 function sandboxFailure(line: string, end: RunEnd): ToolcribError {
   const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(
     line,

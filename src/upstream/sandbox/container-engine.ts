@@ -1,12 +1,13 @@
 /** The program that runs containers: podman or docker, found by itself or named in the config. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContainersConfig } from "../../model/server-spec.ts";
-import { endChild, trackProcessGroup } from "../stdio/child-processes.ts";
 import { PidRecords } from "../stdio/pid-records.ts";
+import { trackChild } from "../stdio/child-processes.ts";
+import { runProgram } from "../../base/programs.ts";
 
 export interface ContainerEngine {
   /** As it is started. */
@@ -19,7 +20,7 @@ export interface ContainerEngine {
   readonly arch: string;
   /** The environment that the program itself gets. */
   readonly env: Readonly<Record<string, string>>;
-  run(args: readonly string[], options?: EngineRun): Promise<ProgramEnd>;
+  run(args: readonly string[], options?: EngineRun): Promise<EngineEnd>;
 }
 
 interface EngineRun {
@@ -120,8 +121,6 @@ function npmArch(word: unknown): string {
   return typeof word === "string" && word !== "" ? word : process.arch;
 }
 
-/** Runs an engine to its end: never a shell, bounded in time and output, ended when the signal aborts. */
-
 interface ProgramRun {
   readonly env: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
@@ -129,40 +128,32 @@ interface ProgramRun {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ProgramEnd {
+interface EngineEnd {
   /** -1 if a signal ended it. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
-
-/** Any exit code is an answer. Rejects if it could not be started, took too long or was called off. */
-function runEngine(program: string, args: readonly string[], options: ProgramRun): Promise<ProgramEnd> {
-  const { env, timeoutMs, cwd, signal } = options;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(interrupted(program));
-    const settings = { env, cwd, timeout: timeoutMs, maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true } as const;
-    const child = execFile(program, args, { ...settings, encoding: "utf8" }, (error, stdout, stderr) => {
-      signal?.removeEventListener("abort", stop);
-      if (error === null) return resolve({ code: 0, stdout, stderr });
-      if (signal?.aborted === true) return reject(interrupted(program));
-      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
-      if (error.killed === true && error.signal === "SIGTERM") return reject(timedOut(program, args, timeoutMs));
-      if (error.code === undefined || error.code === null) return resolve({ code: -1, stdout, stderr });
-      reject(notStarted(program, error));
-    });
-    const stop = (): void => {
-      child.kill("SIGTERM");
-      // What it started may hold these open; nobody waits for it.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-    };
-    signal?.addEventListener("abort", stop, { once: true });
-    child.stdin?.on("error", () => {});
-    child.stdin?.end();
-  });
+/** Runs an engine to its end; any exit code is an answer. Rejects if it was not started, took too long or was aborted. */
+async function runEngine(program: string, args: readonly string[], options: ProgramRun): Promise<EngineEnd> {
+  const end = await runProgram(program, args, options);
+  switch (end.kind) {
+    case "exited":
+      return end;
+    case "killed":
+      return { code: -1, stdout: end.stdout, stderr: end.stderr };
+    case "aborted":
+      throw interrupted(program);
+    case "timed_out":
+      throw timedOut(program, args, options.timeoutMs);
+    case "not_found":
+      throw notStarted(program, { code: "ENOENT", message: "" });
+    case "too_much_output":
+      throw notStarted(program, { code: end.kind, message: "it wrote too much" });
+    case "not_started":
+      throw notStarted(program, end.error);
+  }
 }
 
 /** The end of what a program said, in a form for messages: addresses without the credentials in them. */
@@ -183,7 +174,7 @@ function timedOut(program: string, args: readonly string[], timeoutMs: number): 
   return new ToolcribError("timeout", text, { details: { sent: false } });
 }
 
-function notStarted(program: string, error: Error & { code?: unknown }): ToolcribError {
+function notStarted(program: string, error: { readonly code?: unknown; readonly message: string }): ToolcribError {
   const missing = error.code === "ENOENT";
   return new ToolcribError(
     "server_unavailable",
@@ -191,11 +182,6 @@ function notStarted(program: string, error: Error & { code?: unknown }): Toolcri
     { details: { sent: false, reason: error.code } },
   );
 }
-
-/**
- * Runs what takes minutes, such as npm or the build of an image, in a process group of its own: it ends when the signal
- * aborts, with this process, and if this process is killed outright, with the next hub on the same home.
- */
 
 interface RunOwner {
   readonly home: string;
@@ -212,7 +198,7 @@ export async function runInGroup(
   program: string,
   args: readonly string[],
   { env, cwd, timeoutMs, signal, home, serverId }: ProgramRun & RunOwner,
-): Promise<ProgramEnd> {
+): Promise<EngineEnd> {
   if (signal?.aborted === true) throw interrupted(program);
   const child = spawn(program, args, {
     env,
@@ -221,9 +207,7 @@ export async function runInGroup(
     detached: process.platform !== "win32",
     windowsHide: true,
   });
-  const pids = new PidRecords(join(home, "run"));
-  const unwatch = child.pid === undefined ? () => {} : trackProcessGroup(child.pid);
-  if (child.pid !== undefined) pids.add({ pid: child.pid, serverId, command: program, args });
+  const tracked = trackChild(child, new PidRecords(join(home, "run")), { serverId, command: program, args });
   const [stdout, stderr] = [tailOf(child.stdout), tailOf(child.stderr)];
   const limit = Promise.withResolvers<never>();
   const onAbort = (): void => limit.reject(interrupted(program));
@@ -235,11 +219,7 @@ export async function runInGroup(
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
-    const gone = await endChild(child, { graceMs: GRACE_MS, stdinMs: 0 });
-    unwatch();
-    // What could not be killed stays in the record: the next start tries again.
-    if (gone) pids.close();
-    for (const stream of child.stdio) stream?.destroy();
+    await tracked.end({ graceMs: GRACE_MS, stdinMs: 0 });
   }
 }
 
@@ -304,6 +284,10 @@ const NPM = /^(?:npm_config_.*|npm_token|node_auth_token|node_extra_ca_certs)$/i
 /** Engines start `iptables` and the like, which are in folders that Debian keeps out of the PATH of ordinary users. */
 const SYSTEM_FOLDERS = ["/usr/sbin", "/sbin"];
 
+/**
+ * Runs what takes minutes, such as npm or the build of an image, in a process group of its own: it ends when the signal
+ * aborts, with this process, and if this process is killed outright, with the next hub on the same home.
+ */
 export function engineEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = keepOnly(env, isForEngine);
   if (process.platform === "win32" || kept["PATH"] === undefined) return kept;

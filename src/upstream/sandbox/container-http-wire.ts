@@ -1,6 +1,5 @@
 /** A server that speaks HTTP inside a container: the container with its port on loopback, and the wire to that port. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
@@ -8,7 +7,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
 import { HttpClient } from "../http/http-client.ts";
 import { StreamableWire } from "../http/streamable-wire.ts";
-import { endChild, startError, trackProcessGroup } from "../stdio/child-processes.ts";
+import { startError, trackChild, type TrackedChild, writeToPipe } from "../stdio/child-processes.ts";
 import type { PidRecords } from "../stdio/pid-records.ts";
 import { StderrTail } from "../stdio/stderr-log.ts";
 import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../wire.ts";
@@ -43,7 +42,7 @@ export function isPublishedPort(port: number): boolean {
 export class ContainerHttpWire implements Wire {
   readonly transport = "http";
   readonly #options: ContainerHttpOptions;
-  readonly #cage: ContainerSandbox;
+  readonly #sandbox: ContainerSandbox;
   readonly #events = new Emitter<WireEvents>();
   #process: ContainerProcess | undefined;
   #wire: StreamableWire | undefined;
@@ -52,7 +51,10 @@ export class ContainerHttpWire implements Wire {
 
   constructor(options: ContainerHttpOptions) {
     this.#options = options;
-    this.#cage = containerSandbox(options.settings, { ...options.deps, warn: (text) => this.#emit("warning", text) });
+    this.#sandbox = containerSandbox(options.settings, {
+      ...options.deps,
+      warn: (text) => this.#emit("warning", text),
+    });
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -62,14 +64,14 @@ export class ContainerHttpWire implements Wire {
   async makeReady(signal: AbortSignal): Promise<void> {
     // Before an image is fetched for nothing.
     if (this.#options.settings.network === "none") throw needsNetwork();
-    await this.#cage.makeReady(this.#options.program, signal);
+    await this.#sandbox.makeReady(this.#options.program, signal);
   }
 
   async open(signal: AbortSignal): Promise<void> {
     const { settings, program, headers, clock } = this.#options;
     const { port, path = DEFAULT_PATH, timeout } = settings;
     if (port === undefined) throw new ToolcribError("internal", "A container without a port serves no HTTP.");
-    const launch = await this.#cage.prepare(program, signal);
+    const launch = await this.#sandbox.prepare(program, signal);
     if (signal.aborted || this.#ended) {
       await launch.cleanUp();
       throw new ToolcribError("cancelled", "starting the container was cancelled", { details: { sent: false } });
@@ -199,8 +201,6 @@ function needsNetwork(): ToolcribError {
   );
 }
 
-/** The process that holds a container which serves HTTP: it lives as long as the container, and carries its output. */
-
 interface ContainerProcessOptions {
   readonly serverId: string;
   readonly launch: ContainerLaunch;
@@ -211,11 +211,12 @@ interface ContainerProcessOptions {
 
 const MAX_REASON_LINES = 8;
 
+/** The process that holds a container which serves HTTP: it lives as long as the container, and carries its output. */
 class ContainerProcess {
   readonly #options: ContainerProcessOptions;
   readonly #child: ChildProcess;
   readonly #output = new StderrTail();
-  readonly #unwatch: () => void;
+  readonly #tracked: TrackedChild;
   /** Resolves when the container has ended by itself or was ended. */
   readonly ended: Promise<RunEnd>;
   #ending: Promise<void> | undefined;
@@ -232,10 +233,8 @@ class ContainerProcess {
       detached: process.platform !== "win32",
       windowsHide: true,
     });
-    const { pid } = this.#child;
-    this.#unwatch = pid === undefined ? () => {} : trackProcessGroup(pid);
-    const problem = pid === undefined ? null : pids.add({ pid, serverId, command, args });
-    if (problem !== null) options.onWarning(problem);
+    this.#tracked = trackChild(this.#child, pids, { serverId, command, args });
+    if (this.#tracked.warning !== null) options.onWarning(this.#tracked.warning);
     this.ended = this.#listen();
     for (const [index, bytes] of fds.entries()) writeToPipe(this.#child.stdio[3 + index], bytes);
   }
@@ -280,21 +279,10 @@ class ContainerProcess {
   }
 
   async #end(graceMs: () => number): Promise<void> {
-    const { launch, pids } = this.#options;
-    const gone = await endChild(this.#child, { graceMs, stdinMs: 0, ask: () => launch.stop() });
+    const { launch } = this.#options;
+    await this.#tracked.end({ graceMs, stdinMs: 0, ask: () => launch.stop() });
     await launch.cleanUp();
-    this.#unwatch();
-    if (gone && this.#child.pid !== undefined) pids.remove(this.#child.pid);
-    for (const stream of this.#child.stdio) stream?.destroy();
-    this.#child.unref();
   }
-}
-
-function writeToPipe(stream: unknown, bytes: Uint8Array): void {
-  if (!(stream instanceof Writable)) return;
-  // A launcher that fails does not read it; why shows in its exit.
-  stream.on("error", () => {});
-  stream.end(bytes);
 }
 
 /** Waits until a server that was just started answers over HTTP. */

@@ -148,8 +148,6 @@ function noImage(command: string): ToolcribError {
   });
 }
 
-/** Which npm package a command line starts, if it is one that an image can be made for. */
-
 interface NpmLaunch {
   /** Such as `@scope/name`. */
   readonly name: string;
@@ -204,6 +202,7 @@ function readWords(words: readonly string[], npm: string): NpmLaunch {
   return { name, version, bin: spec === undefined ? undefined : first, args, npm };
 }
 
+/** Which npm package a command line starts, if it is one that an image can be made for. */
 function readPackage(spec: string): { name: string; version: string } {
   const [, name, version] = PACKAGE.exec(spec) ?? [];
   if (name === undefined) throw unclear(`${JSON.stringify(spec)} is no package of a registry`);
@@ -222,13 +221,6 @@ function unclear(reason: string): ToolcribError {
     details: { sent: false },
   });
 }
-
-/**
- * Makes an image for an npm package. npm installs it here, with the user's own settings, and the image gets the folder:
- * so no registry and no token ever gets into an image, and the build needs neither network nor npm. Install scripts are
- * not run, and nothing is taken from git, which npm prepares with programs of the package's own choice: they would be
- * somebody else's programs, outside of every cage.
- */
 
 interface NpmImageRequest {
   readonly launch: NpmLaunch;
@@ -258,6 +250,12 @@ export function npmImageTag({ name, version, bin }: NpmLaunch, base: string, arc
   return `localhost/toolcrib/npm/${path}:${tag}-${digest.slice(0, 12)}`;
 }
 
+/**
+ * Makes an image for an npm package. npm installs it here, with the user's own settings, and the image gets the folder:
+ * so no registry and no token ever gets into an image, and the build needs neither network nor npm. Install scripts are
+ * not run, and nothing is taken from git, which npm prepares with programs of the package's own choice: they would be
+ * somebody else's programs, outside of every sandbox.
+ */
 export async function makeNpmImage(request: NpmImageRequest): Promise<void> {
   const { image, engine, deps, signal, launch } = request;
   const make = async (): Promise<void> => {
@@ -359,8 +357,6 @@ function imageFailed(message: string, hint?: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
 }
 
-/** The folders in which images are made, `$TOOLCRIB_HOME/run/images/<pid>-…`: one that a killed process left is found again. */
-
 interface ImageLock {
   readonly home: string;
   readonly image: string;
@@ -425,6 +421,7 @@ export async function sweepImageFolders(home: string, table: ProcessTable | null
   }
 }
 
+/** The folders in which images are made, `$TOOLCRIB_HOME/run/images/<pid>-…`: one that a killed process left is found again. */
 function imageFolders(home: string): string {
   return join(home, "run", "images");
 }
@@ -433,14 +430,13 @@ function placeHash(place: string): string {
   return createHash("sha256").update(place).digest("hex").slice(0, 8);
 }
 
-/** Work that several wait for and that is done once: it goes on while anybody waits for it. */
-
 interface SharedFlight {
   readonly done: Promise<void>;
   readonly controller: AbortController;
   waiters: number;
 }
 
+/** Work that several wait for and that is done once: it goes on while anybody waits for it. */
 function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "waiting for an image was cancelled", { details: { sent: false } });
 }

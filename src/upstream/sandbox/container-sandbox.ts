@@ -1,4 +1,4 @@
-/** A cage made of a container: what the program has is what its image has, and the paths that were named. */
+/** A sandbox made of a container: what the program has is what its image has, and the paths that were named. */
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -136,8 +136,6 @@ function unavailable(message: string, hint: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
 }
 
-/** The flags of `podman run` and `docker run` that make a container a cage. Both programs take all of them. */
-
 export interface RunRequest {
   readonly kind: "podman" | "docker";
   readonly name: string;
@@ -168,6 +166,7 @@ const DEFAULT_MAX_PIDS = 256;
 
 const PROXIES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "FTP_PROXY", "ALL_PROXY"];
 
+/** The flags of `podman run` and `docker run` that make a container a sandbox. Both programs take all of them. */
 export function runFlags(request: RunRequest): string[] {
   const { kind, name, labels, settings, mounts, user, envFile, envNames, given, cwd, flags } = request;
   const { network, memory, cpus, pids, port } = settings;
@@ -222,12 +221,6 @@ function csvField(field: string): string {
   return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }
 
-/**
- * How a server's variables get into its container. Not as `--env NAME=value`, which every user of the machine could
- * read in the process table: as an env file that is a pipe, or, where such a file cannot carry the text, by name from
- * the environment of the program that starts the container.
- */
-
 interface PassedEnvironment {
   /** Text of the env file; empty if there is none. */
   readonly file: string;
@@ -273,6 +266,11 @@ function isSafeByName(name: string, pipes: boolean): boolean {
   return NAME.test(name) && !changesEngine(name) && !(pipes && changesShell(name));
 }
 
+/**
+ * How a server's variables get into its container. Not as `--env NAME=value`, which every user of the machine could
+ * read in the process table: as an env file that is a pipe, or, where such a file cannot carry the text, by name from
+ * the environment of the program that starts the container.
+ */
 function withoutHost(env: Readonly<Record<string, string>>, host: NodeJS.ProcessEnv): Record<string, string> {
   const named = Object.entries(env).filter(([name, value]) => !(HOST_VARIABLES.has(name) && host[name] === value));
   return Object.fromEntries(named);
@@ -285,8 +283,6 @@ function cannotPass(name: string): ToolcribError {
     { hint: "Change its value, or put it into a file that `sandbox.read` names.", details: { sent: false } },
   );
 }
-
-/** Who the program is inside: not root where that can be, and the owner of the files that it is to work on. */
 
 const NOBODY = 65_534;
 
@@ -319,6 +315,7 @@ function neededOwner(mounts: readonly UserMount[]): Stats | undefined {
   return mounts.map(look).find((found) => found !== undefined && !isReadableByAll(found));
 }
 
+/** Who the program is inside: not root where that can be, and the owner of the files that it is to work on. */
 function isReadableByAll(path: Stats): boolean {
   const wanted = path.isDirectory() ? 0o005 : 0o004;
   return (path.mode & wanted) === wanted;

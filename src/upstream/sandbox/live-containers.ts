@@ -109,8 +109,6 @@ function removeAtExit(): void {
   }
 }
 
-/** Removes the containers of hubs that were killed, and nothing else. */
-
 interface ReapedContainer {
   readonly name: string;
   readonly serverId: string;
@@ -170,6 +168,7 @@ function mayBeAlive({ pid, startTime, place }: HubNote, table: ProcessTable): bo
   return place !== table.place || table.find(pid)?.startTime === startTime;
 }
 
+/** Removes the containers of hubs that were killed, and nothing else. */
 async function reapContainers(engine: ContainerEngine, home: string, hub: string): Promise<ReapedContainer[]> {
   const filters = ["--filter", `label=toolcrib.home=${homeHash(home)}`, "--filter", `label=toolcrib.hub=${hub}`];
   const { code, stdout, stderr } = await engine.run(["ps", "--all", "--quiet", "--no-trunc", ...filters]);
@@ -191,11 +190,6 @@ async function describeContainer(engine: ContainerEngine, id: string): Promise<{
   return { name, serverId: typeof serverId === "string" ? serverId : name };
 }
 
-/**
- * Notes of hubs that have containers running: which process it is, and the engines that it used. A hub without
- * containers writes none, so that the next one need not ask an engine anything.
- */
-
 interface HubNote extends HubIdentity {
   /** The engines' programs. */
   readonly programs: readonly string[];
@@ -203,6 +197,10 @@ interface HubNote extends HubIdentity {
   readonly writtenAt: number;
 }
 
+/**
+ * Notes of hubs that have containers running: which process it is, and the engines that it used. A hub without
+ * containers writes none, so that the next one need not ask an engine anything.
+ */
 export function writeNote(home: string, note: Omit<HubNote, "writtenAt">): void {
   const dir = notesFolder(home);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -255,8 +253,6 @@ function noteFile(home: string, { id }: Pick<HubIdentity, "id">): string {
   return join(notesFolder(home), `${id}.json`);
 }
 
-/** What containers of ours are known by. */
-
 export interface ContainerLabels {
   readonly "toolcrib.server": string;
   /** One hub process; see HubMark. */
@@ -283,6 +279,7 @@ function hubIdentity(table = systemProcessTable()): HubIdentity {
   return { id, pid, startTime, place };
 }
 
+/** What containers of ours are known by. */
 export function containerLabels(serverId: string, home: string, mark: HubIdentity): ContainerLabels {
   return {
     "toolcrib.server": serverId,

@@ -1,8 +1,9 @@
-/** What of the machine a cage lets in, for every kind of cage: named by the operator, there, and nothing of our secrets. */
-import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+/** What of the machine a sandbox lets in, for every kind of sandbox: named by the operator, there, and nothing of our secrets. */
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
+import { findProgram, isExecutable } from "../../base/programs.ts";
 
 export interface NamedPath {
   readonly path: string;
@@ -75,7 +76,7 @@ function checkNoSettings({ path, key, writable }: NamedPath): void {
   );
 }
 
-/** Throws for a path that no cage may be given. */
+/** Throws for a path that no sandbox may be given. */
 function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string): void {
   if (!existsSync(path)) {
     throw mountRefused(`${key} names ${path}, which does not exist.`, "Create it, or correct the path.");
@@ -84,7 +85,7 @@ function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string
   if (real === "/proc" || isWithin(real, "/proc")) {
     throw mountRefused(
       `${key} names ${path}: the processes of this machine cannot be let in.`,
-      "The cage has its own /proc.",
+      "The sandbox has its own /proc.",
     );
   }
   // A skill's own folder is what its server is run from.
@@ -134,24 +135,11 @@ function stepsOf(path: string): string[] {
   return path.split("/").filter((step) => step !== "" && step !== ".");
 }
 
-/** Where `command` is, as the shell would find it; undefined if nowhere. Relative folders in PATH are not searched. */
-export function findProgram(
-  command: string,
-  path: string | undefined,
-  cwd: string = process.cwd(),
-): string | undefined {
-  if (command.includes("/")) return isProgram(resolve(cwd, command)) ? resolve(cwd, command) : undefined;
-  const folders = (path ?? "/usr/bin:/bin").split(delimiter).filter((folder) => isAbsolute(folder));
-  return folders.map((folder) => resolve(folder, command)).find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+/** Where `command` is, as the shell would find it; undefined if it is not there. Relative folders in PATH are not searched. */
+export function findCommand(command: string, path = "/usr/bin:/bin", cwd: string = process.cwd()): string | undefined {
+  if (!command.includes("/")) return findProgram(command, { env: { PATH: path } });
+  const file = resolve(cwd, command);
+  return isExecutable(file) ? file : undefined;
 }
 
 /** The path without symbolic links; the path itself where that cannot be known. */

@@ -1,6 +1,4 @@
-/** The cage of one server, as its spec asks for it. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+/** The sandbox of one server, as its spec asks for it. */
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SandboxKind, ServerSpec } from "../../model/server-spec.ts";
 import type { ConnectionDeps } from "../connection-deps.ts";
@@ -10,6 +8,7 @@ import { containerSandbox } from "./container-sandbox.ts";
 import { readSandbox, type Sandbox, type SandboxDeps, type SandboxSettings } from "./sandbox-settings.ts";
 import { userSwitch, sandboxUser } from "./sandbox-user.ts";
 import { type SandboxOwner, namespaceOptions, systemMounts } from "./system-mounts.ts";
+import { runProgram } from "../../base/programs.ts";
 
 export interface SpecSandbox {
   readonly settings: SandboxSettings;
@@ -19,22 +18,22 @@ export interface SpecSandbox {
 }
 
 /** Undefined for a server that runs like any other program. */
-export function specSandbox(spec: ServerSpec, { cages, env }: ConnectionDeps): SpecSandbox | undefined {
+export function specSandbox(spec: ServerSpec, { sandboxes, env }: ConnectionDeps): SpecSandbox | undefined {
   if (spec.sandbox === undefined || spec.sandbox === "none") return undefined;
   const { baseDir, ownFolder } = spec;
   const settings = { ...readSandbox(spec.sandbox, baseDir, env), ...(ownFolder === undefined ? {} : { ownFolder }) };
   if (settings.kind === "none") return undefined;
-  if (cages === undefined) {
+  if (sandboxes === undefined) {
     throw new ToolcribError("invalid_config", "Its sandbox cannot be made: this program was not told how.", {
-      hint: "Give the connection `cages`.",
+      hint: "Give the connection `sandboxes`.",
       details: { sent: false },
     });
   }
-  const deps = { home: cages.home, env, containers: cages.containers() };
+  const deps = { home: sandboxes.home, env, containers: sandboxes.containers() };
   return { settings, baseDir, deps, open: (warn) => openSandbox(settings, { ...deps, warn }) };
 }
 
-/** Throws for `none`: what runs without a cage needs no launch of its own. */
+/** Throws for `none`: what runs without a sandbox needs no launch of its own. */
 export function openSandbox(settings: SandboxSettings, deps: SandboxDeps): Sandbox {
   switch (settings.kind) {
     case "bubblewrap":
@@ -42,11 +41,9 @@ export function openSandbox(settings: SandboxSettings, deps: SandboxDeps): Sandb
     case "container":
       return containerSandbox(settings, deps);
     case "none":
-      throw new ToolcribError("internal", "There is no cage to open.");
+      throw new ToolcribError("internal", "There is no sandbox to open.");
   }
 }
-
-/** Which cages this machine offers, found by trying them. */
 
 export interface AvailableSandbox {
   readonly kind: SandboxKind;
@@ -57,9 +54,8 @@ export interface AvailableSandbox {
 }
 
 const TRY_TIMEOUT_MS = 10_000;
-const execute = promisify(execFile);
 
-/** Never rejects. */
+/** Which sandboxes this machine offers, found by trying them. Never rejects. */
 export async function availableSandboxes(deps: Pick<SandboxDeps, "env" | "containers">): Promise<AvailableSandbox[]> {
   return [
     { kind: "none", available: true },
@@ -82,7 +78,7 @@ async function tryKind(kind: SandboxKind, attempt: () => Promise<string>): Promi
   }
 }
 
-/** Makes a cage for a moment: to have the program is not yet to be allowed to use it. */
+/** Makes a sandbox for a moment: the program may be installed and still not be allowed to make one. */
 async function tryBubblewrap(env: NodeJS.ProcessEnv): Promise<string> {
   const { program } = await findBubblewrap(env);
   const user = process.getuid?.() === 0 ? await sandboxUser([]) : undefined;
@@ -96,18 +92,17 @@ async function tryBubblewrap(env: NodeJS.ProcessEnv): Promise<string> {
     ...systemMounts("none", undefined, owner),
     ...["--", ...(isRoots ? become : []), "/bin/true"],
   ];
-  const options = { env: { PATH: "/usr/bin:/bin" }, timeout: TRY_TIMEOUT_MS, cwd: "/" };
-  try {
-    const { stdout } = await execute(program, ["--version"], options);
-    const [launcher = program, ...args] = words;
-    await execute(launcher, args, options);
-    return stdout.trim();
-  } catch (error) {
-    const end = { exitCode: 1, signal: null, stderr: stderrOf(error), heard: false };
-    throw explainEnd(end, readSandbox("bubblewrap", "/", env), false) ?? error;
-  }
-}
-
-function stderrOf(error: unknown): string {
-  return error instanceof Error && "stderr" in error ? String(error.stderr).trim() : String(error);
+  const run = async (command: string, args: readonly string[]): Promise<string> => {
+    const options = { env: { PATH: "/usr/bin:/bin" }, timeoutMs: TRY_TIMEOUT_MS, cwd: "/" };
+    const end = await runProgram(command, args, options);
+    if (end.kind === "exited" && end.code === 0) return end.stdout;
+    const stderr = "stderr" in end ? end.stderr.trim() : end.kind.replaceAll("_", " ");
+    const settings = readSandbox("bubblewrap", "/", env);
+    const failure = explainEnd({ exitCode: 1, signal: null, stderr, heard: false }, settings, false);
+    throw failure ?? new ToolcribError("server_unavailable", stderr);
+  };
+  const version = await run(program, ["--version"]);
+  const [launcher = program, ...args] = words;
+  await run(launcher, args);
+  return version.trim();
 }

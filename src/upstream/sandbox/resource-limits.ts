@@ -1,16 +1,16 @@
-/** How the limits of a cage are kept on this machine. What cannot be kept is refused: half a limit is none. */
+/** How the limits of a sandbox are kept on this machine. What cannot be kept is refused: half a limit is none. */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
-import { findProgram } from "./named-mounts.ts";
+import { findCommand } from "./named-mounts.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
 interface LimitPlan {
   /** Words before the launcher. */
   readonly before: readonly string[];
-  /** Words before the program, inside the cage. */
+  /** Words before the program, inside the sandbox. */
   readonly inside: readonly string[];
   /** What `before` needs of the hub's environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -42,9 +42,9 @@ export function limitMeans(env: NodeJS.ProcessEnv): LimitMeans {
     existsSync("/run/systemd/system") && (isRoot || existsSync(join(env["XDG_RUNTIME_DIR"] ?? "", "systemd/private")));
   return {
     makeGroup: (limits) => makeControlGroup(limits),
-    systemdRun: hasSystemd ? findProgram("systemd-run", env["PATH"]) : undefined,
+    systemdRun: hasSystemd ? findCommand("systemd-run", env["PATH"]) : undefined,
     systemdControllers: hasSystemd ? controllersOf(isRoot ? "" : userService()) : [],
-    prlimit: findProgram("prlimit", "/usr/bin:/bin"),
+    prlimit: findCommand("prlimit", "/usr/bin:/bin"),
     isRoot,
     env,
   };
@@ -67,7 +67,7 @@ function controllersOf(group: string): string[] {
 
 export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitPlan {
   const limits = groupLimits(settings);
-  if (Object.keys(limits).length === 0) return { before: [], inside: [], env: {} };
+  if (neededControllers(limits).length === 0) return { before: [], inside: [], env: {} };
   const group = means.makeGroup(limits);
   if (typeof group !== "string") {
     const before = ["/bin/sh", "-c", ENTER_SCRIPT, "toolcrib-cage", String(group.doors.length), ...group.doors];
@@ -77,7 +77,7 @@ export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitP
   if (means.systemdRun !== undefined && isDelegated) {
     return { before: scope(means.systemdRun, limits, means.isRoot), inside: [], env: busOf(means.env) };
   }
-  // Counted per user namespace, and each cage is one; but never counted against root.
+  // Counted per user namespace, and each sandbox is one; but never counted against root.
   if (settings.memory === undefined && settings.cpus === undefined && !means.isRoot && means.prlimit !== undefined) {
     return { before: [], inside: [means.prlimit, `--nproc=${(settings.pids ?? 0) + 1}`, "--"], env: {} };
   }
@@ -88,7 +88,7 @@ function groupLimits({ memory, cpus, pids }: SandboxSettings): GroupLimits {
   return {
     memory,
     cpus,
-    ...(pids === undefined ? {} : { pids: pids + LAUNCHER_PROCESSES }),
+    pids: pids === undefined ? undefined : pids + LAUNCHER_PROCESSES,
   };
 }
 
@@ -117,11 +117,6 @@ function cannotLimit(settings: SandboxSettings, reason: string, isRoot: boolean)
     details: { sent: false, permanent: true },
   });
 }
-
-/**
- * Control groups: the only thing on Linux that bounds memory and processors of a program together with all it starts.
- * They are made below the hub's own group, so that what holds for the hub holds for its servers too.
- */
 
 interface GroupLimits {
   /** Bytes. */
@@ -153,6 +148,10 @@ const PERIOD_US = 100_000;
 const GROUP_PREFIX = "toolcrib-";
 const MAX_REMOVE_TRIES = 100;
 
+/**
+ * Control groups: the only thing on Linux that bounds memory and processors of a program together with all it starts.
+ * They are made below the hub's own group, so that what holds for the hub holds for its servers too.
+ */
 function groupPlace(): GroupPlace {
   const read = (name: string): string => {
     try {

@@ -1,4 +1,4 @@
-/** Cage: what a server's program runs in, so that it has less than the user's own rights. */
+/** Sandbox: what a server's program runs in, so that it has less than the user's own rights. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -15,7 +15,7 @@ export interface Sandbox {
   prepare(program: SandboxedProgram, signal: AbortSignal): Promise<SandboxLaunch>;
 }
 
-/** A program as it would be started without a cage. */
+/** A program as it would be started without a sandbox. */
 export interface SandboxedProgram {
   readonly serverId: string;
   readonly command: string;
@@ -76,15 +76,13 @@ export interface SandboxSettings {
 }
 
 export interface SandboxDeps {
-  /** Toolcrib's own folder, which no cage may see: it holds secrets. */
+  /** Toolcrib's own folder, which no sandbox may see: it holds secrets. */
   readonly home: string;
   /** The hub's environment, in which programs are looked up. */
   readonly env: NodeJS.ProcessEnv;
   readonly containers: ContainersConfig;
   warn(message: string): void;
 }
-
-/** A `sandbox` entry of the config as settings that a cage can work with. */
 
 const UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
@@ -125,6 +123,7 @@ function withVariables(path: string, env: NodeJS.ProcessEnv): string {
   return parseReferences(path).map(value).join("");
 }
 
+/** A `sandbox` entry of the config as settings that a sandbox can work with. */
 function expandHome(path: string, env: NodeJS.ProcessEnv): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   return join(env["HOME"] || env["USERPROFILE"] || homedir(), path.slice(1));

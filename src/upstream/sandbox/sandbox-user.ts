@@ -1,9 +1,8 @@
 /**
- * The user that a bubblewrap cage of a root hub runs its program as. Root without capabilities still owns the machine's
+ * The user that a bubblewrap sandbox of a root hub runs its program as. Root without capabilities still owns the machine's
  * files: what it leaves in a writable path may be setuid root, and every file that root owns opens for it. So such a
  * program gets another user id on this machine, not only in a namespace.
  */
-import { execFile } from "node:child_process";
 import {
   chmodSync,
   closeSync,
@@ -18,9 +17,9 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { ToolcribError } from "../../model/errors.ts";
-import { findProgram, isWithin, realPath, type SandboxMount } from "./named-mounts.ts";
+import { findCommand, isWithin, realPath, type SandboxMount } from "./named-mounts.ts";
+import { runProgram } from "../../base/programs.ts";
 
 export interface SandboxUser {
   readonly uid: number;
@@ -39,7 +38,6 @@ type UserMount = Pick<SandboxMount, "source" | "writable">;
 const NOBODY = 65_534;
 const CAP_SYS_ADMIN = 1n << 21n;
 const ASK_TIMEOUT_MS = 5000;
-const execute = promisify(execFile);
 
 /** For a hub that is root. Rejects where setpriv is missing. */
 export async function sandboxUser(mounts: readonly UserMount[]): Promise<SandboxUser> {
@@ -140,7 +138,7 @@ function canMount(): boolean {
 
 /** In the system's own folders, because those are there inside too. Busybox has one that cannot change the user. */
 async function findSetpriv(): Promise<string> {
-  const program = findProgram("setpriv", "/usr/bin:/bin");
+  const program = findCommand("setpriv", "/usr/bin:/bin");
   if (program !== undefined && (await helpOf(program)).includes("--reuid")) return program;
   throw new ToolcribError(
     "invalid_config",
@@ -153,9 +151,6 @@ async function findSetpriv(): Promise<string> {
 }
 
 async function helpOf(program: string): Promise<string> {
-  try {
-    return (await execute(program, ["--help"], { env: {}, cwd: "/", timeout: ASK_TIMEOUT_MS })).stdout;
-  } catch {
-    return "";
-  }
+  const end = await runProgram(program, ["--help"], { env: {}, cwd: "/", timeoutMs: ASK_TIMEOUT_MS });
+  return end.kind === "exited" ? end.stdout : "";
 }

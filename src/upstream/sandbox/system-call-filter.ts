@@ -1,5 +1,5 @@
 /**
- * The system calls that a program in a bubblewrap cage is refused: keyrings of the kernel, which no namespace keeps
+ * The system calls that a program in a bubblewrap sandbox is refused: keyrings of the kernel, which no namespace keeps
  * apart, so that it could read the hub's; namespaces of its own, in which it would have capabilities again; io_uring,
  * which makes calls past this filter; setuid and setgid bits, which a file would keep outside; and two calls that only
  * widen what there is of the kernel to attack. Assembled by hand, because the only library for it is native, and the
@@ -101,7 +101,7 @@ const TABLES: Readonly<Partial<Record<NodeJS.Architecture, readonly CallNumbers[
   ],
 };
 
-/** As `--seccomp` reads it. Throws on a processor whose numbers are not known here: a cage without it would hold less. */
+/** As `--seccomp` reads it. Throws on a processor whose numbers are not known here: a sandbox without it would hold less. */
 export function systemCallFilter(architecture: NodeJS.Architecture = process.arch): Uint8Array {
   const tables = TABLES[architecture];
   if (tables === undefined) {

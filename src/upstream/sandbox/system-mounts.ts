@@ -1,7 +1,7 @@
-/** The read-only system that every program in a bubblewrap cage sees: programs and libraries, no secrets, no people. */
+/** The read-only system that every program in a bubblewrap sandbox sees: programs and libraries, no secrets, no people. */
 import { closeSync, existsSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { findProgram, isWithin, linkWithin, realPath } from "./named-mounts.ts";
+import { findCommand, isWithin, linkWithin, realPath } from "./named-mounts.ts";
 
 export const SANDBOX_HOME = "/home/cage";
 /** Inside a user namespace; without one the program sees the id that it has on this machine. */
@@ -168,8 +168,6 @@ function programFolder(path: string): string[] {
   return facts.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
 }
 
-/** What of the machine a program itself needs to be started: its own file and, for what npm installed, its packages. */
-
 interface FoundProgram {
   /** As it is called; may be a link. */
   readonly path: string;
@@ -180,7 +178,7 @@ interface FoundProgram {
 interface ProgramPlace {
   /** PATH. */
   readonly path: string | undefined;
-  /** Relative commands start from here, as they do without a cage. */
+  /** Relative commands start from here, as they do without a sandbox. */
   readonly cwd?: string | undefined;
   /** Real paths of what the program may change: what stands there is its own word, and brings nothing in. */
   readonly writable: readonly string[];
@@ -188,13 +186,13 @@ interface ProgramPlace {
 
 /** Undefined if there is no such program. */
 export function programMounts(command: string, { path, cwd, writable }: ProgramPlace): FoundProgram | undefined {
-  const found = findProgram(command, path, cwd);
+  const found = findCommand(command, path, cwd);
   if (found === undefined) return undefined;
   if (isChangeable(found, writable)) return { path: found, mounts: [found] };
   const mounts = new Set(mountsOf(found));
   // A script that begins with `#!/usr/bin/env node` needs that program too.
   const runner = interpreterOf(found);
-  const foundRunner = runner === undefined ? undefined : findProgram(runner, path, cwd);
+  const foundRunner = runner === undefined ? undefined : findCommand(runner, path, cwd);
   if (foundRunner !== undefined && !isChangeable(foundRunner, writable)) {
     for (const mount of mountsOf(foundRunner)) mounts.add(mount);
   }
@@ -221,6 +219,7 @@ function mountsOf(program: string): string[] {
   return [...new Set([join(prefix, "bin"), join(prefix, "lib", "node_modules"), program, real])];
 }
 
+/** What of the machine a program itself needs to be started: its own file and, for what npm installed, its packages. */
 function npmPrefix(program: string): string | undefined {
   const [, before] = /^(.+)\/lib\/node_modules\//.exec(program) ?? [];
   if (before !== undefined) return existsSync(join(before, "bin")) ? before : undefined;

@@ -5,15 +5,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import { constants } from "node:os";
+import { Writable } from "node:stream";
 import { basename } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import { type ProcessTable, systemProcessTable } from "./process-table.ts";
+import { type NewChild, PidRecords } from "./pid-records.ts";
 
 // One set for the process, because `exit` and signals are events of the process.
 const groups = new Set<number>();
 
 /** The returned function ends the watch; call it when the group is gone. */
-export function trackProcessGroup(pgid: number): () => void {
+function trackProcessGroup(pgid: number): () => void {
   if (groups.size === 0) process.on("exit", killProcessGroups);
   groups.add(pgid);
   return () => {
@@ -84,12 +86,45 @@ export interface EndOptions {
   readonly ask?: (() => Promise<void>) | undefined;
 }
 
+export interface TrackedChild {
+  /** Why no record of it can be kept, or null. */
+  readonly warning: string | null;
+  /** Ends it and everything in its group. Never rejects. */
+  end(options: EndOptions): Promise<void>;
+}
+
+/** Keeps track of a child: it ends with this process, and if this process is killed outright, with the next hub. */
+export function trackChild(child: ChildProcess, pids: PidRecords, program: Omit<NewChild, "pid">): TrackedChild {
+  const { pid } = child;
+  const untrack = pid === undefined ? () => {} : trackProcessGroup(pid);
+  return {
+    warning: pid === undefined ? null : pids.add({ pid, ...program }),
+    async end(options) {
+      const isGone = await endChild(child, options);
+      untrack();
+      // What could not be killed stays in the record: the next start tries again.
+      if (isGone && pid !== undefined) pids.remove(pid);
+      // A pipe that a stray process still holds would keep this process alive.
+      for (const stream of child.stdio) stream?.destroy();
+      child.unref();
+    },
+  };
+}
+
+/** For the extra pipes of a launcher: it gets these bytes, and the pipe is closed. */
+export function writeToPipe(stream: unknown, bytes: Uint8Array): void {
+  if (!(stream instanceof Writable)) return;
+  // A launcher that fails does not read it; its exit says why.
+  stream.on("error", () => {});
+  stream.end(bytes);
+}
+
 const POLL_MS = 15;
 /** SIGKILL needs no cooperation; only a process stuck inside the kernel takes longer. */
 const MAX_KILL_WAIT_MS = 2000;
 
 /** Resolves with whether the whole group is gone. Real time, not a Clock: the child lives in real time. */
-export async function endChild(child: ChildProcess, options: EndOptions): Promise<boolean> {
+async function endChild(child: ChildProcess, options: EndOptions): Promise<boolean> {
   const pgid = child.pid;
   if (pgid === undefined) return true;
   const hasExited = (): boolean => child.exitCode !== null || child.signalCode !== null;
@@ -132,8 +167,6 @@ function waitUntil(isTrue: () => boolean, leftMs: () => number, child: ChildProc
   });
 }
 
-/** One child and everything it started: on POSIX its process group, on Windows its process tree. */
-
 const table: ProcessTable | null = systemProcessTable();
 
 /** Whether anyone in the group was there to get the signal. Signal 0 only asks. */
@@ -154,6 +187,7 @@ export function isGroupAlive(pgid: number): boolean {
   return table === null || process.platform !== "linux" || table.group(pgid).length > 0;
 }
 
+/** One child and everything it started: on POSIX its process group, on Windows its process tree. */
 function signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     if (signal === 0) return process.kill(pid, 0);
@@ -164,8 +198,6 @@ function signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
     return false;
   }
 }
-
-/** Why a program could not be started, in words a person can act on. */
 
 const INSTALL_HINTS: Readonly<Record<string, string>> = {
   npx: "It comes with Node.js: https://nodejs.org",
@@ -184,6 +216,7 @@ export function workingFolderError(cwd: string | undefined): ToolcribError | nul
   return startUnavailable(`the working directory does not exist: ${cwd}`, "Create it, or correct `cwd`.", "ENOENT");
 }
 
+/** Why a program could not be started, in words a person can act on. */
 export function startError(error: unknown, command: string): ToolcribError {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   const name = basename(command).replace(/\.(cmd|exe|bat)$/i, "");

@@ -73,14 +73,13 @@ export class LineSplitter {
   }
 }
 
+/** A write of this size goes out whole or not at all, so that a failed one says that no line in it was read. */
+const MAX_ATOMIC_LENGTH = 4096;
+
 /**
  * Writes lines to a pipe. With much to write, the first line of a turn of the event loop goes out at once and those that
  * follow in the same turn go together, because each write costs more than making the line.
  */
-
-/** A write of this size goes out whole or not at all, so that a failed one says that no line in it was read. */
-const MAX_ATOMIC_LENGTH = 4096;
-
 export class LineWriter {
   readonly #stream: Writable;
   readonly #failure: (cause: Error) => Error;

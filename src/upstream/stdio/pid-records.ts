@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "../../model/json.ts";
 import { type ProcessFacts, type ProcessTable, systemProcessTable } from "./process-table.ts";
 
-interface NewChild {
+export interface NewChild {
   readonly pid: number;
   readonly serverId: string;
   /** As it was started; what the process itself shows is added to it. */
@@ -131,8 +131,6 @@ export class PidRecords {
   }
 }
 
-/** Ends the children of dead hubs, and nothing else. */
-
 interface ReapedOrphan {
   readonly serverId: string;
   /** Of the process that was started as the server. */
@@ -150,6 +148,7 @@ const POLL_MS = 25;
 const MAX_FOREIGN_AGE_MS = 30 * 24 * 3600 * 1000;
 const MAX_DRAFT_AGE_MS = 60_000;
 
+/** Ends the children of dead hubs, and nothing else. */
 async function reapRecords(dir: string, table: ProcessTable): Promise<ReapedOrphan[]> {
   const names = await readdir(dir).catch(() => []);
   const reaped = await Promise.all(names.map((name) => reapFile(join(dir, name), table).catch(() => [])));
@@ -218,14 +217,13 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Which living processes a record's child stands for. When in doubt, none: an orphan left is better than a stranger killed. */
-
 /** What is to be ended: a whole group that is proven ours, or single processes. */
 interface Survivors {
   readonly pgid: number | null;
   readonly pids: readonly number[];
 }
 
+/** Which living processes a record's child stands for. When in doubt, none: an orphan left is better than a stranger killed. */
 export function findSurvivors(child: ChildRecord, table: ProcessTable): Survivors | null {
   const leader = table.find(child.pid);
   if (leader !== null) {
@@ -256,8 +254,6 @@ function timeOf(startTime: string): number | null {
   const time = /^\d+$/.test(startTime) ? Number(startTime) : Date.parse(startTime);
   return Number.isFinite(time) ? time : null;
 }
-
-/** The form of a pid record: which process wrote it, and which children it had. */
 
 interface ProcessMark {
   readonly pid: number;
@@ -296,6 +292,7 @@ function parseRecord(text: string): PidRecord | null {
   return { version: 1, place, owner, children };
 }
 
+/** The form of a pid record: which process wrote it, and which children it had. */
 function isMark(value: unknown): value is ProcessMark {
   return isJsonObject(value) && isPid(value["pid"]) && typeof value["startTime"] === "string";
 }
@@ -325,8 +322,6 @@ function isPid(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 1;
 }
 
-/** A command line as a set of words, by which a process is known again after a launcher renamed or replaced itself. */
-
 interface CommandWords {
   /** Every word of it. */
   readonly all: readonly string[];
@@ -354,6 +349,7 @@ export function commandWords(...commands: readonly string[]): CommandWords {
   return { all: [...all], telling: [...telling] };
 }
 
+/** A command line as a set of words, by which a process is known again after a launcher renamed or replaced itself. */
 function haveCommonWord(left: readonly string[], right: readonly string[]): boolean {
   return left.some((word) => right.includes(word));
 }

@@ -1,10 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** The last words of each server's programs, over restarts. They may hold secrets: whoever shows them masks them. */
-
 const MAX_LOG_LINES = 50;
 const NEW_LINE = Buffer.from("\n");
 
+/** The last words of each server's programs, over restarts. They may hold secrets: whoever shows them masks them. */
 export class StderrLog {
   readonly #tails = new Map<string, StderrTail>();
 
@@ -29,8 +28,6 @@ export class StderrLog {
   }
 }
 
-/** The end of what a child wrote to stderr, however much that was: it is what explains an exit to a person. */
-
 const MAX_BYTES = 8 * 1024;
 const MAX_LINES = 20;
 // oxlint-disable-next-line no-control-regex -- control characters are what it is there to remove
@@ -38,6 +35,7 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 const ERROR = /^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*:/;
 
+/** The end of what a child wrote to stderr, however much that was: it is what explains an exit to a person. */
 export class StderrTail {
   readonly #maxLines: number;
   #parts: Buffer[] = [];

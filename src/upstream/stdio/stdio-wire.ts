@@ -7,7 +7,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { win32 } from "node:path";
-import { type Readable, Writable } from "node:stream";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -22,10 +21,11 @@ import {
   type Wire,
   type WireEvents,
 } from "../wire.ts";
-import { endChild, startError, trackProcessGroup, workingFolderError } from "./child-processes.ts";
+import { startError, trackChild, type TrackedChild, workingFolderError, writeToPipe } from "./child-processes.ts";
 import { LineSplitter, LineWriter } from "./line-framing.ts";
 import type { PidRecords } from "./pid-records.ts";
 import { StderrTail } from "./stderr-log.ts";
+import { environmentValue, findProgram } from "../../base/programs.ts";
 
 export interface StdioOptions {
   readonly serverId: string;
@@ -35,7 +35,7 @@ export interface StdioOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** What it runs in; as any other child of ours if absent. */
-  readonly cage?: StdioSandbox;
+  readonly sandbox?: StdioSandbox;
   readonly pids: PidRecords;
   /** A longer line is dropped; default 64 MiB. */
   readonly maxLineBytes?: number;
@@ -69,8 +69,8 @@ export class StdioWire implements Wire {
   readonly #events = new Emitter<WireEvents>();
   readonly #stderr = new StderrTail();
   readonly #junk: ThrottledWarnings;
-  readonly #cage: Sandbox | undefined;
-  /** What is started: the program itself, or what puts it into its cage. */
+  readonly #sandbox: Sandbox | undefined;
+  /** The program itself, or the launcher of its sandbox. */
   #launch: SandboxLaunch;
   #child: ChildProcessWithoutNullStreams | undefined;
   #input: LineWriter | undefined;
@@ -79,13 +79,13 @@ export class StdioWire implements Wire {
   #state: "new" | "open" | "lost" | "closed" = "new";
   #heard = false;
   #ending: Promise<void> | undefined;
-  #unwatch: () => void = () => {};
+  #tracked: TrackedChild | undefined;
   #stopTimer: () => void = () => {};
 
   constructor(options: StdioOptions) {
     this.#options = options;
     this.#launch = options;
-    this.#cage = options.cage?.open((text) => this.#warn(text));
+    this.#sandbox = options.sandbox?.open((text) => this.#warn(text));
     this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
   }
 
@@ -99,19 +99,19 @@ export class StdioWire implements Wire {
   }
 
   async makeReady(signal: AbortSignal): Promise<void> {
-    await this.#cage?.makeReady?.(this.#program(), signal);
+    await this.#sandbox?.makeReady?.(this.#program(), signal);
   }
 
   async open(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw cancelled();
     const problem = workingFolderError(this.#options.cwd);
     if (problem !== null) throw problem;
-    if (this.#cage !== undefined) await this.#enter(this.#cage, signal);
+    if (this.#sandbox !== undefined) await this.#enter(this.#sandbox, signal);
     this.#child = this.#spawn(this.#launch);
     this.#input = new LineWriter(this.#child.stdin, (error) => notSent("the server has closed its input", error));
     await this.#started(this.#child);
     this.#listen(this.#child);
-    this.#limitRun(this.#options.cage?.settings.timeout);
+    this.#limitRun(this.#options.sandbox?.settings.timeout);
     if (!signal.aborted) return;
     await this.close();
     throw cancelled();
@@ -141,16 +141,16 @@ export class StdioWire implements Wire {
     await this.#end(Math.min(STDIN_GRACE_MS, this.#graceMs() / 5));
   }
 
-  async #enter(cage: Sandbox, signal: AbortSignal): Promise<void> {
-    this.#launch = await cage.prepare(this.#program(), signal);
+  async #enter(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+    this.#launch = await sandbox.prepare(this.#program(), signal);
     if (!signal.aborted && this.#state === "new") return;
     await this.#launch.cleanUp?.();
     throw cancelled();
   }
 
   #program(): SandboxedProgram {
-    const { serverId, command, args, env, cwd, cage } = this.#options;
-    return { serverId, command, args, env, cwd, baseDir: cage?.baseDir ?? "/" };
+    const { serverId, command, args, env, cwd, sandbox } = this.#options;
+    return { serverId, command, args, env, cwd, baseDir: sandbox?.baseDir ?? "/" };
   }
 
   #limitRun(timeout: number | undefined): void {
@@ -180,11 +180,9 @@ export class StdioWire implements Wire {
         windowsVerbatimArguments: start.verbatim,
         // The first three are pipes.
       }) as ChildProcessWithoutNullStreams;
-      if (child.pid !== undefined) {
-        this.#unwatch = trackProcessGroup(child.pid);
-        // The words of the program too: a launcher may become it.
-        this.#warn(pids.add({ pid: child.pid, serverId, command: this.#options.command, args: this.#options.args }));
-      }
+      // With the words of the program, not of the launcher, which may become it.
+      this.#tracked = trackChild(child, pids, { serverId, command: this.#options.command, args: this.#options.args });
+      this.#warn(this.#tracked.warning);
       for (const [index, bytes] of fds.entries()) writeToPipe(child.stdio[FIRST_PIPE + index], bytes);
       return child;
     } catch (error) {
@@ -232,7 +230,7 @@ export class StdioWire implements Wire {
     if (this.#state !== "open") return;
     const messages = decodeMessages(line);
     if (messages === null) {
-      if (line.trim() !== "") this.#junk.add("a line on stdout is no JSON-RPC message", line);
+      if (line.trim() !== "") this.#junk.add("a line on stdout is not a JSON-RPC message", line);
       return;
     }
     if (!this.#heard) {
@@ -283,33 +281,16 @@ export class StdioWire implements Wire {
 
   async #endGroup(stdinMs: number): Promise<void> {
     this.#stopTimer();
-    if (this.#child !== undefined) await this.#endChild(this.#child, stdinMs);
-    await this.#launch.cleanUp?.();
-  }
-
-  async #endChild(child: ChildProcessWithoutNullStreams, stdinMs: number): Promise<void> {
-    const { pid } = child;
     const launch = this.#launch;
+    const pid = this.#child?.pid;
     const ask = pid === undefined || launch.stop === undefined ? undefined : async () => launch.stop?.(pid);
-    const gone = await endChild(child, { graceMs: this.#graceMs, stdinMs, ask });
-    this.#unwatch();
-    // What could not be killed stays in the record: the next start tries again.
-    if (gone && pid !== undefined) this.#options.pids.remove(pid);
-    // A pipe that a stray process still holds would keep this process alive.
-    for (const stream of child.stdio) stream?.destroy();
-    child.unref();
+    await this.#tracked?.end({ graceMs: this.#graceMs, stdinMs, ask });
+    await launch.cleanUp?.();
   }
 
   #warn(text: string | null): void {
     if (text !== null && this.#state !== "closed") this.#events.emit("warning", text);
   }
-}
-
-function writeToPipe(stream: Readable | Writable | null | undefined, bytes: Uint8Array): void {
-  if (!(stream instanceof Writable)) return;
-  // A launcher that fails does not read it; why shows in its exit.
-  stream.on("error", () => {});
-  stream.end(bytes);
 }
 
 function delay(ms: number): Promise<void> {
@@ -324,11 +305,6 @@ function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "starting the server was cancelled", { details: { sent: false } });
 }
 
-/**
- * How a command is started on Windows, where `npx` is a batch file `npx.cmd`: Node finds only .exe files and refuses
- * batch files without a shell. They are run by cmd.exe with every character that means something to it escaped.
- */
-
 interface SpawnCommand {
   readonly file: string;
   readonly args: readonly string[];
@@ -336,6 +312,10 @@ interface SpawnCommand {
   readonly verbatim: boolean;
 }
 
+/**
+ * How a command is started on Windows, where `npx` is a batch file `npx.cmd`: Node finds only .exe files and refuses
+ * batch files without a shell. They are run by cmd.exe with every character that means something to it escaped.
+ */
 export function windowsCommand(
   command: string,
   args: readonly string[],
@@ -343,9 +323,9 @@ export function windowsCommand(
   exists: (path: string) => boolean = existsSync,
 ): SpawnCommand {
   const file = resolveCommand(command, env, exists);
-  if (file === null || !/\.(cmd|bat)$/i.test(file)) return { file: file ?? command, args, verbatim: false };
+  if (file === undefined || !/\.(cmd|bat)$/i.test(file)) return { file: file ?? command, args, verbatim: false };
   const line = [escapeMeta(win32.normalize(file)), ...args.map(escapeArgument)].join(" ");
-  const shell = environmentValue(env, "COMSPEC") ?? "cmd.exe";
+  const shell = environmentValue(env, "COMSPEC", "win32") ?? "cmd.exe";
   return { file: shell, args: ["/d", "/s", "/c", `"${line}"`], verbatim: true };
 }
 
@@ -353,25 +333,12 @@ function resolveCommand(
   command: string,
   env: Readonly<Record<string, string>>,
   exists: (path: string) => boolean,
-): string | null {
-  const endings = (environmentValue(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD").split(";");
-  const candidates =
-    win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
-  // The current folder is not searched, though cmd.exe does: what lies there is not what was meant.
-  const folders = /[\\/]/.test(command)
-    ? [""]
-    : (environmentValue(env, "PATH") ?? "").split(";").filter((folder) => folder !== "");
-  for (const folder of folders) {
-    for (const candidate of candidates) {
-      const path = folder === "" ? candidate : win32.join(folder, candidate);
-      if (exists(path)) return path;
-    }
-  }
-  return null;
-}
-
-function environmentValue(env: Readonly<Record<string, string>>, name: string): string | undefined {
-  return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
+): string | undefined {
+  // Outside of PATH the current folder is not searched, though cmd.exe does: what lies there is not what was meant.
+  if (!/[\\/]/.test(command)) return findProgram(command, { env, platform: "win32", isProgram: exists });
+  const endings = (environmentValue(env, "PATHEXT", "win32") ?? ".COM;.EXE;.BAT;.CMD").split(";");
+  const paths = win32.extname(command) === "" ? endings.map((ending) => command + ending.toLowerCase()) : [command];
+  return paths.find(exists);
 }
 
 const SHELL_META = /[()\][%!^"`<>&|;, *?]/g;

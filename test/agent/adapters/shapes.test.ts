@@ -90,7 +90,7 @@ describe("[agent-08b] OpenAI's shapes", () => {
 
   it("give the model what was wrong, and throw nothing", async () => {
     expect((await chat("add", '{"a": 1, "b": "2"}')).content).toMatch(/^invalid_arguments: .*b must be number/);
-    expect((await chat("add", '{"a": 1')).content).toMatch(/^invalid_arguments: .* no JSON object/);
+    expect((await chat("add", '{"a": 1')).content).toMatch(/^invalid_arguments: .* not a JSON object/);
     expect((await chat("subtract", "{}")).content).toBe('not_found: There is no tool "subtract".');
     expect((await chat("fail", "{}")).content).toBe("disk full");
   });

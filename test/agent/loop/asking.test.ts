@@ -79,7 +79,7 @@ describe("[agent-05c] a call that needs a yes", () => {
     const events = await allOf(agent.run("Wipe it"));
     expect(statesOf(events)).toEqual(["wipe pending", "wipe waiting", "wipe denied"]);
     expect(callsOf(events).at(-1)?.error).toMatchObject({ code: "denied", message: expect.stringContaining("window") });
-    expect(readBy(model)[0]).toMatch(/could not be asked: The window was closed/);
+    expect(readBy(model)[0]).toMatch(/could not be requested: The window was closed/);
     expect(stage.ran).toEqual([]);
   });
 

@@ -74,7 +74,7 @@ describe("an answer of the model", () => {
     expect(events[1]).toMatchObject({
       type: "notice",
       level: "warning",
-      message: expect.stringMatching(/again in 2 s: The connection was lost\. .*void/),
+      message: expect.stringMatching(/again in 2 s: The connection was lost\. .*discarded/),
     });
     expect(events[2]).toMatchObject({ message: "The model is asked again at once: Too many requests." });
   });
@@ -135,7 +135,7 @@ describe("an answer of the model", () => {
     await clock.advance(5 * 60_000);
     const { answer, events } = await taking;
     expect(answer).toMatchObject({ parts: [{ text: "Attempt 2" }], failure: { code: "timeout" } });
-    expect(events.filter(({ type }) => type === "notice")).toMatchObject([{ message: expect.stringMatching(/void/) }]);
+    expect(events.filter(({ type }) => type === "notice")).toMatchObject([{ message: expect.stringMatching(/discarded/) }]);
     expect(clock.pending).toBe(0);
   });
 

@@ -131,7 +131,7 @@ describe("a call of a chosen tool", () => {
     expect(piece).toMatch(
       /^<<<UNTRUSTED_TOOL_RESULT [^]*\n\nline 400\nline 401\n<<<END_[^]*>>>\n\[Characters \d+ to \d+ of/,
     );
-    const next = /Go on with offset (\d+)/.exec(piece)?.[1];
+    const next = /Continue with offset (\d+)/.exec(piece)?.[1];
     expect(await textOf(chosen, "toolcrib_read", { uri, offset: Number(next), length: 9 })).toContain(
       "\nline 402\n<<<END",
     );

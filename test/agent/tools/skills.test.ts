@@ -61,7 +61,7 @@ describe("[agent-06a] skills", () => {
     );
     expect(await prompt()).toMatch(/<active_skill name="notes">[^]*Read notes\.[^]*<\/active_skill>/);
     expect(await prompt()).toBe(await prompt());
-    expect(await agent.run("toolcrib_skill", { name: "notes" })).toMatch(/active already/);
+    expect(await agent.run("toolcrib_skill", { name: "notes" })).toMatch(/already active/);
     expect(await agent.run("toolcrib_skill", { name: "secret" })).toMatch(/^invalid_arguments: .*name must be one of/);
   });
 
@@ -139,7 +139,7 @@ describe("[agent-06c] allowed-tools of an active skill", () => {
     const [skill] = bench.hub.skills.activeList(agent.session);
     if (skill === undefined) throw new Error("it is not active");
     const { dir: _dir, ...remote } = skill;
-    expect(describeAllowedTools(remote)).toBe("what its 3 patterns name");
+    expect(describeAllowedTools(remote)).toBe("the tools that match its 3 patterns");
   });
 
   it("take the names that Claude Code gives to tools of servers", async () => {

@@ -42,7 +42,7 @@ describe("[agent-06b] slash commands", () => {
   it("give the skill's instructions to the model, with the arguments, and make it active", async () => {
     const result = await run("/review  src/a.ts and b");
     expect(result.kind).toBe("prompt");
-    expect(textOf(result)).toMatch(/^The user calls the skill "review"[^]*Look at src\/a.ts and b twice\./);
+    expect(textOf(result)).toMatch(/^The user runs the skill "review"[^]*Look at src\/a.ts and b twice\./);
     expect(result).toMatchObject({ notice: { level: "warning", hint: "/skill-off review ends it." } });
     expect(agent.names()).not.toContain("shout");
     expect(slashCommands(bench.hub, agent.session).map(({ name }) => name)).toContain("skill-off");
@@ -72,7 +72,7 @@ describe("[agent-06b] slash commands", () => {
   it("take a server's prompt", async () => {
     const result = await run("/every:args-prompt Berlin");
     expect(result.kind).toBe("prompt");
-    expect(textOf(result)).toMatch(/wants what it asks for:\n<<<UNTRUSTED_TOOL_RESULT [^]*Berlin/);
+    expect(textOf(result)).toMatch(/wants you to follow it:\n<<<UNTRUSTED_TOOL_RESULT [^]*Berlin/);
     expect(await run("/every:args-prompt")).toMatchObject({ kind: "answer", isError: true });
   });
 

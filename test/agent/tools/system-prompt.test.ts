@@ -28,7 +28,7 @@ describe("the system prompt", () => {
     );
     expect(await prompt({ cwd: "/home/me" })).toContain("Working directory: /home/me");
     expect(await prompt({ mode: "read-only" })).toContain("Only tools that change nothing");
-    expect(await prompt({ mode: "ask" })).toContain("The user is asked before");
+    expect(await prompt({ mode: "ask" })).toContain("The user is asked to approve");
     expect(await prompt()).toBe(await prompt());
   });
 

@@ -10,12 +10,13 @@ import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import { missingNats, type Nats, startNats } from "../../support/nats.ts";
 import { ripenLeases } from "./ripe-leases.ts";
+import { isMissing } from "../../support/skips.ts";
 
 export const LEASE_MS = 1000;
 const TEST_SECRET = Buffer.alloc(32, "secret");
 const MOST_TESTS = 16;
 export const missing = missingNats();
-if (missing !== undefined) process.stderr.write(`Tests on NATS are skipped: ${missing}.\n`);
+isMissing("the cluster on NATS", missing);
 
 export interface ChildNode {
   readonly id: string;

@@ -1,6 +1,6 @@
 /** Random documents in each format, in the layouts that people and programs leave behind. Every comment has one `§`. */
 import fc from "fast-check";
-import type { TextEditor } from "../../../src/files/edit/editors.ts";
+import type { TextEditor } from "../../../src/files/edit/text-editor.ts";
 
 type Text = fc.Arbitrary<string>;
 

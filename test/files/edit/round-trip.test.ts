@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { editorFor, TextSyntaxError, type PathStep, type TextEditor } from "../../../src/files/edit/editors.ts";
+import { editorFor } from "../../../src/files/edit/editors.ts";
+import type { PathStep, TextEditor } from "../../../src/files/edit/text-editor.ts";
+import { TextSyntaxError } from "../../../src/files/edit/text-syntax.ts";
 import { withValue } from "../../../src/files/edit/text-editor.ts";
 import { DOCUMENTS } from "./documents.ts";
 

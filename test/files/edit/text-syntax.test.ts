@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ConfigDocument } from "../../../src/config/config-document.ts";
 import { parseConfigText } from "../../../src/config/dialects.ts";
 import { MAX_DEPTH, tooDeepAt } from "../../../src/files/edit/text-syntax.ts";
-import { editorFor, TextSyntaxError } from "../../../src/files/edit/editors.ts";
+import { editorFor } from "../../../src/files/edit/editors.ts";
+import { TextSyntaxError } from "../../../src/files/edit/text-syntax.ts";
 
 const DEEP = 3000;
 

@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { Hub } from "../../../src/hub/hub.ts";
 import { everything } from "../../support/servers.ts";
 import { cluster, type Ground, LEASE_MS, missing, type Nodes, serverOf, startGround, textOf, wayTo } from "./nodes.ts";
+import { isMissing } from "../../support/skips.ts";
 
-if (missing !== undefined) console.log(`clustered servers are not tested: ${missing}`);
+isMissing("servers of a cluster", missing);
 
 const followingServer = resolve(import.meta.dirname, "../../fixtures/following-server.mjs");
 const WITHIN = { timeout: 15_000, interval: 30 };

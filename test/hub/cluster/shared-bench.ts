@@ -10,10 +10,11 @@ import type { ConfigInput } from "../../../src/model/config.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { missingNats, type Nats, startNats } from "../../support/nats.ts";
 import { missingPostgres, type Postgres, startPostgres } from "../../support/postgres.ts";
+import { isMissing } from "../../support/skips.ts";
 
 export function missingParts(): string | undefined {
   const missing = missingPostgres() ?? missingNats();
-  if (missing !== undefined) process.stderr.write(`Tests of shared state are skipped: ${missing}.\n`);
+  isMissing("state shared by nodes", missing);
   return missing;
 }
 

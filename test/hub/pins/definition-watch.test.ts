@@ -243,7 +243,7 @@ describe("[guard-16] shadowing in a hub", () => {
     );
     const hub = await place.start(["files", "other"], {});
     expect(hub.warnings().map(({ message }) => message)).toEqual([
-      "The definition of helper speaks of send_email of the server files.",
+      "The definition of helper mentions send_email of the server files.",
     ]);
     await hub.refresh();
     const events = await place.audit(({ event }) => event === "definition.shadowing");

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ChosenServer, chooseContainers } from "../../../src/hub/skills/container-choice.ts";
 import { type ConfigInput, ConfigSchema } from "../../../src/model/config.ts";
 import type { RequiredServer } from "../../../src/model/skill.ts";
-import { resolveServerEntry, sameServer, satisfiedBy } from "../../../src/skills/servers/server-entry.ts";
+import { findMatchingServer, isSameServer } from "../../../src/skills/servers/match-servers.ts";
+import { resolveServerEntry } from "../../../src/skills/servers/server-entry.ts";
 import { specOf } from "../../support/connection-bench.ts";
 import { fakeEngine } from "../../support/fake-engine.ts";
 
@@ -106,10 +107,10 @@ describe("[cage-03e] a skill's server that comes as an image", () => {
   it("is known again by its image", async () => {
     const { server } = await chosen(tickets, engine);
     const spec = specOf(entry(server), "other name");
-    expect(satisfiedBy(tickets, [spec])).toBe(spec);
-    expect(sameServer(spec, entry(server))).toBe(true);
+    expect(findMatchingServer(tickets, [spec])).toBe(spec);
+    expect(isSameServer(spec, entry(server))).toBe(true);
     const another = { ...spec, sandbox: { kind: "container", image: "acme/other", network: "none" } } as const;
-    expect(sameServer(another, entry(server))).toBe(false);
-    expect(satisfiedBy(tickets, [another])).toBeUndefined();
+    expect(isSameServer(another, entry(server))).toBe(false);
+    expect(findMatchingServer(tickets, [another])).toBeUndefined();
   });
 });

@@ -8,6 +8,7 @@ import { AWS_KEY_ID, AwsSecretsManagerDouble } from "../../doubles/aws-secrets-m
 import { GcpSecretManagerDouble } from "../../doubles/gcp-secret-manager.ts";
 import { ILLS } from "../../doubles/http-double.ts";
 import { failureOf, Place } from "../support.ts";
+import { isMissing } from "../../support/skips.ts";
 
 /** What Node throws for a package that is not installed. */
 function notInstalled(name: string): () => Promise<never> {
@@ -85,7 +86,7 @@ describe("[guard-09] secret://aws with the real SDK", () => {
       "UnrecognizedClientException",
     );
     expect((await failure("secret://aws/plain#key")).message).toBe(
-      "secret://aws/plain#key has no keys: it is no JSON object",
+      "secret://aws/plain#key has no keys: it is not a JSON object",
     );
     expect(await failure("secret://aws/prod/db#pass")).toMatchObject({
       hint: "Its fields: user, password, port. Choose one with #field.",
@@ -260,7 +261,6 @@ function isThere(program: string): boolean {
     execFileSync(program, ["--version"], { stdio: "ignore" });
     return true;
   } catch {
-    process.stderr.write(`skipped: ${program} is not on this machine\n`);
-    return false;
+    return !isMissing(program, "no such program");
   }
 }

@@ -4,6 +4,7 @@ import { userInfo } from "node:os";
 import { describe, expect, it } from "vitest";
 import { keychainProvider, storeInKeychain } from "../../../src/secrets/providers/keychain.ts";
 import { failureOf, Place } from "../support.ts";
+import { isMissing } from "../../support/skips.ts";
 
 const LIBSECRET = "secret-tool";
 const signal = new AbortController().signal;
@@ -124,7 +125,7 @@ function realKeychain(): string | undefined {
     return home;
   } catch (error) {
     const why = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    process.stderr.write(`skipped: the keychain of this machine cannot be used (${why})\n`);
+    isMissing("the real keychain", why);
     return undefined;
   }
 }

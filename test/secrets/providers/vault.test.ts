@@ -164,6 +164,6 @@ describe("[guard-09] secret://vault", () => {
     ).toContain("Use https");
     expect(
       (await failureOf(place.value("secret://vault/kv/app#user", { ...env, VAULT_ADDR: "vault" }))).message,
-    ).toContain("VAULT_ADDR is no http or https address");
+    ).toContain("VAULT_ADDR is not an http or https address");
   });
 });

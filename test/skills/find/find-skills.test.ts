@@ -58,9 +58,9 @@ describe("[skill-05a] finding skills", () => {
       ["two", "nested"],
     ]);
     expect(problems[0]?.message).toContain(
-      `holds 2 more skills, taken as part of it: ${join("examples", "inner")} first`,
+      `contains 2 more skills, read as part of it: ${join("examples", "inner")} first`,
     );
-    expect(problems[1]?.message).toContain("holds 1 more skill,");
+    expect(problems[1]?.message).toContain("contains 1 more skill,");
   });
 
   it("takes those in a folder called skills below a skill as skills too, as plugins have them", async () => {

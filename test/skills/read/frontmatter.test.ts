@@ -1,9 +1,34 @@
 import { describe, expect, it } from "vitest";
+import { parseDocument } from "yaml";
 import { readFrontmatter } from "../../../src/skills/read/frontmatter.ts";
+
+/** One of each way to write a value that frontmatter uses. */
+const FORMS: readonly string[] = [
+  "name: tides\ndescription: Says when it is high water.",
+  "name: tides  \r\ndescription: 'quoted: yes # still'\r\n",
+  'name: "tides: and # more"\nurl: https://tides.example/#top',
+  "a: true\nb: false\nversion: 1.2.3\nicon: 🌊\n\n\nc: 水位 (m)",
+  "description: >\n  Says when\n  it is high water.\nname: tides",
+  "description: |-\n    one: two\n    # three\n    - four\n\nname: tides",
+  'description: >-\n  Says when\n\nmetadata: {"openclaw": {"emoji": "🌊", "requires": {"bins": ["jq"]}}}',
+  'metadata:\n  author: office\n  version: "1.0"\n  tags: ["a", "b"]\nname: tides',
+  "tags:\n- one\n- 'two: three'\n- true\nname: tides",
+  "a: 1\nb: null\nc: True\nd: ~\ne:\nf: [g, h]",
+  "a: b # c\nd: 'it''s'\ne: \"f\\n\"",
+  "a: b\n  c\nd: >\n\n  e\n    f",
+  "a: &b c\nd: *b",
+  "# a\nb:\n  - c: d\n    e: f",
+];
 
 const read = (text: string) => readFrontmatter(new TextEncoder().encode(text));
 
 describe("readFrontmatter", () => {
+  it.each(FORMS)("reads %j as YAML does", (yaml) => {
+    const { value, warnings } = read(`---\n${yaml}\n---\nGo.\n`);
+    expect(value).toEqual(parseDocument(yaml, { schema: "core" }).toJS());
+    expect(warnings).toEqual([]);
+  });
+
   it("says where keys, nested keys and items stand", () => {
     const front = read(
       "---\n# who\nname: tides\nmetadata:\n  author: office\n  tags:\n    - a\n    - b\nversion: 1.10\n---\nGo.\n",

@@ -3,7 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { SkillFile } from "../../../src/model/skill.ts";
-import { readSkill, skillDigest } from "../../../src/skills/read/read-skill.ts";
+import { readSkill } from "../../../src/skills/read/read-skill.ts";
+import { skillDigest } from "../../../src/skills/verified-files.ts";
 import { FIXTURES, parse } from "./support.ts";
 
 const sha256 = (bytes: Uint8Array): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;

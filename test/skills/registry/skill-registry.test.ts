@@ -60,7 +60,7 @@ describe("[skill-06a] manifests", () => {
       importedAt: new Date(1_000_000).toISOString(),
       digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
     });
-    expect(manifest).not.toHaveProperty("icon");
+    expect(manifest?.icon).toBeUndefined();
     expect(manifest?.facts.files.map(({ path }) => path)).toEqual(["SKILL.md"]);
     expect(JSON.stringify(manifest)).not.toContain("Body.");
   });

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseSkill } from "../../../src/skills/read/read-skill.ts";
 import { PROBLEM_CODES, type SkillProblem, validateSkill } from "../../../src/skills/schema/validate-skill.ts";
+import { corpusSkills, HARMLESS_GROUPS } from "../corpus.ts";
 
 const BODY = "\n# Notes\n\nDo the thing.\n";
 const MINIMAL = "name: notes\ndescription: Writes notes.\n";
@@ -200,32 +201,15 @@ requires-mcp-servers: [memory, { package: "@a/b", args: [1] }]
 });
 
 /** Beside the repository on some machines. */
-const CORPUS = join(import.meta.dirname, "../../../../shared/corpus/skills");
-
-describe("[skill-04b] real files", () => {
-  it("about two of three are not to the letter, and none is refused leniently", (context) => {
-    if (!existsSync(CORPUS)) context.skip(`no corpus at ${CORPUS}`);
-    let [total, strictErrors, lenientErrors] = [0, 0, 0];
-    for (const source of readdirSync(CORPUS, { withFileTypes: true })) {
-      if (!source.isDirectory()) continue;
-      for (const folder of readdirSync(join(CORPUS, source.name))) {
-        const file = join(CORPUS, source.name, folder, "SKILL.md");
-        const dirName = folder.replace(/~\d+$/, "");
-        let skill;
-        try {
-          skill = parseSkill(readFileSync(file), dirName);
-        } catch {
-          continue;
-        }
-        const isRefused = (strict: boolean): boolean =>
-          validateSkill(skill, { strict, dirName }).some(({ severity }) => severity === "error");
-        total += 1;
-        strictErrors += isRefused(true) ? 1 : 0;
-        lenientErrors += isRefused(false) ? 1 : 0;
-      }
-    }
-    expect(lenientErrors).toBe(0);
-    expect(strictErrors / total).toBeGreaterThan(0.55);
-    expect(strictErrors / total).toBeLessThan(0.75);
-  }, 60_000);
+describe("[skill-04b] the corpus of skills", () => {
+  it.each(corpusSkills(HARMLESS_GROUPS).map((skill) => [`${skill.group}/${skill.name}`, skill] as const))(
+    "%s is never refused leniently, and strictly only if it is not to the letter",
+    (_, { group, name, dir }) => {
+      const skill = parseSkill(readFileSync(join(dir, "SKILL.md")), name);
+      const isRefused = (strict: boolean): boolean =>
+        validateSkill(skill, { strict, dirName: name }).some(({ severity }) => severity === "error");
+      expect(isRefused(false)).toBe(false);
+      expect(isRefused(true)).toBe(group !== "standard");
+    },
+  );
 });

@@ -143,7 +143,7 @@ describe("[skill-03d] what a template may not hold", () => {
     for (const entry of [{ env: { A: nul } }, { env: { [nul]: "x" } }, { args: [nul] }, { cwd: nul }]) {
       const { servers, codes } = parse([{ name: "t", command: "t", ...entry }]);
       expect(codes).toContain("INVALID_TEMPLATE");
-      expect(servers[0]).not.toHaveProperty("template");
+      expect(servers[0]?.template).toBeUndefined();
     }
   });
 

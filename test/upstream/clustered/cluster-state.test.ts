@@ -8,8 +8,8 @@ const NOW: StateInputs = {
   isWanted: true,
   isClusterUp: true,
   wasUp: false,
-  isGivenAway: false,
-  givenUp: undefined,
+  isHandedOver: false,
+  failure: undefined,
   now: 1000,
 };
 const READY: ServerState = { kind: "ready", since: 1 };
@@ -34,7 +34,7 @@ describe("[scale-06a] the state of a server in a cluster", () => {
 
   it("is not failed as long as another node may try", () => {
     expect(kindOf([FAILED])).toBe("connecting");
-    expect(clusterState([], { ...NOW, givenUp: { reason: "no such program", hint: "install it" } })).toEqual({
+    expect(clusterState([], { ...NOW, failure: { reason: "no such program", hint: "install it" } })).toEqual({
       kind: "failed",
       reason: "no such program",
       hint: "install it",
@@ -44,7 +44,7 @@ describe("[scale-06a] the state of a server in a cluster", () => {
   it("[scale-09b] says why nobody runs it", () => {
     expect(kindOf([])).toBe("connecting");
     expect(clusterState([], { ...NOW, wasUp: true })).toMatchObject({ kind: "restarting", nextAt: 2000 });
-    expect(kindOf([], { wasUp: true, isGivenAway: true })).toBe("connecting");
+    expect(kindOf([], { wasUp: true, isHandedOver: true })).toBe("connecting");
     const cut = clusterState([], { ...NOW, wasUp: true, isClusterUp: false });
     expect(cut).toMatchObject({ kind: "restarting", reason: expect.stringContaining("NATS") });
   });

@@ -1,3 +1,4 @@
+import { decodeError, encodeError } from "../../../src/cluster/cluster.ts";
 import { describe, expect, it } from "vitest";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
@@ -8,8 +9,6 @@ import {
   asCallNotStarted,
   CallNotStarted,
   clientKey,
-  decodeError,
-  encodeError,
   forwardedClient,
   forwardedSession,
   remoteClient,

@@ -215,7 +215,7 @@ describe("[agent-01e] requests to a client's server", () => {
     const { port } = new URL(bench.url);
     // The name means this machine at first, and then something else.
     const lookup = names({ "rebind.test": ["127.0.0.1", "169.254.169.254"] });
-    client = new HttpClient(reachOf({ localClient: true, lookup }));
+    client = new HttpClient({ reach: reachOf({ localClient: true, lookup }) });
     expect(await get(`http://rebind.test:${port}/mcp`)).toBe(200);
     await expect(get(`http://rebind.test:${port}/mcp`)).rejects.toMatchObject(denied);
     expect(lookup.asked).toEqual(["rebind.test", "rebind.test"]);
@@ -228,7 +228,7 @@ describe("[agent-01e] requests to a client's server", () => {
     );
     const { port } = new URL(bench.url);
     const lookup = names({ "a.test": ["127.0.0.1", "10.0.0.1"] });
-    client = new HttpClient(reachOf({ localClient: true, lookup }));
+    client = new HttpClient({ reach: reachOf({ localClient: true, lookup }) });
     // Another origin is never followed; the same one is judged anew.
     target = `http://10.0.0.1:${port}/secret`;
     await expect(get(`${bench.url}/mcp`)).rejects.toMatchObject({ message: expect.stringContaining("not followed") });

@@ -1,15 +1,15 @@
-/** Secrets are read and sent away: by one command, over several lines of a program, or by the agent that is told to. */
+/** Secrets that are read and sent away: by one command, by several lines of a program, or by an instructed agent. */
 import { type Address, addressesIn, isOutside, isSuspicious } from "../addresses.ts";
 import { dataFlows } from "../data-flows.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
+import { type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
 import { fetches } from "../shell-commands.ts";
 import type { Subject } from "../subject.ts";
 
 const HINT =
   /\.ssh|id_[rde*]|ssh keys?|credential|shadow|gnupg|login data|logins\.json|key4\.db|passwords?|keychain|mimikatz|secretsdump|lsass|vaultcmd|wallet|electrum|exodus|nkbih|bfnael|solana|keystore|phrase|mnemonic|words|environ|process\.env|printenv|\benv\b|export -p|declare -x|\.kube|gcloud|\.docker|\.netrc|\.npmrc|\.pypirc|cookies|_history|api[_ ]keys?|tokens?|auth|secrets|op read|pbpaste|xclip|\.env|display dialog/;
 
-/** A dialog of the skill's own that looks like one of the system's. */
+/** A dialog that imitates one of the system. */
 const PASSWORD_DIALOG =
   /\bdisplay dialog\b.{0,200}\bhidden answer\b|\bget-credential\b.{0,200}\bgetnetworkcredential\b/;
 const MAX_PROGRAM_ADDRESSES = 500;
@@ -22,7 +22,7 @@ const SEND_WORD =
 const CARRIER =
   /\b(?:parameter|argument|query string|url|request body|header|field|tool call|commit message|side ?note|endpoint|server|webhook|image link)\b/;
 const MAILBOX = /[\w.+-]{1,60}@[\w-]{1,60}\.[a-z]{2}/;
-/** What people are told to do with their own keys, in places that are theirs. */
+/** Legitimate uses of the reader's own keys. */
 const OWN_USE = /\b(?:your own|public key|\.pub\b|ssh-copy-id|ssh-add|ssh-keygen|settings page|dashboard|console)\b/;
 const CARRYING_IMAGE =
   /!\[[^\]\n]{0,80}\]\(\s{0,2}https?:[^)\n]{1,200}[{$<[][^)\n]{0,80}(?:env|key|token|secret|passw|credential|conversation|history|context|message)/;
@@ -30,7 +30,7 @@ const GATHERED =
   /\b(?:read|collect|gather|find|search for|search|extract|copy|grab|scan for|look for|locate|harvest|dump|capture|record|save|store|log)\b[^.\n]{0,120}\b(?:passwords?|(?:access |api |auth |session )?tokens?|credentials?|api keys?|private keys?|ssh keys?|secrets|cookies|seed phrases?|key ?strokes)\b/;
 const UNSEEN =
   /\b(?:never|do not|don'?t) (?:ever )?(?:mention|tell|inform|notify|disclose|reveal|show|report) (?:this|it|that|the user|users?|anyone|anybody|the human|the owner|them)\b|\bwithout (?:the )?(?:user'?s? )?(?:telling|informing|notifying|knowing|noticing|knowledge|mentioning)|\b(?:secretly|covertly|unnoticed)\b|\bhidden (?:html )?comment\b|\bwithout the user\b/;
-/** What nobody hands out: private keys, stored passwords, wallets, the whole environment. */
+/** Secrets that no program should send: private keys, stored passwords, wallets, the whole environment. */
 const HARD: readonly RegExp[] = [
   /\b(?:r?glob\w{0,6}|find|cat|tar|zip|cp|listdir|startswith|-name)\b.{0,40}["'\s/(]id_(?:\*|["'])(?!\.pub)/,
   /\.ssh["'\s,)]{0,6}[/\\,]{1,2}\s{0,2}["']?(?:id_\w{2,10}\b(?!\.pub)|\*|identity\b)|(?<![-\w])id_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub|_)|\b(?:ssh|private) keys?\b.{0,30}(?:~|\$home)\/\.ssh|(?:cat|tar|zip|cp|ls|find|glob\w{0,6}|walk|listdir|readdir\w{0,4}|rglob|iterdir)\b.{0,40}\.ssh\b(?!\/(?:config|known|\w{1,30}\.pub))/,
@@ -46,13 +46,13 @@ const SEED =
   /\b(?:seed|recovery|secret|backup|mnemonic)[ _-]?(?:phrases?|words)\b|\b(?:12|24|twelve|twenty[- ]four)[- ]words? (?:\w{1,10} )?(?:phrase|seed|mnemonic)\b|\bmnemonic\b|\bwallet (?:private key|seed)\b|\bprivate keys?\b.{0,20}\bwallet\b/;
 const WHOLE_ENVIRONMENT =
   /(?:^|[;&|(`"']|&&)\s{0,3}(?:printenv|env|export -p|declare -x)\s{0,3}\|(?!\s{0,3}(?:grep|sort|head|less|wc|cut|awk|sed)\b)|(?:\$\(|<\()\s{0,2}(?:printenv|env|export -p|declare -x)\s{0,2}(?:\)|\|)|(?:^|[;&|]\s{0,3})(?:printenv|env|export -p|declare -x)\s{0,3}>|\bdict\(\s{0,2}os\.environ|\bos\.environ\b(?!\s{0,2}[.[]|\.get|\.copy\(\))(?=\s{0,2}(?:\)|,|\}|$))|json\.dumps\(.{0,20}os\.environ|stringify\(\s{0,2}(?:\{.{0,60}?(?:\.\.\.|:\s{0,2}))?process\.env\b(?!\.)|\.\.\.process\.env\s{0,3}[,})].{0,40}(?:body|data)|(?:body|data|env|payload)\s{0,3}[:=]\s{0,3}process\.env\b(?!\.)|\benv\.to_(?:h|a|hash)\b|\benv\.toobject\(\)|\bsystem\.getenv\(\)|\bos\.environ\(\)|\benv::vars\(\)|\$_env\b(?!\[)|get-childitem\s{1,3}env:|\bdir env:|\[environment\]::getenvironmentvariables/;
-/** What programs read for good reasons, to use it where it belongs. */
+/** Secrets that programs read for good reasons. */
 const SOFT =
   /(?:^|[\s"'`/\\@(=<~*])\.env(?:\.(?:local|production|prod))?(?=$|[\s"'`),;|:])|\.kube[/\\]config|\.config[/\\]gcloud|application_default_credentials|\.docker[/\\]config\.json|\.netrc\b|\.npmrc\b|\.pypirc\b|\.(?:clawdbot|openclaw|moltbot|claude|codex|gemini)[/\\](?:\.?credentials\S{0,20}|\.env|auth\S{0,20}|config\.json|openclaw\.json|clawdbot\.json|\.credentials\.json)|\bcookies(?:\.sqlite|\.binarycookies)\b|\bfind-(?:generic|internet)-password\b|\.(?:bash|zsh)_history\b|\b(?:browser|session) cookies\b|\bgh auth token\b|\bgit credential fill\b|\baws configure get\b|\bprint-access-token\b|\bop read\b|\bpbpaste\b|\bxclip -o\b|\bapi[_ ]keys?\b|\benvironment variables\b|\baccess tokens?\b|\bcredentials?\b/;
-/** Files whose path or name follows `-i` or the like only prove who asks. */
+/** Files after `-i` and the like only identify the caller. */
 const IDENTITY =
   /\s-i\s{1,3}\S{1,100}|\bidentityfile\b\s{0,3}\S{1,100}|--(?:key|cert|netrc-file|identity\w{0,6}|private-key|env-file|env)[\s=]{1,3}\S{1,100}|(?:\s-h|--header|-headers?)\s{1,3}(?:"[^"\n]{0,300}"|'[^'\n]{0,300}')/g;
-/** Keys of services that everybody has an account with. */
+/** Keys of widely used services. */
 const KNOWN_KEY =
   /\b(anthropic|openai|aws|github|gh|gitlab|stripe|slack|npm|azure|gemini|google|hf|huggingface|discord|telegram|twilio|sendgrid|cloudflare|vercel|supabase|heroku|digitalocean)_\w{0,30}(?:key|token|secret|password|pat)(?![a-z])/;
 const SEND_COMMAND =
@@ -78,7 +78,7 @@ function* findCredentialTheft(text: ScannedText, subject: Subject): Generator<Si
 
 function inCommand(line: ScannedLine, subject: Subject): Sign | undefined {
   const { plain, text } = line;
-  if (PASSWORD_DIALOG.test(text)) return theft(line, "A dialog asks for a password and hands it to the skill.", []);
+  if (PASSWORD_DIALOG.test(text)) return theft(line, "A dialog asks for a password and gives it to the skill.", []);
   const key = knownKeyIn(text);
   if (
     key !== undefined &&
@@ -130,7 +130,7 @@ function* inProgram(text: ScannedText, subject: Subject, told: ReadonlySet<Scann
   )) {
     yield theft(
       sink,
-      `A file of secrets that is read on line ${source.number} is sent to a place that nobody honest uses.`,
+      `A file of secrets that is read on line ${source.number} is sent to a suspicious place.`,
       addresses,
     );
   }
@@ -146,10 +146,10 @@ function inWords(text: ScannedText, index: number, line: ScannedLine, subject: S
   if (image !== null) {
     const to = addressesIn(image[0]);
     if (to.some((address) => isBad(address, subject)))
-      return theft(line, "The address of an image carries secrets out when it is shown.", to);
+      return theft(line, "The address of an image sends secrets out when the image is shown.", to);
   }
   if (isTakenUnseen(text, index, words))
-    return theft(line, "The agent is told to gather secrets and to keep quiet about it.", []);
+    return theft(line, "The agent is instructed to gather secrets and to hide that it does.", []);
   const isHard = hardSecretIn(words);
   const isSeed = !isHard && SEED.test(words);
   const isSoft = !isHard && !isSeed && softSecretIn(words);
@@ -175,8 +175,8 @@ function inWords(text: ScannedText, index: number, line: ScannedLine, subject: S
   return theft(
     line,
     isSeed
-      ? "The agent is told to ask for the words that open a wallet and to pass them on."
-      : "The agent is told to read secrets and to pass them on.",
+      ? "The agent is instructed to ask for the seed phrase of a wallet and to pass it on."
+      : "The agent is instructed to read secrets and to pass them on.",
     addresses,
   );
 }
@@ -204,7 +204,7 @@ function theft(line: ScannedLine, message: string, addresses: readonly Address[]
   };
 }
 
-/** Where secrets lie on people's machines, and the ways in which things leave one. Tests read folded lines. */
+// Where machines keep secrets, and how data leaves a machine. The patterns expect normalised lines.
 
 function hardSecretIn(line: string): boolean {
   const text = withoutIdentity(line);
@@ -215,12 +215,12 @@ function softSecretIn(line: string): boolean {
   return SOFT.test(withoutIdentity(line));
 }
 
-/** The service whose key stands on the line, outside of a header. */
+/** The service whose key is on the line, outside of a header. */
 function knownKeyIn(line: string): string | undefined {
   return KNOWN_KEY.exec(withoutIdentity(line))?.[1];
 }
 
-/** A file or a store that holds secrets, rather than the word. */
+/** Whether the line names a file or store of secrets, not just the word. */
 function softFileIn(line: string): boolean {
   return /[./\\_-]/.test(SOFT.exec(withoutIdentity(line))?.[0] ?? "");
 }

@@ -1,8 +1,8 @@
-/** What is downloaded is run at once, by a shell or by a language's own `exec`. */
+/** Downloads that are run: at once, a few lines later, or as a package. */
 import { type Address, addressesIn, type AddressKind, fetchedFrom, isOutside, isSuspicious } from "../addresses.ts";
 import { dataFlows } from "../data-flows.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedLine, type ScannedText, type TextKind } from "../scanned-text.ts";
+import { lineRule, type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText, type TextKind } from "../scanned-text.ts";
 import { fetches, mayFetch, pipelines, runsItsInput } from "../shell-commands.ts";
 import { describeAddress, sourceRisk } from "../source-risk.ts";
 import type { Subject } from "../subject.ts";
@@ -13,7 +13,7 @@ const MAY_FETCH =
 /** `bash -c "$(curl …)"`, `bash <(curl …)`, `eval "$(wget …)"`, `source <(curl …)`. */
 const SUBSTITUTED =
   /(?:^|[\s;&|("'`/])(?:eval|exec|source|\.|(?:ba|z|da|k)?sh|python[\d.]{0,4}|ruby|perl|node|php|iex|invoke-expression)\s{1,4}(?:-{1,2}\w{1,12}\s{1,4}){0,3}["']?\s{0,2}(?:\$\(|`|<\()\s{0,4}(?:sudo\s{1,4})?(?:curl|wget|fetch|lynx)\s/;
-/** The output of a download as a command of its own. */
+/** The output of a download as a command. */
 const AS_COMMAND = /^\s{0,20}\$\(\s{0,4}(?:curl|wget)\s.{0,300}\)\s{0,4}$/;
 /** `source /dev/stdin <<< "$(curl …)"`. */
 const HERE_STRING =
@@ -31,10 +31,9 @@ const OTHER = /\bdeno\s{1,3}run\b.{0,80}https?:|\.then\(\s{0,2}eval\s{0,2}\)|\be
 const WINDOWS =
   /\bmshta(?:\.exe)?\s{1,4}["']?(?:https?:|javascript:|vbscript:)|\bregsvr32\b.{0,60}\/i:["']?https?:|\brundll32\b.{0,80}https?:|\bmsiexec(?:\.exe)?\b.{0,60}\/i\s{0,3}["']?https?:|\bcertutil(?:\.exe)?\b.{0,60}-urlcache.{0,200}(?:&&|;|&)\s{0,3}\S|\bbitsadmin\b.{0,200}(?:&&|;|&)\s{0,3}\S/;
 
-/** Places that a guide names for want of a real one. */
+/** Addresses that guides use as examples. */
 const NOWHERE = new Set<AddressKind>(["local", "private", "example", "example number"]);
 
-const MAX_PIPED_ADDRESSES = 500;
 const FETCHES_TEXT =
   /\brequests\.get\(|\burlopen\(|\bhttpx\.get\(|\bfetch\(|\baxios\.get\(|\baxios\(|\bhttps?\.get\(|\bgot\(|\.get\(\s{0,2}["'`]https?:|downloadstring\(|\bnet::http\b|\$\(\s{0,2}(?:curl|wget)\s/;
 const RUNS_CODE =
@@ -52,7 +51,7 @@ function* findPipedDownloads(text: ScannedText, subject: Subject): Generator<Sig
     const sign: Sign = {
       code: "piped_download",
       severity,
-      message: `A download is run without being looked at: it is fetched ${why}.`,
+      message: `A download is run without being checked: it is fetched ${why}.`,
       line,
       concrete: sources.some(({ kind }) => !NOWHERE.has(kind)),
     };
@@ -66,27 +65,19 @@ function* findPipedDownloads(text: ScannedText, subject: Subject): Generator<Sig
     ({ plain }) => FETCHES_TEXT.test(plain),
     ({ plain }) => RUNS_CODE.test(plain),
   )) {
-    // What one line does is judged above.
+    // Single lines are handled above.
     if (source === sink) continue;
-    const addresses = text.kind === "script" ? (everywhere ??= outside(lines)) : outside([source]);
+    const near = text.kind === "script" ? (everywhere ??= addressesOf(lines)) : addressesOf([source]);
+    const addresses = near.filter(isOutside);
     if (addresses.length === 0) continue;
     yield {
       code: "piped_download",
       severity: addresses.every(({ kind }) => kind === "installer") ? "warn" : "refuse",
-      message: `A program runs what it fetches on line ${source.number}, whatever that is.`,
+      message: `A program runs whatever it fetches on line ${source.number}.`,
       line: sink,
       concrete: true,
     };
   }
-}
-
-function outside(lines: readonly ScannedLine[]): readonly Address[] {
-  const found: Address[] = [];
-  for (const { plain } of lines) {
-    if (plain.includes("://")) found.push(...addressesIn(plain).filter(isOutside));
-    if (found.length >= MAX_PIPED_ADDRESSES) break;
-  }
-  return found;
 }
 
 /** Where it is fetched from; undefined if nothing is fetched and run. */
@@ -100,7 +91,7 @@ function sourcesIn({ plain, text }: ScannedLine): readonly Address[] | undefined
     const from = plain.search(/\b(?:curl|wget|fetch|lynx)\s/);
     return fetchedFrom(plain.slice(from));
   }
-  // A name that stands for an output has no value to be put in its place.
+  // A variable with the output of a command has no known value.
   if (text.includes("=") && KEPT_AND_RUN.test(text)) return fetchedFrom(plain);
   return POWERSHELL.test(plain) ||
     SCRIPT_BLOCK.test(plain) ||
@@ -111,7 +102,7 @@ function sourcesIn({ plain, text }: ScannedLine): readonly Address[] | undefined
     : undefined;
 }
 
-/** A file is downloaded, and a few lines on it is run. Ordinary for releases of a project, telling for other places. */
+// Downloaded, then run a few lines later. Ordinary for a project's releases, suspicious from elsewhere.
 
 const LINES_TO_RUN = 12;
 /** `-o file`, `-O file`, `--output file`, `> file`, `-OutFile file`, `-destination file`. */
@@ -140,7 +131,7 @@ const LEAD = String.raw`["']{0,2}(?:[\w.@/[\]-]{1,80}\s?@\s?)?(?:git\+)?$`;
 const VERB = String.raw`\b(?:(?:pip3?|pipx|npm|pnpm|yarn|bun|gem|cargo|go|uv(?:\s{1,3}(?:pip|tool))?)(?:\s{1,3}-{1,2}[\w-]{1,30}){0,3}\s{1,3}(?:global\s{1,3}|-g\s{1,3})?(?:install|add|i|get|dlx|exec|x)|npx|pnpx|bunx|uvx|uv\s{1,3}run|uv\s{1,3}tool\s{1,3}run|pipx\s{1,3}run|git\s{1,3}clone)`;
 /** The address comes next. */
 const ADDRESS_NEXT = new RegExp(String.raw`${VERB}${OPTIONS}\s{1,4}${LEAD}`);
-/** Other packages come first, which only a command can have: in a sentence they are words. */
+/** Other packages come first. Commands only: in a sentence they would be words. */
 const INSTALL = String.raw`\b(?:pip3?|pipx|npm|pnpm|yarn|bun|gem|cargo|go|uv(?:\s{1,3}(?:pip|tool))?)\s{1,3}(?:install|add|i)`;
 const AFTER_OTHERS = new RegExp(
   String.raw`${INSTALL}(?:\s{1,4}["']?[\w@.,/[\]=<>~^:-]{1,80}["']?){1,12}\s{1,4}${LEAD}`,
@@ -163,7 +154,7 @@ function* findDownloadsThatRun(text: ScannedText, subject: Subject): Generator<S
       yield {
         code: "download_and_run",
         severity: "refuse",
-        message: `A package is installed from ${describeAddress(fromNowhere)}, past every registry.`,
+        message: `A package is installed from ${describeAddress(fromNowhere)}, bypassing every registry.`,
         line,
         concrete: true,
       };
@@ -196,7 +187,7 @@ function* findDownloadsThatRun(text: ScannedText, subject: Subject): Generator<S
   yield* findInPrograms(text, subject);
 }
 
-/** A name without an owner, like `http://db:8080`, is a place of the reader's own. */
+/** A bare name like `http://db:8080` is the reader's own host. */
 function isReached({ kind }: Address): boolean {
   return kind !== "local" && kind !== "private" && kind !== "example";
 }
@@ -235,14 +226,14 @@ function addressesOf(lines: readonly ScannedLine[]): readonly Address[] {
 }
 
 function savedName({ plain }: ScannedLine, path: string): string | undefined {
-  // Without a name for it the answer is shown, not saved.
+  // Without a file name the response is printed, not saved.
   const isKept = /\bwget\b|\s-[a-z]{0,6}o\b|--remote-name|urlretrieve|downloadfile|certutil|bitsadmin/.test(plain);
   const name =
     (LANGUAGE_SAVE.exec(plain)?.[1] ?? SAVED_AS.exec(plain)?.[1] ?? (isKept ? path : "")).split(/[/\\]/).at(-1) ?? "";
   return name.length < 2 || name === "null" || NO_PROGRAM.test(name) || !/\w/.test(name) ? undefined : name;
 }
 
-/** The file's name stands behind a program that runs files, or at the place of the command. */
+/** Whether the file's name is the command, or an argument of a program that runs files. */
 function runsFile({ plain }: ScannedLine, from: number, name: string): boolean {
   for (
     let at = plain.indexOf(name, from), tries = 0;
@@ -262,7 +253,7 @@ function runsFile({ plain }: ScannedLine, from: number, name: string): boolean {
   return false;
 }
 
-/** Addresses that a package is installed from. An address that a program is only given, like a page to test, is none. */
+// Packages installed from an address. An address that is only an argument, like a page to test, does not count.
 
 function packagesIn({ plain, fenced }: ScannedLine, kind: TextKind): Address[] {
   const found: Address[] = [];
@@ -280,35 +271,23 @@ function packagesIn({ plain, fenced }: ScannedLine, kind: TextKind): Address[] {
   return found;
 }
 
-/** Bare numbers instead of names: servers that come and go. */
+// Bare IP addresses instead of host names.
 
-export const rawAddress: Rule = { hint: /\/\/(?:[^/\s@]{0,60}@)?[\d[]/, find: findRawAddresses };
-
-function* findRawAddresses(text: ScannedText): Generator<Sign | undefined> {
-  if (text.kind === "data") return;
-  for (const line of text.lines) {
-    if (line.number % LINES_PER_SLICE === 0) yield undefined;
-    if (!/\d\.\d|\/\/\d|\/\/0x|\[[0-9a-f]{0,4}:/.test(line.plain)) continue;
-    const address = addressesIn(line.plain).find(
-      ({ kind, disguised }) => kind === "number" || (disguised && kind !== "local"),
-    );
-    if (address === undefined || !line.plain.includes("://")) continue;
-    yield address.disguised
-      ? {
-          code: "raw_address",
-          severity: "refuse",
-          message: `The address ${address.host} is written so that it does not look like one.`,
-          line,
-          near: address.url,
-          concrete: true,
-        }
-      : {
-          code: "raw_address",
-          severity: "warn",
-          message: `An address of bare numbers (${address.host}) says nothing about who answers there.`,
-          line,
-          near: address.url,
-          concrete: true,
-        };
-  }
-}
+export const rawAddress = lineRule(/\/\/(?:[^/\s@]{0,60}@)?[\d[]/, (line, { text }) => {
+  if (text.kind === "data" || !line.plain.includes("://")) return undefined;
+  if (!/\d\.\d|\/\/\d|\/\/0x|\[[0-9a-f]{0,4}:/.test(line.plain)) return undefined;
+  const address = addressesIn(line.plain).find(
+    ({ kind, disguised }) => kind === "number" || (disguised && kind !== "local"),
+  );
+  if (address === undefined) return undefined;
+  return {
+    code: "raw_address",
+    severity: address.disguised ? "refuse" : "warn",
+    message: address.disguised
+      ? `The address ${address.host} is written so that it does not look like one.`
+      : `The IP address ${address.host} says nothing about who answers there.`,
+    line,
+    near: address.url,
+    concrete: true,
+  };
+});

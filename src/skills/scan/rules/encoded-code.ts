@@ -1,17 +1,24 @@
-/** Something unreadable is decoded and run. */
+/** Encoded and obfuscated code. */
 import { encodedParts } from "../../../guard/detect/decode.ts";
 import { characterSet, nextRun } from "../../../guard/detect/runs.ts";
 import { excerptOf } from "../../../guard/detect/show-hidden.ts";
 import { dataFlows } from "../data-flows.ts";
-import { LINES_PER_SLICE, type Rule, type Sign, signsOf } from "../rule.ts";
-import { lineAt, LineNumbers, type ScannedLine, type ScannedText, scannedText } from "../scanned-text.ts";
+import { type Rule, type Sign, signsOf } from "../rule.ts";
+import {
+  LINES_PER_SLICE,
+  lineAt,
+  LineNumbers,
+  type ScannedLine,
+  type ScannedText,
+  scannedText,
+} from "../scanned-text.ts";
 import { decodes, fetches, pipelines, runsItsInput } from "../shell-commands.ts";
 import type { Subject } from "../subject.ts";
 import { credentialTheft } from "./credential-theft.ts";
 import { downloadAndRun, pipedDownload } from "./downloads.ts";
 import { persistence, reverseShell } from "./host-attacks.ts";
 
-const DECODED_AND_RUN = "Something encoded is decoded and run, so that nobody sees beforehand what it does.";
+const DECODED_AND_RUN = "Encoded text is decoded and run, which hides what it does.";
 
 const SUBSTITUTED =
   /(?:^|[\s;&|("'`/])(?:eval|exec|source|\.|(?:ba|z|da|k)?sh|python[\d.]{0,4}|ruby|perl|node|php)\s{1,4}(?:-{1,2}\w{1,12}\s{1,4}){0,3}["']?\s{0,2}(?:\$\(|`|<\()/;
@@ -20,12 +27,12 @@ const POWERSHELL = /\b(?:powershell|pwsh)(?:\.exe)?\b.{0,160}\s[-/](?:e|ec|en|en
 const POWERSHELL_VARIABLE = /\b(?:powershell|pwsh)(?:\.exe)?\b.{0,160}\s[-/]enc\w{0,12}\s{1,4}["']?\$/;
 const RUNS_CODE =
   /\b(?:exec|eval|new function|compile|os\.system|popen|execsync|check_output|check_call|subprocess\.\w{2,12}|loadstring|runincontext|runinthiscontext|child_process\.exec|invoke-expression|iex|_compile)[\s"'`(]{1,4}/;
-/** In lower case it is every function. */
+/** Case-sensitive: in lower case it would match every function. */
 const FUNCTION = /(?<![\w.])Function\s{0,2}\([^;{}]{0,120}(?:atob|fromCharCode|Buffer\.from|unescape)\s{0,2}\(/;
 const DECODED =
   /b(?:64|32|85|16)decode|a85decode|fromhex\(|unhexlify|zlib\.decompress|lzma\.decompress|gzip\.decompress|\batob\(|buffer\.from\(.{0,4000}["'\s](?:base64|hex)["']|codecs\.decode\(|marshal\.loads|pickle\.loads|frombase64string|base64_decode|decode_base64|decode64|base64\.decode|unpack1?\([\s"']{0,2}[hm]|gzinflate|str_rot13|fromcharcode\(|\bunescape\(|decodeuricomponent\(["']%/;
 
-/** Bytes written as numbers, before they are read. */
+/** Bytes written as escape sequences. */
 const SPELLED = /(?:\\x[0-9a-f]{2}|\\0?[0-7]{3}|\$'\\){3}/;
 const MAX_CALL_LENGTH = 2_000;
 const MIN_BUNDLED_LENGTH = 1_000;
@@ -53,7 +60,7 @@ function* findEncodedCommands(text: ScannedText): Generator<Sign | undefined> {
     }
   }
   for (const { source, sink } of yield* dataFlows(text.lines, isDecoded, isRun)) {
-    // In a line as long as a bundle's a name means many things.
+    // On a line as long as a bundle's, a name is ambiguous.
     if (
       Math.max(source.plain.length, sink.plain.length) > MIN_BUNDLED_LENGTH ||
       (source === sink && runsDecoded(source))
@@ -103,7 +110,7 @@ function isRun({ plain }: ScannedLine): boolean {
   );
 }
 
-/** Encoded text anywhere in a file that decodes to a command which another rule refuses: nobody honest hides one. */
+// Encoded text anywhere in a file that decodes to a command which another rule refuses.
 
 const COMMAND_RULES: readonly Rule[] = [
   pipedDownload,
@@ -113,7 +120,7 @@ const COMMAND_RULES: readonly Rule[] = [
   persistence,
   reverseShell,
 ];
-/** Characters of encoded text that are decoded in one file, and of one decoded text that are read. */
+/** Limits on the encoded text of one file and on one decoded text. */
 const MAX_DECODED_LENGTH = 512 * 1024;
 const MAX_PART_LENGTH = 16 * 1024;
 const MIN_PART_LENGTH = 12;
@@ -154,7 +161,7 @@ function* decodedParts(raw: string): Generator<Decoded> {
     if (room < 0) return;
     yield { start: part.start, end: part.end, plain: part.text.slice(0, MAX_PART_LENGTH) };
   }
-  // PowerShell encodes text of two bytes a character, of which every second one is zero.
+  // PowerShell encodes UTF-16.
   for (
     let run = nextRun(raw, BASE64, MIN_WIDE_LENGTH, 0);
     run !== undefined;
@@ -176,14 +183,14 @@ function isCommand(plain: string, subject: Subject, depth: number): boolean {
   for (const rule of COMMAND_RULES) {
     for (const { severity } of signsOf(rule, decoded, subject)) if (severity !== "note") return true;
   }
-  // What only fetches, at a bare address, is worth no encoding either.
+  // There is no honest reason to encode a download from an IP address.
   if (/\b(?:curl|wget|iwr|invoke-webrequest)\b.{0,100}:\/\/\d/.test(plain.slice(0, 2_000).toLowerCase())) return true;
   if (depth === 0) return false;
   for (const inner of decodedParts(plain)) if (isCommand(inner.plain, subject, depth - 1)) return true;
   return false;
 }
 
-/** Code that is written so that nobody can read it. */
+// Obfuscated code.
 
 const HEX_NAME = /\b_0x[0-9a-f]{4,8}\b/g;
 const PACKED = /\beval\(function\(p,a,c,k,e,[dr]\)/;
@@ -242,7 +249,7 @@ function obfuscationSign(severity: Sign["severity"], line: ScannedLine): Sign {
   return {
     code: "obfuscated_code",
     severity,
-    message: "Code is made unreadable, which hides what it does.",
+    message: "Code is obfuscated, which hides what it does.",
     line,
     concrete: true,
   };

@@ -1,10 +1,11 @@
-/** Files that a skill has no need of, told by their first bytes, their names and their modes. */
+/** Files that a skill does not need, recognised by their first bytes, names and modes. */
 import type { SkillFile, SkillFinding } from "../../../model/skill.ts";
+import { MAX_EXCERPT_LENGTH } from "../rule.ts";
 
 interface Format {
   readonly name: string;
   readonly bytes: readonly number[];
-  /** Where the bytes stand. */
+  /** The offset of the bytes. */
   readonly at?: number;
 }
 
@@ -50,7 +51,7 @@ function starts(head: Uint8Array, { bytes, at = 0 }: Format): boolean {
   return head.length >= at + bytes.length && bytes.every((byte, index) => head[at + index] === byte);
 }
 
-/** Findings by what the file is; `isText` tells that it reads as text. */
+/** Findings about the kind of a file. */
 export function fileFindings(
   file: SkillFile,
   head: Uint8Array,
@@ -61,33 +62,33 @@ export function fileFindings(
   const { path } = file;
   const name = path.split("/").at(-1) ?? path;
   const add = (severity: SkillFinding["severity"], message: string, code = "unexpected_executable"): void => {
-    found.push({ code, severity, message, file: path, line: 1, excerpt: name.slice(0, 160) });
+    found.push({ code, severity, message, file: path, line: 1, excerpt: name.slice(0, MAX_EXCERPT_LENGTH) });
   };
   const program =
     isText || (OFFICE.test(name) && !INSTALLER_NAME.test(name))
       ? undefined
       : PROGRAMS.find((format) => starts(head, format));
   const hidden = path.split("/").some((part) => part.startsWith(".") && !USUAL_DOT.test(part));
-  if (DOUBLE.test(name)) add("refuse", "The name pretends to be a document, but the file is a program.");
+  if (DOUBLE.test(name)) add("refuse", "The name suggests a document, but the file is a program.");
   else if (program !== undefined && HARMLESS_NAME.test(name))
-    add("refuse", `The file is ${program.name}, whatever its name says.`);
-  else if (program !== undefined && hidden) add("refuse", `The file is ${program.name} in a hidden place.`);
-  else if (program !== undefined) add("warn", `The file is ${program.name}: nobody can read what it does.`);
+    add("refuse", `The file is ${program.name}, despite its name.`);
+  else if (program !== undefined && hidden) add("refuse", `The file is ${program.name} in a hidden folder or file.`);
+  else if (program !== undefined) add("warn", `The file is ${program.name}, so what it does cannot be read.`);
   else if (PROGRAM_NAME.test(name) && !isText && file.size > 0)
-    add(INSTALLER_NAME.test(name) ? "warn" : "note", "The file is a program: nobody can read what it does.");
+    add(INSTALLER_NAME.test(name) ? "warn" : "note", "The file is a program, so what it does cannot be read.");
   else if (isText && INSTALLER_NAME.test(name) && file.size > 0) add("warn", "The file is a program by its name.");
-  else if (/\.pyc$/i.test(name)) add("note", "The file is compiled Python: nobody can read what it does.");
+  else if (/\.pyc$/i.test(name)) add("note", "The file is compiled Python, so what it does cannot be read.");
   if (program === undefined && !isText && !OFFICE.test(name)) {
     const archive = ARCHIVES.find((format) => starts(head, format));
     // The lowest bit of the flags of a zip's first entry says that it is encrypted.
     const locked = archive?.name === "zip" && ((head[6] ?? 0) & 1) === 1;
-    if (locked) add("refuse", "The archive is locked with a password, which keeps scanners out.", "locked_archive");
+    if (locked) add("refuse", "The archive has a password, which keeps scanners out.", "locked_archive");
     else if (archive !== undefined && !/\.(?:woff2?|svgz)$/i.test(name))
-      add("note", `What is in this ${archive.name} archive was not scanned.`, "unscanned");
+      add("note", `The contents of this ${archive.name} archive were not scanned.`, "unscanned");
   }
   const isCode = isText && (SCRIPT_NAME.test(name) || (head[0] === 0x23 && head[1] === 0x21));
-  if (hidden && isCode) add("warn", "A program stands in a hidden file.", "hidden_code");
+  if (hidden && isCode) add("warn", "A program is in a hidden file.", "hidden_code");
   if (file.executable && !allExecutable && isText && !isCode && !PROGRAM_PLACE.test(path))
-    add("note", "The file may be run as a program, which it is not by its name or place.");
+    add("note", "The file is executable, although neither its name nor its folder suggests a program.");
   return found;
 }

@@ -1,4 +1,4 @@
-/** The guard's detectors over the texts of a skill. A skill speaks to an agent by nature, so that counts for nothing here. */
+/** The guard's detectors for the texts of a skill. That a skill instructs an agent is no finding by itself. */
 import type { Finding, FindingCode } from "../../../model/finding.ts";
 import type { SkillSeverity } from "../../../model/skill.ts";
 import { lineAt, LineNumbers, type ScannedText } from "../scanned-text.ts";
@@ -12,28 +12,31 @@ interface Meaning {
 const INJECTION = "prompt_injection";
 const UNICODE = "hidden_unicode";
 
-/** Directives and forged calls are what instructions consist of, and links are what they cite: left out. */
+/** Directives, calls and links are missing here: instructions consist of them. */
 const MEANINGS: Readonly<Partial<Record<FindingCode, Meaning>>> = {
   instruction_override: {
     code: INJECTION,
-    message: "The text tells an agent to put aside what it was told by others.",
+    message: "The text tells an agent to ignore its other instructions.",
   },
   role_forging: { code: INJECTION, message: "The text pretends to be a message of the system or of the user." },
   concealment: { code: INJECTION, message: "The text tells an agent to keep something from its user." },
   exfiltration_request: { code: INJECTION, message: "The text tells an agent to send out what it knows." },
   credential_request: { code: INJECTION, message: "The text tells an agent to fetch or hand over credentials." },
-  exfiltration_image: { code: INJECTION, message: "An image address would carry data out when it is shown." },
-  hidden_text: { code: "hidden_text", message: "There is text that a reader does not see but an agent does." },
+  exfiltration_image: {
+    code: INJECTION,
+    message: "The address of an image would send data out when the image is shown.",
+  },
+  hidden_text: { code: "hidden_text", message: "There is text that an agent sees and a reader does not." },
   bidi_text: {
     code: UNICODE,
-    message: "Characters turn the direction of the text, so that it reads differently from what it says.",
+    message: "Characters change the direction of the text, so that it reads differently from what it says.",
   },
   tag_characters: { code: UNICODE, message: "Invisible characters spell a text that only a machine reads." },
   terminal_escape: { code: UNICODE, message: "Control characters change what a terminal shows." },
   encoded_payload: { code: INJECTION, message: "Encoded text says something that the text itself does not." },
 };
 
-/** Worth a warning when they are only probable: there is no honest use for most of them. */
+/** Worth a warning even if only probable: most have no honest use. */
 const ODD_ANYWHERE = new Set<FindingCode>([
   "hidden_text",
   "bidi_text",
@@ -41,7 +44,7 @@ const ODD_ANYWHERE = new Set<FindingCode>([
   "terminal_escape",
   "encoded_payload",
 ]);
-/** Two of these side by side: something is taken, and it is to stay unnoticed. */
+/** One of each close together: something is taken and concealed. */
 const TAKING = new Set<FindingCode>(["exfiltration_request", "credential_request"]);
 const CONCEALING = new Set<FindingCode>(["concealment"]);
 const NEAR = 1_500;
@@ -66,7 +69,7 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
   const { code, severity } = finding;
   if (severity === "low") return undefined;
   if (severity === "high") {
-    // A program's literals and a file of samples are not said to anybody.
+    // Literals of a program and files of samples address no agent.
     if (kind === "instructions" || code === "tag_characters") return "refuse";
     return ODD_ANYWHERE.has(code) ? "warn" : "note";
   }
@@ -77,7 +80,7 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
     (TAKING.has(code) && isNear(finding, all, CONCEALING))
   )
     return "refuse";
-  // Probable, by itself, is what honest instructions are now and then: "reply with only the label".
+  // Honest instructions are sometimes probable matches: "reply with only the label".
   return CONCEALING.has(code) || code === "exfiltration_request" ? "note" : undefined;
 }
 

@@ -1,7 +1,7 @@
-/** Things that stay: jobs, login items, shell profiles, keys that let somebody in. */
+/** Attacks on the machine: persistence, reverse shells, sabotage. */
 import { addressesIn, isOutside } from "../addresses.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
+import { lineRule, type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedLine, type ScannedText } from "../scanned-text.ts";
 import { decodes, fetches } from "../shell-commands.ts";
 
 const PERSISTENCE_HINT =
@@ -9,7 +9,7 @@ const PERSISTENCE_HINT =
 
 const KEY_ADDED =
   />>?\s{0,3}["']?[^\s"';|]{0,60}authorized_keys|\btee\b\s{1,3}(?:-a\s{1,3})?[^\s;|]{0,60}authorized_keys|authorized_keys["']\)?,?\s{0,3}(?:["'](?:a|w)|.{0,40}appendfile)|appendfile\w{0,4}\(.{0,80}authorized_keys|\b(?:add|append|write|put|copy)\b.{0,80}\b(?:to|into|in)\b.{0,30}authorized_keys/;
-/** A key that is spelled out is the author's, not the user's. */
+/** A literal key is the author's, not the user's. */
 const KEY_TEXT = /\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w{1,12})\s{1,3}aaaa[a-z0-9+/]{16,}/;
 
 const JOB =
@@ -17,21 +17,14 @@ const JOB =
 const PROFILE =
   />>\s{0,3}["']?(?:~|\$home|\$\{home\}|\/root|\/home\/\w{1,30})?\/?\.?\/?\.(?:bashrc|bash_profile|zshrc|zprofile|zshenv|profile|bash_login)\b|>>\s{0,3}["']?\$profile\b|add-content\s.{0,40}\$profile|["'][^"'\s]{0,40}\.(?:bashrc|zshrc|profile|bash_profile)["']\)?,\s{0,3}["']a/;
 const SHADOWING = /\balias\s{1,3}(?:sudo|ssh|git|su|ls|cd|gpg|npm|pip)=["'].{0,80}(?:curl|wget|nc |tee|>>|http|base64)/;
-/** Places that are cleared, hidden or nobody's. */
+/** Temporary, hidden or shared folders. */
 const ODD_PROGRAM =
   /(?:\/dev\/shm|\/var\/tmp|\/tmp)\/\.?\w|\/\.cache\/\.\w|\/\.local\/share\/\.\w|%temp%\\|%appdata%\\|\$env:(?:temp|appdata)\b|\\appdata\\(?:roaming|local\\temp)/;
 const LINES_AROUND_JOB = 8;
 
-export const persistence: Rule = { hint: PERSISTENCE_HINT, find: findPersistence };
-
-function* findPersistence(text: ScannedText): Generator<Sign | undefined> {
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
-    if (!PERSISTENCE_HINT.test(line.text)) continue;
-    const sign = keySign(text, index, line) ?? jobSign(text, index, line);
-    if (sign !== undefined) yield sign;
-  }
-}
+export const persistence = lineRule(PERSISTENCE_HINT, (line, { text, index }) =>
+  PERSISTENCE_HINT.test(line.text) ? (keySign(text, index, line) ?? jobSign(text, index, line)) : undefined,
+);
 
 function keySign(text: ScannedText, index: number, line: ScannedLine): Sign | undefined {
   if (!KEY_ADDED.test(line.text) && !KEY_ADDED.test(line.plain)) return undefined;
@@ -39,7 +32,7 @@ function keySign(text: ScannedText, index: number, line: ScannedLine): Sign | un
   return {
     code: "persistence",
     severity: spelled || fetches(line.plain) || decodes(line.plain) ? "refuse" : "warn",
-    message: "A key is added that lets its owner log in to this machine.",
+    message: "A key that lets its owner log in to this machine is added.",
     line,
     concrete: spelled,
   };
@@ -49,7 +42,7 @@ function jobSign(text: ScannedText, index: number, line: ScannedLine): Sign | un
   const isJob = JOB.test(line.text);
   const isProfile = PROFILE.test(line.text) || PROFILE.test(line.plain);
   if (SHADOWING.test(line.plain))
-    return persistenceSign("refuse", "An everyday command is replaced by one that reports elsewhere.", line);
+    return persistenceSign("refuse", "A common command is replaced by one that sends data elsewhere.", line);
   if (!isJob && !isProfile) return undefined;
   const remote = (near: ScannedLine): boolean =>
     (fetches(near.plain) || decodes(near.plain)) &&
@@ -63,20 +56,16 @@ function jobSign(text: ScannedText, index: number, line: ScannedLine): Sign | un
   if (remote(line) && (isJob || outside(line)))
     return persistenceSign(
       "refuse",
-      "A job or profile is set up that fetches and runs whatever a server sends, again and again.",
+      "A job or shell profile that repeatedly runs whatever a server sends is set up.",
       line,
     );
   if (isJob && own.some((near) => remote(near) && outside(near) && near.fenced === line.fenced))
-    return persistenceSign(
-      "refuse",
-      "A job is set up that fetches and runs whatever a server sends, again and again.",
-      line,
-    );
+    return persistenceSign("refuse", "A job that repeatedly runs whatever a server sends is set up.", line);
   const jobLines = text.kind === "script" ? own : [line];
   if (isJob && jobLines.some(({ plain, text: words }) => ODD_PROGRAM.test(plain) || ODD_PROGRAM.test(words)))
-    return persistenceSign("warn", "A job is set up that runs a program from a temporary or hidden place.", line);
+    return persistenceSign("warn", "A job that runs a program from a temporary or hidden folder is set up.", line);
   return isJob && text.kind === "script"
-    ? persistenceSign("note", "A job is set up that goes on running.", line)
+    ? persistenceSign("note", "A job that keeps running is set up.", line)
     : undefined;
 }
 
@@ -84,7 +73,7 @@ function persistenceSign(severity: Sign["severity"], message: string, line: Scan
   return { code: "persistence", severity, message, line, concrete: severity === "refuse" };
 }
 
-/** A shell of this machine is handed to another one. */
+// Reverse shells.
 
 const SHELL_HINT =
   /\/dev\/(?:tcp|udp)\/|\bn?cat\b|\bnc\b|netcat|socat|socket|telnet|\bssh\b|mkfifo|\/inet\/tcp|net\.connect|fsockopen|tcpclient|pty|net\.dial|tcpsocket|tcpstream|new socket/;
@@ -104,7 +93,7 @@ const SHELL_COMMANDS: readonly RegExp[] = [
   /\bsocket\b.{0,300}(?:\/bin\/(?:ba|z)?sh|pty\.spawn|cmd\.exe)/,
 ];
 
-/** Spread over the lines of a program: a connection out, its ends made those of a shell. */
+/** Over several lines of a program: a connection whose ends become those of a shell. */
 const CONNECTS =
   /\bsocket\.socket\(|\.connect\(\s{0,2}\(|net\.(?:connect|createconnection|socket)\b|tcpsocket\.(?:new|open)|net\.dial\(|tcpstream::connect|new net\.socket|tcpclient\(|new socket\(\s{0,2}["'\w]/;
 const HANDS_OVER =
@@ -144,17 +133,17 @@ function reverseShellSign(line: ScannedLine): Sign {
   return {
     code: "reverse_shell",
     severity: "refuse",
-    message: "A shell of this machine is handed to another machine.",
+    message: "Another machine gets a shell on this one.",
     line,
     concrete: address !== "" && !/^(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01])|0)\./.test(address),
   };
 }
 
-/** Commands that ruin a machine or put it to work for somebody else. */
+// Commands that wipe a machine, mine on it, or swap what its user copies.
 
 const SABOTAGE_HINT =
   /clip|pbcopy|\brm\b|mkfs|\bdd\b|\(\)\s{0,2}\{|xmrig|stratum\+|monero|minexmr|supportxmr|nicehash|cryptonight|remove-item|format/;
-/** The root or the home of the user, whole. */
+/** The whole root or home folder. */
 const WIPE =
   /\brm\s{1,3}(?:-{1,2}[\w-]{0,20}r[\w-]{0,20}\s{1,3})(?:-{1,2}[\w-]{1,30}\s{1,3}){0,3}["']?(?:\/|~|\$home|\$\{home\}|\/home|\/users|\/\*|~\/\*|\$home\/\*)["']?\/?(?=$|[\s"'`;&|)])|--no-preserve-root|\bremove-item\b.{0,40}-recurse.{0,40}(?:c:\\(?=$|[\s"'*])|\$home(?=$|[\s"'])|\$env:userprofile(?=$|[\s"']))|\bdd\b.{0,60}\bof=\/dev\/(?:sda|nvme0n1|disk0)\b|\bmkfs\.\w{2,6}\s.{0,40}\/dev\/(?:sda|nvme0n1)|:\(\)\s{0,2}\{\s{0,2}:\s{0,2}\|\s{0,2}:\s{0,2}&\s{0,2}\}/;
 const MINER =
@@ -168,13 +157,13 @@ const WALLET = /\bbc1[\w(|)[]|\b0x[[({]?[a-f0-9][^\s"']{0,8}\{?40|\(?bc1\|/;
 export const sabotage: Rule = { hint: SABOTAGE_HINT, find: findSabotage };
 
 function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
-  // What was copied is replaced by another address, which nobody compares before paying.
+  // A copied wallet address is replaced by the attacker's.
   const copying = text.kind === "script" ? text.lines.find(({ plain }) => COPIES.test(plain)) : undefined;
   if (copying !== undefined && PASTES.test(text.all) && WALLET.test(text.all))
     yield {
       code: "credential_theft",
       severity: "refuse",
-      message: "Addresses of wallets in the clipboard are replaced.",
+      message: "Wallet addresses in the clipboard are replaced.",
       line: copying,
       concrete: true,
     };
@@ -184,16 +173,16 @@ function* findSabotage(text: ScannedText): Generator<Sign | undefined> {
       yield {
         code: "crypto_miner",
         severity: "refuse",
-        message: "The machine is put to work for somebody else's money.",
+        message: "The machine is used to mine cryptocurrency for someone else.",
         line,
         concrete: true,
       };
-    // Guides about shells name these commands; what runs them is a script.
+    // Guides mention these commands; scripts run them.
     else if (WIPE.test(line.plain) && (text.kind === "script" || line.fenced))
       yield {
         code: "destructive_command",
         severity: text.kind === "script" ? "refuse" : "warn",
-        message: "A command deletes the whole disk or the whole home folder.",
+        message: "A command deletes the whole disk or home folder.",
         line,
       };
   }

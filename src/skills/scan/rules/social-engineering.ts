@@ -1,7 +1,7 @@
-/** "Before you can use this skill, download and run …": the way in which most malicious skills have come. */
+/** "Before you can use this skill, download and run …": how most malicious skills have worked. */
 import { type Address, addressesIn, isImpersonating, isSuspicious } from "../addresses.ts";
-import { LINES_PER_SLICE, type Rule, type Sign } from "../rule.ts";
-import { linesAround, type ScannedText } from "../scanned-text.ts";
+import { lineRule, type Rule, type Sign } from "../rule.ts";
+import { LINES_PER_SLICE, linesAround, type ScannedText } from "../scanned-text.ts";
 import { FETCH_WORD, isDemand, isDemanded, RUN_WORD, wordsAround } from "../source-risk.ts";
 import type { Subject } from "../subject.ts";
 
@@ -40,7 +40,7 @@ function* findFakePrerequisites(text: ScannedText, subject: Subject): Generator<
     yield {
       code: "fake_prerequisite",
       severity,
-      message: `The skill wants something from ${address.host} to be downloaded and run before it can be used.`,
+      message: `The skill asks for something from ${address.host} to be downloaded and run before it can be used.`,
       line,
       near: address.url,
       concrete: true,
@@ -78,19 +78,19 @@ function prerequisiteSeverity(
     case "example number":
       return isPage || (isProgram && RUN_WORD.test(beside)) || (demanded && FETCHED.test(words)) ? "refuse" : undefined;
     case "free page":
-      // Being named after the skill costs nothing there.
+      // Anyone can choose a name like the skill's there.
       if (!FETCHED.test(words)) return undefined;
       return isPage || (isDemand(words) && INSTALLED.test(beside) && (!own || INSTALLED.test(line)))
         ? "refuse"
         : undefined;
     case "forge":
-      // A release of a project that has nothing to do with the skill, to be run by hand.
+      // A release of an unrelated project, to be run by hand.
       if (!FETCHED.test(words) || !demanded || own || !PROGRAM.test(address.path) || !RUN_PROGRAM.test(words))
         return undefined;
       return SYSTEMS.test(words) ? "refuse" : "warn";
     default:
       if (own || !FETCHED.test(words)) return undefined;
-      // A packed program to be started by hand, demanded or not.
+      // An installer to be started by hand, required or not.
       if (INSTALLER.test(address.path) && isDemand(beside)) return isNamed(address, words) ? "warn" : "refuse";
       if (!demanded) return PROGRAM.test(address.path) && RUN_PROGRAM.test(beside) ? "warn" : undefined;
       if (!isPage && !isProgram) return undefined;
@@ -98,13 +98,13 @@ function prerequisiteSeverity(
   }
 }
 
-/** The text speaks of a product by the name of the site. */
+/** Whether the text names a product like the site. */
 function isNamed({ host, url }: Address, words: string): boolean {
   const label = host.split(".").at(-2) ?? "";
   return label.length >= 3 && words.replaceAll(url, " ").includes(label);
 }
 
-/** An archive with a password cannot be looked into by any scanner: that is what the password is for. */
+// Archives with a password: no scanner can look inside, which is what the password is for.
 
 const UNLOCK_COMMAND =
   /\bunzip\b.{0,60}\s-p\s{0,2}["']?\S{2,}|\b7z[ar]?\b\s{1,3}(?:x|e)\b.{0,80}\s-p["']?[^\s"'-]{2,}|\bunrar\b\s{1,3}(?:x|e)\b.{0,60}\s-p["']?[^\s"'-]{2,}|\bbsdtar\b.{0,60}--passphrase|\bextractall\(.{0,60}pwd\s{0,2}=|\bexpand-7zip\b.{0,80}-password/;
@@ -114,38 +114,34 @@ const PASSWORD =
   /\b(?:unlock|extraction|archive|decryption|zip)(?:ing)? (?:code|key|pin|pass\w{0,6})\b(?: is)?\s{0,3}[:=]?\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}|\b(?:extract\w{0,4}|unzip|unpack|decompress|open|unlock|archives?|zip|rar|7z)\b[^.\n]{0,60}\b(?:pass(?:word|phrase|code)?|pwd|key)\b\s{0,3}(?:is|of|=|:)?\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}|\b(?:pass(?:word|phrase|code)?|pwd)\b(?: for (?:the )?(?:archive|zip|file|extraction))?\s{0,3}(?:is\b|[:=])\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}|\(\s{0,2}pass(?:word)?\s{0,2}[:=]?\s{0,3}["'`*]{0,3}[\w!@#.-]{2,40}/;
 const PASSWORD_PLACEHOLDER = /\$\w|<\w|\byour[-_ ]|\{\w|%\w{1,20}%/;
 
-export const lockedArchive: Rule = {
-  hint: /pass|pwd|unzip|7z|unrar|unlock|(?:archive|extraction|decryption) (?:code|key|pin)/,
-  find: findLockedArchives,
-};
-
-function* findLockedArchives(text: ScannedText): Generator<Sign | undefined> {
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
+export const lockedArchive = lineRule(
+  /pass|pwd|unzip|7z|unrar|unlock|(?:archive|extraction|decryption) (?:code|key|pin)/,
+  (line, { text, index }) => {
     const command = UNLOCK_COMMAND.exec(line.plain);
-    if (command === null && !(/pass|pwd|unlock|code|\bpin\b/.test(line.text) && PASSWORD.test(line.text))) continue;
+    if (command === null && !(/pass|pwd|unlock|code|\bpin\b/.test(line.text) && PASSWORD.test(line.text)))
+      return undefined;
     const near = linesAround(text, index, 4, 4);
     const words = near.map(({ plain }) => plain).join("\n");
-    if (command === null && !ARCHIVE.test(line.text) && !/\.(?:zip|rar|7z|dmg|iso)\b/.test(words)) continue;
+    if (command === null && !ARCHIVE.test(line.text) && !/\.(?:zip|rar|7z|dmg|iso)\b/.test(words)) return undefined;
     const isFetched = near.some(({ plain }) => {
       const named = FETCH_WORD.test(plain) || /\]\(/.test(plain);
       return addressesIn(plain).some(({ kind, path }) => kind !== "local" && (named || ARCHIVE.test(path)));
     });
     const isGap = PASSWORD_PLACEHOLDER.test(command?.[0].slice(-40) ?? PASSWORD.exec(line.text)?.[0].slice(-40) ?? "");
-    if (command === null && !(isFetched && ARCHIVE.test(words))) continue;
-    yield {
+    if (command === null && !(isFetched && ARCHIVE.test(words))) return undefined;
+    return {
       code: "locked_archive",
       severity: isFetched && !isGap ? "refuse" : "note",
       message: isFetched
-        ? "An archive is downloaded and opened with a password that is given along with it: a password keeps scanners out, not readers."
+        ? "An archive is downloaded and opened with a published password, which only keeps scanners out."
         : "An archive is opened with a password.",
       line,
       concrete: isFetched,
     };
-  }
-}
+  },
+);
 
-/** What a system does to protect its user is switched off. */
+// Protections of the system that are switched off.
 
 const QUARANTINE = /\bxattr\b.{0,40}\s-(?:d|r?c|dr|rd|cr)\b/;
 const DISABLE_COMMANDS: readonly RegExp[] = [
@@ -163,68 +159,58 @@ const DISABLE_WORDS =
   /\b(?:disable|turn off|switch off|deactivate|pause|exclude|whitelist|add an exception)\b[^.\n]{0,50}\b(?:anti-?virus|windows defender|defender|smartscreen|gatekeeper|real-?time protection|security software|firewall)\b|\b(?:anti-?virus|defender|smartscreen|gatekeeper|windows|macos)\b[^.\n]{0,60}\b(?:false positive|click (?:on )?["'`*]{0,3}(?:run|open) anyway|ignore (?:the|this|that|it|any))|["'`*]run anyway|more info["'`*]{0,3}\s{0,3}(?:>|->|\u2192|then|and)[^.\n]{0,20}run anyway/;
 const LINES_AROUND_DISABLE = 8;
 
-export const weakenedSecurity: Rule = {
-  hint: /xattr|spctl|csrutil|setenforce|mppreference|advfirewall|windefend|wscsvc|mpssvc|auditd|apparmor|falcon|clamav|osqueryd|firewall|ufw|iptables|anti-?virus|defender|smartscreen|gatekeeper|real-?time protection|security software|run anyway|false positive/,
-  find: findWeakenedSecurity,
-};
-
-function* findWeakenedSecurity(text: ScannedText): Generator<Sign | undefined> {
-  if (text.kind === "data") return;
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
+export const weakenedSecurity = lineRule(
+  /xattr|spctl|csrutil|setenforce|mppreference|advfirewall|windefend|wscsvc|mpssvc|auditd|apparmor|falcon|clamav|osqueryd|firewall|ufw|iptables|anti-?virus|defender|smartscreen|gatekeeper|real-?time protection|security software|run anyway|false positive/,
+  (line, { text, index }) => {
+    if (text.kind === "data") return undefined;
     const command = DISABLE_COMMANDS.some((pattern) => pattern.test(line.plain));
     const quarantine = !command && QUARANTINE.test(line.plain);
     const words = !command && !quarantine && text.kind === "instructions" && DISABLE_WORDS.test(line.text);
-    if (!command && !quarantine && !words) continue;
+    if (!command && !quarantine && !words) return undefined;
     const near = linesAround(text, index, LINES_AROUND_DISABLE, LINES_AROUND_DISABLE);
     const from = near.flatMap(({ plain }) => (FETCH_WORD.test(plain) ? addressesIn(plain) : []));
     const fetched = from.some(
       ({ kind }) => kind !== "local" && kind !== "installer" && kind !== "forge" && kind !== "example",
     );
     const forged = from.some(({ kind }) => kind === "forge");
-    yield {
+    return {
       code: "weakened_security",
       severity: fetched || (forged && words) ? "refuse" : quarantine ? "note" : "warn",
       message:
         fetched || forged
-          ? "A protection of the system is switched off for something that is downloaded."
+          ? "A protection of the system is switched off for a download."
           : "A protection of the system is switched off.",
       line,
       concrete: fetched,
     };
-  }
-}
+  },
+);
 
-/** Instructions that come from a server each time: whoever has it decides what the agent does next. */
+// Instructions fetched from a server each time: its owner decides what the agent does next.
 
 const FOLLOWED =
   /\b(?:fetch|curl|read|load|download|open|visit|get|retrieve|pull)\b[^.\n]{0,80}:\/\/\S{1,200}.{0,80}\b(?:and|then|,)\s{1,3}(?:always |then |immediately |silently |exactly )?(follow|execute|run|obey|do|perform|carry out|act on)\b(?! (?:the|its|their|these|those) (?:setup|install\w{0,6}|guide|link|steps|docs|documentation))/;
 const BLINDLY =
   /\bwithout (?:asking|confirm\w{0,6}|question\w{0,4}|telling|review\w{0,4}|show\w{0,4}|mention\w{0,4})|\bsilently\b|\bwhatever it (?:says|contains|returns)\b|\b(?:all|any|every|the) (?:\w{1,12} )?(?:commands?|code|shell)\b|\bexactly as\b|\bno matter what\b/;
 
-export const remoteInstructions: Rule = { hint: /:\/\//, find: findRemoteInstructions };
-
-function* findRemoteInstructions(text: ScannedText, subject: Subject): Generator<Sign | undefined> {
-  if (text.kind !== "instructions") return;
-  for (const [index, line] of text.lines.entries()) {
-    if (index % LINES_PER_SLICE === 0) yield undefined;
-    if (line.fenced || !line.text.includes("://")) continue;
-    const followed = FOLLOWED.exec(line.text);
-    const address =
-      followed === null ? undefined : addressesIn(line.text).find(({ kind }) => kind !== "local" && kind !== "private");
-    if (followed === null || address === undefined) continue;
-    const words = linesAround(text, index, 0, 1)
-      .map((near) => near.text)
-      .join(" ")
-      .slice(followed.index, followed.index + 600);
-    const own = subject.isOwn(address);
-    const blind = BLINDLY.test(words.replace(address.url, " "));
-    yield {
-      code: "remote_instructions",
-      severity: isSuspicious(address) || address.kind === "paste" || (blind && !own) ? "refuse" : own ? "note" : "warn",
-      message: `The agent is told to do what ${address.host} says, which can be something else every time.`,
-      line,
-      concrete: true,
-    };
-  }
-}
+export const remoteInstructions = lineRule(/:\/\//, (line, { text, index, subject }) => {
+  if (text.kind !== "instructions") return undefined;
+  if (line.fenced || !line.text.includes("://")) return undefined;
+  const followed = FOLLOWED.exec(line.text);
+  const address =
+    followed === null ? undefined : addressesIn(line.text).find(({ kind }) => kind !== "local" && kind !== "private");
+  if (followed === null || address === undefined) return undefined;
+  const words = linesAround(text, index, 0, 1)
+    .map((near) => near.text)
+    .join(" ")
+    .slice(followed.index, followed.index + 600);
+  const own = subject.isOwn(address);
+  const blind = BLINDLY.test(words.replace(address.url, " "));
+  return {
+    code: "remote_instructions",
+    severity: isSuspicious(address) || address.kind === "paste" || (blind && !own) ? "refuse" : own ? "note" : "warn",
+    message: `The agent is instructed to do what ${address.host} says, which can change at any time.`,
+    line,
+    concrete: true,
+  };
+});

@@ -1,4 +1,4 @@
-/** Credentials that a skill takes from the environment without saying so. */
+/** Credentials that a skill reads from the environment without declaring them. */
 import type { SkillFinding } from "../../../model/skill.ts";
 import { findingOf, type Sign } from "../rule.ts";
 import type { ScannedLine, ScannedText } from "../scanned-text.ts";
@@ -8,17 +8,17 @@ const READS =
   /\bprocess\.env(?:\.|\[\s?["'])([A-Z][A-Z0-9_]{3,60})|\bos\.(?:environ(?:\.get\(|\[)|getenv\()\s?["']([A-Z][A-Z0-9_]{3,60})|\b(?:getenv|env\.get|env::var)\(\s?["']([A-Z][A-Z0-9_]{3,60})|\$env:([A-Za-z][A-Za-z0-9_]{3,60})|\bENV\[\s?["']([A-Z][A-Z0-9_]{3,60})|\$\{?([A-Z][A-Z0-9_]{3,60})\b/g;
 const CREDENTIAL =
   /(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|MNEMONIC|PAT|APIKEY)(?:_|$)|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY/;
-/** Tokens that are money or words, and names too plain to be anybody's. */
+/** Tokens of currencies and of language models, and names that are too generic. */
 const NO_CREDENTIAL =
   /^(?:INPUT|OUTPUT|SRC|DEST|FROM|TO|SELL|BUY|BASE|QUOTE|MAX|MIN|TOTAL)_|TOKEN_(?:ADDRESS|ID|IN|OUT|COUNT|LIMIT|AMOUNT|SYMBOL|NAME|URI|FILE)|^(?:TOKEN|KEY|PASSWORD)$|_TOKENS$|_(?:PATH|FILE|DIR|NAME|LENGTH|ADDRESS)$/;
 const MAX_REPORTED = 8;
 const MAX_NAMES = 50;
 const MAX_READ_NAMES = 500;
 
-/** Names that instructions may have; more than any honest skill does. */
+/** The number of names in instructions; more than any honest skill has. */
 const MAX_MENTIONED_NAMES = 20_000;
 
-/** Reads texts one by one and keeps names alone; what one file leaves out another may say. */
+/** Reads texts one by one and keeps only names; one file may mention what another does not. */
 export class UndeclaredEnv {
   readonly #subject: Subject;
   readonly #declared: ReadonlySet<string>;
@@ -43,7 +43,7 @@ export class UndeclaredEnv {
       const sign: Sign = {
         code: "undeclared_env",
         severity: "warn",
-        message: `The program reads ${name}, which the skill's instructions never name.`,
+        message: `The program reads ${name}, which the skill's instructions never mention.`,
         line,
         near: name,
       };
@@ -62,11 +62,11 @@ export class UndeclaredEnv {
       if (found.length >= MAX_REPORTED) break;
     }
     const first = this.#shown.values().next().value;
-    // Only this dialect has a place for declaring them.
+    // Only this dialect can declare them.
     if (this.#subject.skill.dialect === "openclaw" && first !== undefined) {
       const names = [...this.#shown.keys()];
       const list = names.slice(0, MAX_REPORTED).join(", ") + (names.length > MAX_REPORTED ? ", …" : "");
-      const message = `Credentials are taken from the environment without being declared in requires.env: ${list}.`;
+      const message = `Credentials are read from the environment without being declared in requires.env: ${list}.`;
       found.push({ ...first, severity: "note", message });
     }
     return found;
@@ -91,7 +91,7 @@ function declaredNames({ needs, primaryEnv, servers }: Subject["skill"]): Set<st
   return names;
 }
 
-/** Each once, and a bounded number: every one of them is looked for in the texts. */
+/** Each name once, up to a limit: every one is searched for in the texts. */
 function readNames(text: ScannedText): Map<string, ScannedLine> {
   const names = new Map<string, ScannedLine>();
   const seen = new Set<string>();
@@ -101,7 +101,7 @@ function readNames(text: ScannedText): Map<string, ScannedLine> {
       const name = found.slice(1).find((group) => group !== undefined) ?? "";
       if (seen.has(name) || !CREDENTIAL.test(name) || NO_CREDENTIAL.test(name)) continue;
       seen.add(name);
-      // What a script gives a value to itself is not taken from outside.
+      // A script's own variable is not read from the environment.
       if (!isOwn(text, name)) names.set(name, line);
       if (seen.size >= MAX_NAMES) return names;
     }

@@ -5,8 +5,9 @@ import { ENVELOPE, modernHeaders, modernRequest } from "../../mcp/http/bench.ts"
 import { Talk } from "../live/live-setup.ts";
 import { ask, type Answer } from "../support.ts";
 import { ADA, EVE, openScene, OPS, type Scene, type SceneNode } from "./cluster-setup.ts";
+import { isMissing } from "../../../support/skips.ts";
 
-if (missing !== undefined) console.log(`the doors of nodes are not tested: ${missing}`);
+isMissing("the doors of nodes", missing);
 
 const WITHIN = { timeout: 20_000, interval: 20 };
 const JSON_AND_STREAM = { "content-type": "application/json", accept: "application/json, text/event-stream" };

@@ -11,8 +11,9 @@ import type { JsonObject } from "../../../../src/model/json.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
 import { tool } from "../../../tools/support.ts";
 import { ADA, EVE, inTurn, openScene, type Scene, type SceneNode, thenOnly } from "./cluster-setup.ts";
+import { isMissing } from "../../../support/skips.ts";
 
-if (missing !== undefined) console.log(`sessions over nodes are not tested: ${missing}`);
+isMissing("sessions over nodes", missing);
 
 const WITHIN = { timeout: 15_000, interval: 20 };
 const JSON_AND_STREAM = { "content-type": "application/json", accept: "application/json, text/event-stream" };

@@ -55,7 +55,7 @@ function rowsOf(value: unknown): Row[] {
   return Object.entries(value).map(([name, each]) => ({ name, value: String(each) }));
 }
 
-/** Throws a SyntaxError for other keys that are no JSON object. */
+/** Throws a SyntaxError for other keys that are not a JSON object. */
 export function configOf(draft: Draft): Record<string, unknown> {
   const config: Record<string, unknown> = {};
   if (draft.name.trim() !== "") config["name"] = draft.name.trim();

@@ -1,0 +1,185 @@
+/** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
+import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY } from "../model/protocol.ts";
+import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
+import type { ClientSide, InputRound, Use, UseContext } from "../model/source.ts";
+import type { ConnectionDeps } from "./connection-deps.ts";
+import { paramHeaders } from "./http/mcp-headers.ts";
+import type { Link } from "./link.ts";
+import type { LiveLists } from "./live-lists.ts";
+import type { RequestOptions } from "./peer.ts";
+import { rpcOf } from "./rpc-error.ts";
+import { answerServer, modernCapabilities, withOfferedAnswers, withOfferedRoots } from "./server-requests.ts";
+
+/** Progress restarts a call's timeout, up to so many times the timeout in all. */
+const MAX_PROGRESS_FACTOR = 10;
+
+/** How long a call may take at most, however much progress it makes. */
+export function maxCallMs({ toolTimeout }: ServerSpec): number {
+  return toolTimeout * MAX_PROGRESS_FACTOR;
+}
+
+interface CallSettings {
+  readonly spec: ServerSpec;
+  readonly deps: Pick<ConnectionDeps, "workspaceRoots" | "env">;
+  readonly lists: Pick<LiveLists, "findTool" | "readNow">;
+}
+
+export function runOnLink(link: Link, use: Use, given: UseContext, setting: CallSettings): Promise<JsonObject> {
+  const context = { ...given, client: withOfferedRoots(given.client, setting.spec, setting.deps) };
+  const { method, params: known } = requestFor(use);
+  // What the hub knows of the request is never overwritten by what it does not know.
+  const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
+  const { client, signal, input } = context;
+  if (context.meta !== undefined) params["_meta"] = context.meta;
+  const options = callOptions(use, context, setting.spec);
+  if (link.agreement.era === "legacy") return link.peer.request(method, params, options);
+  const modernOptions = { ...options, envelope: callerEnvelope(context) };
+  const send = (extra: JsonObject): Promise<JsonObject> => {
+    const headers = mirrorsParamsInHeaders(link) ? headersOf(use, setting) : undefined;
+    return link.peer
+      .request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) })
+      .catch((error: unknown) => sendAgainWithFreshHeaders(error, extra));
+  };
+  if (input !== undefined) return send(suppliedInput(input, given.client, setting));
+  return completeInputRounds({
+    send,
+    answer: (asked, askedParams, askedSignal) =>
+      answerServer(serverDisplayName(setting.spec), client, asked, askedParams, askedSignal),
+    signal,
+  });
+
+  /** The server's idea of which parameters are headers may be newer than ours. */
+  async function sendAgainWithFreshHeaders(error: unknown, extra: JsonObject): Promise<JsonObject> {
+    if (use.kind !== "tool" || rpcOf(error)?.code !== HEADER_MISMATCH) throw error;
+    await setting.lists.readNow("tools");
+    const headers = headersOf(use, setting);
+    return link.peer.request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) });
+  }
+}
+
+/** A modern server learns with each request what the client behind it can do. */
+function callerEnvelope({ client, logLevel }: UseContext): JsonObject {
+  return {
+    [CLIENT_CAPABILITIES_KEY]: modernCapabilities(client.capabilities),
+    // A key without a value would take away the connection's own level.
+    ...(logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: logLevel }),
+  };
+}
+
+function suppliedInput(
+  { responses, state }: InputRound,
+  client: ClientSide,
+  { spec, deps }: Pick<CallSettings, "spec" | "deps">,
+): JsonObject {
+  return {
+    ...(responses === undefined ? {} : { inputResponses: withOfferedAnswers(responses, client, spec, deps) }),
+    ...(state === undefined ? {} : { requestState: state }),
+  };
+}
+
+function callOptions(use: Use, context: UseContext, spec: ServerSpec): RequestOptions {
+  const { callId, client, signal, onProgress, onNotice } = context;
+  const progress = onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined);
+  return {
+    callId,
+    client,
+    signal,
+    timeoutMs: spec.toolTimeout,
+    maxTotalMs: maxCallMs(spec),
+    onProgress: progress,
+    onNotice,
+  };
+}
+
+/** Progress of a tool is always asked for: it restarts the timeout also where nobody watches it. */
+function ignoreProgress(): void {}
+
+function mirrorsParamsInHeaders(link: Link): boolean {
+  return link.agreement.era === "modern" && link.wire.transport === "http";
+}
+
+function headersOf(use: Use, setting: CallSettings): Record<string, string> | undefined {
+  const tool = use.kind === "tool" ? setting.lists.findTool(use.name) : undefined;
+  return use.kind === "tool" && tool !== undefined ? paramHeaders(tool, use.arguments) : undefined;
+}
+
+/** A Use as the MCP request that stands for it. */
+function requestFor(use: Use): { readonly method: string; readonly params: JsonObject } {
+  switch (use.kind) {
+    case "tool":
+      return { method: "tools/call", params: { name: use.name, arguments: use.arguments } };
+    case "resource":
+      return { method: "resources/read", params: { uri: use.uri } };
+    case "prompt":
+      return { method: "prompts/get", params: { name: use.name, arguments: use.arguments } };
+    case "completion": {
+      const { ref, argument, context } = use;
+      return { method: "completion/complete", params: { ref, argument, context } };
+    }
+    case "subscribe":
+      return { method: "resources/subscribe", params: { uri: use.uri } };
+    case "unsubscribe":
+      return { method: "resources/unsubscribe", params: { uri: use.uri } };
+  }
+}
+
+const MAX_ROUNDS = 10;
+
+interface InputRounds {
+  /** Sends the request with these additional params. */
+  readonly send: (extra: JsonObject) => Promise<JsonObject>;
+  readonly answer: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
+  readonly signal: AbortSignal;
+}
+
+/** The modern era's way for a server to ask back: the result says what is missing, and the request is sent again. */
+async function completeInputRounds(rounds: InputRounds): Promise<JsonObject> {
+  let result = await rounds.send({});
+  for (let round = 0; result["resultType"] === "input_required"; round++) {
+    if (round === MAX_ROUNDS) {
+      throw new ToolcribError("tool_error", `The server asked for more input ${MAX_ROUNDS} times without finishing.`);
+    }
+    const { inputRequests, requestState } = result;
+    const extra: JsonObject = {};
+    if (isJsonObject(inputRequests)) extra["inputResponses"] = await answerAll(inputRequests, rounds);
+    // Sent back untouched, and only if there was one: it belongs to the server.
+    if (requestState !== undefined) extra["requestState"] = requestState;
+    result = await rounds.send(extra);
+  }
+  return result;
+}
+
+async function answerAll(requests: JsonObject, rounds: InputRounds): Promise<JsonObject> {
+  const siblings = new AbortController();
+  const signal = AbortSignal.any([rounds.signal, siblings.signal]);
+  try {
+    const answers = await Promise.all(
+      Object.entries(requests).map(async ([key, request]) => [key, await answerOne(request, rounds, signal)] as const),
+    );
+    return Object.fromEntries(answers);
+  } finally {
+    // After a failure the other questions are moot; after success this reaches nobody.
+    siblings.abort();
+  }
+}
+
+async function answerOne(request: unknown, rounds: InputRounds, signal: AbortSignal): Promise<JsonObject> {
+  const method = isJsonObject(request) && typeof request["method"] === "string" ? request["method"] : "(no method)";
+  const params = isJsonObject(request) && isJsonObject(request["params"]) ? request["params"] : {};
+  try {
+    return await rounds.answer(method, params, signal);
+  } catch (thrown) {
+    if (rounds.signal.aborted) throw cancelledByCaller();
+    const error = asToolcribError(thrown);
+    throw new ToolcribError("denied", `The server asked for ${method}, which was not answered: ${error.message}`, {
+      hint: error.hint ?? "The callback that answers it failed.",
+      cause: thrown,
+    });
+  }
+}
+
+export function cancelledByCaller(): ToolcribError {
+  return new ToolcribError("cancelled", "The call was cancelled by the caller.");
+}
