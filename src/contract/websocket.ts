@@ -1,4 +1,7 @@
-/** Tools of a process behind a WebSocket, for one session: how it says what they are, gets their calls and answers them. */
+/**
+ * The WebSocket: commands are operations under the names that programs of this field use, and events report changes in the hub.
+ * Server-sent events carry the same events. A client can also offer tools of its own to a session, and answer their calls.
+ */
 import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
 import { ApprovalSchema, SessionNoticeSchema } from "./activity-schemas.ts";
@@ -94,10 +97,6 @@ const ExtraToolCancelSchema = z.object({
 export type ExtraToolCommand = keyof typeof EXTRA_TOOL_COMMANDS;
 export type ExtraToolDefinition = z.input<typeof ExtraToolSchema>;
 
-/**
- * The WebSocket: commands are operations under the names that programs of this field use, events are what happens in the hub.
- * SSE carries the same events.
- */
 export const SOCKET_PATH = "/ws";
 
 export interface SocketCommand {

@@ -1,21 +1,21 @@
 /** The one HTTP listener that all HTTP doors share. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
-import type { Cluster } from "../../cluster/cluster.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { writeHubFile } from "../../hub/activity/hub-file.ts";
 import type { Caller } from "../../model/caller.ts";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/config.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { RequestForwarder, serveForwarded } from "./forward-request.ts";
+import { hostInUrl, isWildcard } from "./hosts.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
-import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { type HttpRoute, parseTarget, RouteTable } from "./http-exchange.ts";
-import { hostInUrl, isWildcard } from "./hosts.ts";
-import { writeHubFile } from "../../hub/activity/hub-file.ts";
 import { type LoginEvent, loginLink, loginRoutes } from "./login-routes.ts";
 import { PageLogins } from "./page-logins.ts";
-import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 import { baseOf, RequestPipeline } from "./request-pipeline.ts";
+import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
 const { createServer } = process.getBuiltinModule("node:http");

@@ -8,8 +8,8 @@ import { notFoundAt, refuseMethodUnless, sendJson } from "./http-responses.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
 import { isOwnPage, pageKeys, type PageLogins, setCookie } from "./page-logins.ts";
 
-export const LOGIN_PATH = `${API_PATH}/login`;
-export const LOGOUT_PATH = `${API_PATH}/logout`;
+const LOGIN_PATH = `${API_PATH}/login`;
+const LOGOUT_PATH = `${API_PATH}/logout`;
 export const LOGIN_LINKS_PATH = `${API_PATH}/login-links`;
 
 export type LoginEvent = "login.link" | "login" | "logout";

@@ -20,7 +20,7 @@ const QUESTION_BATCH_MS = 20;
 const STATE_PREFIX = "toolcrib.";
 
 /** Identifies a parked call and its retries: a state is useless to other callers and for other requests. */
-export interface RoundKey {
+interface RoundKey {
   readonly caller: string;
   readonly method: string;
   readonly params: JsonObject;

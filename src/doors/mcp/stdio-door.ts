@@ -21,7 +21,7 @@ import type { LegacySession } from "./legacy-session.ts";
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 1000;
 
-export interface StdioStreams {
+interface StdioStreams {
   readonly input: Readable;
   readonly output: Writable;
 }

@@ -1,3 +1,4 @@
+/** The part of the catalog that a client asked for: by its URL, and in canonical form, so that equivalent scopes are one. */
 import { LruMap } from "../../base/maps.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Caller } from "../../model/caller.ts";

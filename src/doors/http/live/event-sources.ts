@@ -1,13 +1,13 @@
 /** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
 import type { Clock } from "../../../base/clock.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
+import type { HubEvents } from "../../../hub/hub-events.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { ToolCapability } from "../../../model/capability.ts";
 import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
-import type { HubEvents } from "../../../hub/hub-events.ts";
 import type { Audience, FeedHub, Fields, Publish } from "./feed-event.ts";
 
 /** Nothing else makes a connected server idle. */

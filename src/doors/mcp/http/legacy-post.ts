@@ -1,9 +1,9 @@
 /** POST requests of legacy clients: they open a session or belong to one. */
-import { onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model/protocol.ts";
 import type { QuotaReached } from "../../../policy/quota.ts";
+import { onceClosed } from "../../http/http-exchange.ts";
 import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import { headerOf, refuseRpc, refuseWithError, respondEmpty, respondJson } from "./http-messages.ts";
 import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "./open-streams.ts";

@@ -2,21 +2,21 @@
  * MCP over HTTP, both eras at one address: `/mcp` for Streamable HTTP, `/sse` and `/messages` for its predecessor. Works on
  * raw exchanges of `node:http`, because each call passes here.
  */
-import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
-import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { endsWithin } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import { parseMessages } from "../rpc-messages.ts";
 import { RequestedScopes, type ViewScope } from "../view-scope.ts";
 import { acceptsOf, headerOf, isJson, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
-import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
 import { OpenStreams, SseConnection } from "./open-streams.ts";
+import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
 import { type Engine, type McpPost, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
 

@@ -1,5 +1,4 @@
 /** POST requests of the modern era: each has its version and its client's capabilities in `_meta`. */
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import {
@@ -13,6 +12,7 @@ import {
 } from "../../../model/protocol.ts";
 import { KeptResults } from "../../../sessions/kept-results.ts";
 import { mirroredParams } from "../../../upstream/http/mcp-headers.ts";
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { envelopeError } from "../mcp-handshake.ts";
 import { ParkedCalls } from "../parked-calls.ts";
 import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";

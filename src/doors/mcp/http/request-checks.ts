@@ -1,5 +1,4 @@
-/** The session of an exchange at `/mcp`, by its headers. */
-import type { HttpExchange } from "../../http/http-exchange.ts";
+/** Checks before a request of MCP over HTTP is answered: its session, its scope, and the node that has to answer it. */
 import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { identityOf, type Scope } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
@@ -11,6 +10,7 @@ import {
   type RpcNotification,
   type RpcRequest,
 } from "../../../model/protocol.ts";
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import { claimsModern, unsupportedVersion } from "../mcp-handshake.ts";
 import { type Encoded, encodeToolcribError } from "../rpc-messages.ts";
 import { scopeKey, type ViewScope } from "../view-scope.ts";

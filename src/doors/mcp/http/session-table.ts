@@ -1,7 +1,4 @@
 /** The state that all parts of MCP over HTTP share: the door, open sessions and open streams. */
-import type { HttpExchange } from "../../http/http-exchange.ts";
-import type { ViewScope } from "../view-scope.ts";
-import type { Accepts } from "./http-messages.ts";
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
@@ -9,10 +6,13 @@ import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { LegacySession } from "../legacy-session.ts";
 import type { McpDoor } from "../mcp-door.ts";
 import type { MessageSink } from "../rpc-messages.ts";
+import type { ViewScope } from "../view-scope.ts";
 import type { RequestOrigin } from "../view-scope.ts";
+import type { Accepts } from "./http-messages.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close"> &

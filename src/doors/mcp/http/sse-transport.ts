@@ -1,10 +1,10 @@
 /** The HTTP+SSE transport of 2024-11-05: a GET stream, whose first event names the address to post to. */
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
 import type { ViewScope } from "../view-scope.ts";
 import { acceptsOf, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
