@@ -11,7 +11,7 @@ import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "..
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
 import type { HttpExchange } from "../../http/http-exchange.ts";
 import { parseMessages } from "../rpc-messages.ts";
-import { RequestedScopes, type ViewScope } from "../view-scope.ts";
+import { requestedScope, type ViewScope } from "../view-scope.ts";
 import { acceptsOf, headerOf, isJson, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
@@ -53,7 +53,6 @@ const RESUME_GRACE_MS = 10_000;
 
 export class McpHttp {
   readonly #options: McpHttpOptions;
-  readonly #scopes = new RequestedScopes();
   readonly #transport: Transport & { isClosing: boolean };
   /** Limits that were reported already, so that each is reported once. */
   readonly #full = new Set<string>();
@@ -210,7 +209,7 @@ export class McpHttp {
   }
 
   #scopeOf({ path, query, caller, response }: HttpExchange, base: string): ViewScope | undefined {
-    const choice = this.#scopes.choose(base, path, query, caller);
+    const choice = requestedScope(base, path, query, caller);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
       refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });
