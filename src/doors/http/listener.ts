@@ -69,18 +69,18 @@ const CREDENTIALS_MS = 15_000;
 export class HttpListener {
   readonly #options: ListenerOptions;
   readonly #adminToken = randomBytes(32).toString("base64url");
-  readonly #answers = new PendingResponses();
-  readonly #parts: HttpAccessOptions;
+  readonly #pending = new PendingResponses();
+  readonly #accessOptions: HttpAccessOptions;
   readonly #routes: RouteTable;
   readonly #logins: PageLogins;
   #server: Server | undefined;
   #upgrades: Upgrades | undefined;
-  #path: RequestPipeline | undefined;
+  #pipeline: RequestPipeline | undefined;
   #callsPerMinute: number;
   #port = 0;
   #stopping = false;
   readonly #forwarder: RequestForwarder | undefined;
-  #stopTaking: () => void = () => {};
+  #stopServingForwarded: () => void = () => {};
   #changes = 0;
   #stopWatch: () => void = () => {};
   #removeFile = async (): Promise<void> => {};
@@ -103,20 +103,20 @@ export class HttpListener {
             options.troubles?.() ?? { problems: [] },
           ),
         index: options.index,
-        entrance: () => this.#entrance(),
+        httpAccess: () => this.#httpAccess(),
         isGuarded: (path) => (guarded.find(path)?.access ?? "public") !== "public",
       }),
       ...loginRoutes({
         logins: this.#logins,
-        http: () => this.#entrance().http,
+        http: () => this.#httpAccess().http,
         cookieScope: () => node?.cluster.name ?? this.#port,
-        identify: (token) => this.#ofToken(token),
-        baseOf: ({ request }) => baseOf(this.#entrance(), request),
+        identify: (token) => this.#identifyToken(token),
+        baseOf: ({ request }) => baseOf(this.#httpAccess(), request),
         onLogin: options.onLogin,
       }),
       ...options.routes,
     ]);
-    this.#parts = {
+    this.#accessOptions = {
       adminToken: this.#adminToken,
       keySecret: node?.secret,
       clock: options.clock ?? systemClock,
@@ -147,13 +147,13 @@ export class HttpListener {
   /** Called once, by `openListener`. */
   async open(): Promise<void> {
     const { http } = this.#options;
-    const { clock, warn } = this.#parts;
-    const entrance = await createHttpAccess(http, this.#callsPerMinute, this.#parts);
+    const { clock, warn } = this.#accessOptions;
+    const httpAccess = await createHttpAccess(http, this.#callsPerMinute, this.#accessOptions);
     const mask = (text: string): string => this.#options.redactor.mask(text);
     const { node } = this.#options;
     const forwarder = this.#forwarder;
     const path = new RequestPipeline({
-      entrance,
+      httpAccess,
       routes: this.#routes,
       clock,
       mask,
@@ -162,7 +162,7 @@ export class HttpListener {
       cookieScope: () => node?.cluster.name ?? this.#port,
       forwardTo: forwarder && ((exchange, to) => forwarder.forward(exchange, to)),
     });
-    this.#path = path;
+    this.#pipeline = path;
     if (node !== undefined) await this.#join(node, mask);
     const server = this.#makeServer(path, http);
     this.#server = server;
@@ -180,7 +180,7 @@ export class HttpListener {
 
   /** Waits this long for responses of other nodes, then ends forwarded streams. */
   async endForwarded(graceMs: number): Promise<void> {
-    await this.#forwarder?.close(graceMs, this.#parts.clock);
+    await this.#forwarder?.close(graceMs, this.#accessOptions.clock);
   }
 
   /** Accepts no new connections. Requests on open connections are still served. */
@@ -195,19 +195,19 @@ export class HttpListener {
     // The address stays, and so do its auth requirements.
     const { host, port } = first;
     const change = ++this.#changes;
-    const entrance = await createHttpAccess({ ...http, host, port }, callsPerMinute, this.#parts);
+    const httpAccess = await createHttpAccess({ ...http, host, port }, callsPerMinute, this.#accessOptions);
     // Resolving tokens takes time; an older config must not replace a newer one.
     if (change !== this.#changes || this.#closed !== undefined) return;
     this.#callsPerMinute = callsPerMinute;
-    if (this.#path !== undefined) this.#path.entrance = entrance;
-    this.#cutStrangers();
+    if (this.#pipeline !== undefined) this.#pipeline.httpAccess = httpAccess;
+    this.#closeUnauthorized();
     if (this.#server !== undefined) bound(this.#server, http.limits);
     const fixed = [
       http.host === host ? [] : ["http.host"],
       http.port === port ? [] : ["http.port"],
       http.limits.headerBytes === first.limits.headerBytes ? [] : ["http.limits.headerBytes"],
     ].flat();
-    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
+    if (fixed.length > 0) this.#accessOptions.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
   }
 
   /** Ends what is left. Safe to call twice. */
@@ -219,7 +219,7 @@ export class HttpListener {
   async #close(): Promise<void> {
     this.#stopping = true;
     this.#stopWatch();
-    this.#stopTaking();
+    this.#stopServingForwarded();
     this.#logins.stopSharing();
     if (this.#server?.listening === true) this.#server.close();
     this.#server?.closeAllConnections();
@@ -230,30 +230,30 @@ export class HttpListener {
 
   async #join({ cluster }: ListenerNode, mask: (text: string) => string): Promise<void> {
     await this.#logins.share(cluster);
-    this.#stopTaking = serveForwarded({
+    this.#stopServingForwarded = serveForwarded({
       cluster,
       routes: this.#routes,
-      bodyBytes: () => this.#entrance().http.limits.bodyBytes,
-      warn: (message) => this.#parts.warn(mask(message)),
+      bodyBytes: () => this.#httpAccess().http.limits.bodyBytes,
+      warn: (message) => this.#accessOptions.warn(mask(message)),
     });
   }
 
   /** Streams may outlive credentials: callers who would not be admitted any more are cut off. */
-  #cutStrangers(): void {
-    for (const response of this.#answers.underWay())
-      if (this.#path?.isUnauthorized(response) === true) response.destroy();
+  #closeUnauthorized(): void {
+    for (const response of this.#pending.underWay())
+      if (this.#pipeline?.isUnauthorized(response) === true) response.destroy();
   }
 
   #watchCredentials(): void {
-    this.#stopWatch = this.#parts.clock.after(CREDENTIALS_MS, () => {
-      this.#cutStrangers();
+    this.#stopWatch = this.#accessOptions.clock.after(CREDENTIALS_MS, () => {
+      this.#closeUnauthorized();
       this.#watchCredentials();
     });
   }
 
   /** Only a known token: a caller who is admitted without one needs no login. */
-  async #ofToken(token: string): Promise<Caller> {
-    const caller = await this.#entrance().authenticator.identify(`Bearer ${token}`);
+  async #identifyToken(token: string): Promise<Caller> {
+    const caller = await this.#httpAccess().authenticator.identify(`Bearer ${token}`);
     if (caller !== undefined && caller.key !== "local") return caller;
     throw unknownToken();
   }
@@ -267,13 +267,13 @@ export class HttpListener {
     }
   }
 
-  #entrance(): HttpAccess {
-    if (this.#path === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
-    return this.#path.entrance;
+  #httpAccess(): HttpAccess {
+    if (this.#pipeline === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
+    return this.#pipeline.httpAccess;
   }
 
   #makeServer(path: RequestPipeline, { limits }: HttpConfig): Server {
-    const answers = this.#answers;
+    const answers = this.#pending;
     const upgrades = new Upgrades({
       answers,
       acceptsUpgrade: (request) => this.#acceptsUpgrade(request),
@@ -316,7 +316,7 @@ export class HttpListener {
       });
     } catch (error) {
       const reason = asToolcribError(error).message;
-      this.#parts.warn(
+      this.#accessOptions.warn(
         `\`toolcrib approve\` will not find this hub: its file in ${home} cannot be written (${reason}).`,
       );
     }

@@ -20,7 +20,7 @@ export type EngineSession = Pick<LegacySession, "version" | "request" | "notify"
 
 /** The parts of the door that a transport uses. */
 export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {
-  openSession(origin: RequestOrigin, outlet: MessageSink): EngineSession;
+  openSession(origin: RequestOrigin, sink: MessageSink): EngineSession;
 }
 
 export interface Transport {

@@ -25,7 +25,7 @@ export function openSse(transport: Transport, exchange: HttpExchange, scope: Vie
   const make = (id: string): SseSession =>
     new SseSession({
       ...{ id, caller, clock, streams, response },
-      open: (outlet) => door.openSession({ caller, scope }, outlet),
+      open: (sink) => door.openSession({ caller, scope }, sink),
       endpoint: endpointFor(request.url ?? "/", messagesPath, id),
     });
   try {
@@ -55,7 +55,7 @@ export function postToSse(transport: Transport, exchange: HttpExchange, posted: 
 }
 
 function answerOnStream(session: SseSession, request: RpcRequest): void {
-  void session.answer((outlet) => answerOrError(request.id, () => session.legacy.request(request, outlet)));
+  void session.answer((sink) => answerOrError(request.id, () => session.legacy.request(request, sink)));
 }
 
 /** Relative to the address as it was asked for, so that it is right behind a proxy that puts a prefix before our paths. */
@@ -73,7 +73,7 @@ interface SseSessionOptions {
   readonly streams: OpenStreams;
   readonly response: ServerResponse;
   /** Opens the engine's session; may throw. */
-  readonly open: (outlet: MessageSink) => EngineSession;
+  readonly open: (sink: MessageSink) => EngineSession;
   /** Where to post to, as the client is to resolve it against the address of the stream. */
   readonly endpoint: string;
 }
@@ -112,7 +112,7 @@ class SseSession implements OpenSession, MessageSink {
   }
 
   /** The answer goes onto the stream, whenever it comes. */
-  async answer(ask: (outlet: MessageSink) => Promise<Encoded | null>): Promise<void> {
+  async answer(ask: (sink: MessageSink) => Promise<Encoded | null>): Promise<void> {
     const owed: PendingReply = { stillPending: () => {} };
     this.#streams.owe(owed);
     const answer = await ask(this);

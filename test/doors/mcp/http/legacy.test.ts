@@ -276,6 +276,6 @@ describe("a client that goes away", () => {
 async function startHeld(id: string, session: Record<string, string>): ReturnType<Bench["postStream"]> {
   const opening = bench.postStream(call(id, "hold"), session);
   await until(() => engine.held.has(id));
-  engine.held.get(id)?.outlet.send(['{"jsonrpc":"2.0","method":"notifications/progress","params":{}}']);
+  engine.held.get(id)?.sink.send(['{"jsonrpc":"2.0","method":"notifications/progress","params":{}}']);
   return opening;
 }
