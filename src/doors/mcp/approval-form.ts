@@ -37,7 +37,7 @@ function describeArguments(args: Readonly<JsonObject>): string | undefined {
 }
 
 /** An empty declaration means forms, as in older versions. */
-export function canShowForms(capabilities: Readonly<JsonObject>): boolean {
+function canShowForms(capabilities: Readonly<JsonObject>): boolean {
   const { elicitation } = capabilities;
   return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
 }
