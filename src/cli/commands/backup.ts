@@ -1,3 +1,4 @@
+/** `toolcrib backup`: saves the state of a home to one file, while hubs may run. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
 import {
