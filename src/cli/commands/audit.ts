@@ -37,7 +37,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const [action] = args;
   if (action !== undefined && action !== "verify")
     throw unknownAction("audit", action, "Use toolcrib audit or toolcrib audit verify.");
-  const opened = commandStore(invocation, { needsRight: action === "verify" });
+  const opened = commandStore(invocation, { refuseUnknownStore: action === "verify" });
   try {
     const store = await opened.open({ create: false });
     const place = { dir: join(toolcribHome(env), "audit"), store };

@@ -38,7 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (existing !== undefined && !flags.has("force")) {
     throw new ToolcribError("conflict", `The file ${file} already exists.`, { hint: "Use --force to overwrite it." });
   }
-  const stores = commandStore(invocation, { needsRight: true, needsAll: true });
+  const stores = commandStore(invocation, { refuseUnknownStore: true, needsAll: true });
   try {
     const store = await stores.open({ create: false });
     const withKey = flags.has("withKey");
