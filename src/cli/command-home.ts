@@ -29,14 +29,14 @@ export function withStoredServers(
   home: HubHome,
 ): Promise<LoadedConfig> {
   const { store, sealed } = home;
-  const kept = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
+  const secrets = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
   return new StoredServerConfigs({
     store,
     clock: systemClock,
     home: toolcribHome(env),
     env,
     importsFile: false,
-    kept,
+    secrets,
     warn: (message) => out.warn(message),
   }).join(config);
 }

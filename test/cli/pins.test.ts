@@ -156,7 +156,7 @@ describe("[guard-15c] toolcrib pins", () => {
     place.write("toolcrib.lock", "{");
     const broken = await place.run(["pins", "list", "--json"]);
     expect(broken.code).toBe(1);
-    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is no JSON");
+    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is not valid JSON");
     expect(place.read("toolcrib.lock")).toBe("{");
   });
 

@@ -14,7 +14,6 @@ import { isInstalled, openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { findConfig, toolcribHome } from "../../config/find-config.ts";
 import {
-  gatewayCommand,
   planRemove,
   planWrite,
   readTextIfPresent,
@@ -28,6 +27,7 @@ import {
   WRITTEN_BY_CONNECT,
   type WrittenEntry,
 } from "../../hub/clients/client-files.ts";
+import { gatewayCommand } from "../../hub/clients/gateway-command.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import {
   clientEnvironment,

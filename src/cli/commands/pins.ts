@@ -13,7 +13,7 @@ import {
   type PinEvent,
   type PinName,
   pinTitle,
-} from "../../hub/pins/pin-event.ts";
+} from "../../hub/pins/pin-reports.ts";
 import type { PinChoice, Pins } from "../../hub/pins/pins.ts";
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
