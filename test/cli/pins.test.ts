@@ -129,7 +129,7 @@ describe("[guard-15c] toolcrib pins", () => {
   it("reset forgets, for a server or all", async () => {
     const place = await pinned();
     expect((await place.run(["pins", "reset", "nobody"])).code).toBe(1);
-    expect((await place.run(["pins", "reset", "files"])).stdout).toContain("Forgot 2 pins");
+    expect((await place.run(["pins", "reset", "files"])).stdout).toContain("Deleted 2 pins");
     expect((await place.run(["pins", "list", "--json"])).json()).toEqual([]);
     offer(place, readChanged);
     await place.run(["pins", "diff"]);

@@ -686,7 +686,7 @@ describe("skill remove", () => {
     put(join(place.home, ".agents/skills/notes/mine.md"), "mine");
     const removed = await run(place, ["remove", "notes"]);
     expect(removed.code).toBe(0);
-    expect(removed.stderr).toContain(".agents/skills/notes (changed since) was left");
+    expect(removed.stderr).toContain(".agents/skills/notes (changed since) was kept");
     expect(existsSync(join(place.home, ".agents/skills/notes/mine.md"))).toBe(true);
   });
 

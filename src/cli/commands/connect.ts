@@ -1,3 +1,4 @@
+/** `toolcrib clients`, `connect` and `disconnect`: the servers in the configs of agent clients. */
 import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import { isLoopback } from "../../base/network-address.ts";
