@@ -21,13 +21,11 @@ export function openCommandHome({ env, out }: Place, config: LoadedConfig, creat
 /** The config with the servers that the store holds. */
 export function withStoredServers({ env, out }: Place, config: LoadedConfig, home: HubHome): Promise<LoadedConfig> {
   const { store, sealed } = home;
-  const kept = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
+  const secrets = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
   const warn = (message: string): void => out.warn(message);
   const place = { clock: systemClock, home: toolcribHome(env), env };
-  return new StoredServerConfigs({ store, ...place, importsFile: false, kept, warn }).join(config);
+  return new StoredServerConfigs({ store, ...place, importsFile: false, secrets, warn }).join(config);
 }
-
-/** The keys of the audit log for commands that read or write it without a hub. */
 
 /** Rejects if the config names a key that cannot be had. */
 export async function commandAuditKeys(invocation: Invocation, config: LoadedConfig): Promise<AuditKeys> {

@@ -41,35 +41,41 @@ export interface InputRound {
   readonly state?: unknown;
 }
 
-export interface UseContext {
-  readonly callId: string;
-  readonly session: SessionContext;
-  readonly signal: AbortSignal;
+/** What a caller says about a use besides what is used. */
+export interface UseOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
   readonly meta?: JsonObject | undefined;
   /** Params that go along as they came: fields of a later protocol, or of client and server alone. */
   readonly extra?: JsonObject | undefined;
-  /** Who answers what the source asks while it runs. */
-  readonly client: ClientSide;
+  /** Answers what the source asks while it runs; the session's own client if absent. */
+  readonly client?: ClientSide | undefined;
   /**
-   * Gets every notification that came on this use's own stream, such as log messages; without it they are told to
-   * everybody who listens. `notifications/progress` goes to `onProgress` instead.
+   * Gets every notification that came on this use's own stream, such as log messages; without it they go to everyone who
+   * listens. `notifications/progress` goes to `onProgress` instead.
    */
   readonly onNotice?: ((method: string, params: JsonObject) => void) | undefined;
-  /** The least log level that the caller wants while this runs; only servers of the modern era can be told. */
+  /** The least log level that the caller wants while this runs; only servers of the modern era can be asked for it. */
   readonly logLevel?: string | undefined;
   /**
    * There if the caller takes `input_required` results of a modern server itself, and then holds what it brings along on a
    * retry. Without it the client is asked and the source goes on by itself.
    */
   readonly input?: InputRound | undefined;
-  /** Whether a result that is too large is kept, for sources that run further calls on the caller's behalf. */
+  /** Keeps a result above `limits.resultBytes` for the session, and returns a short one that says where it can be read. */
   readonly keepLarge?: boolean | undefined;
-  /** Answers if a call needs a yes, for sources that run further calls on the caller's behalf. */
+  /** Answers if the call needs approval; the session's own callback, or the hub's, if absent. */
   readonly onAsk?: AskCallback | undefined;
-  /** Who reads the result, for sources that run further calls on the caller's behalf. */
+  /** The reader of the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent" | undefined;
+}
+
+/** A use as its source sees it. */
+export interface UseContext extends UseOptions {
+  readonly callId: string;
+  readonly session: SessionContext;
+  readonly signal: AbortSignal;
+  readonly client: ClientSide;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

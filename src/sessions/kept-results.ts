@@ -50,6 +50,9 @@ export class ResultBudget {
 /** Memory is the process's, whichever hub a session belongs to. */
 const processBudget = new ResultBudget(MAX_PROCESS_BYTES);
 
+/** The source that kept results are read from; no server can have it as its id. */
+export const RESULTS_SOURCE = "toolcrib:results";
+
 export class KeptResults {
   readonly #room: ResultBudget;
   readonly #nameOf: (id: string) => string;

@@ -34,10 +34,7 @@ export interface SessionOptions {
   readonly owner?: boolean;
   /** Whether an answer "always" from this session's client applies to all sessions; true for owners if absent. */
   readonly decidesForAll?: boolean;
-  /**
-   * Narrows what is left after the rules of hub, server and role. Views and decisions are remembered for the object itself:
-   * a door shares one frozen object between all sessions that are narrowed in the same way, and never changes it.
-   */
+  /** Narrows what is left after the rules of hub, server and role. */
   readonly rules?: SessionRules;
   /** Offered to servers as a root. */
   readonly workspaceDir?: string;
@@ -122,6 +119,7 @@ export class Session implements SessionContext {
   readonly #limits: SessionPartLimits;
   readonly #rules = new Map<string, SessionRules>();
   #allRules: SessionRules | undefined;
+  #viewKey: string | undefined;
   #parts: MountedParts | undefined;
   #over: Promise<void> = Promise.resolve();
 
@@ -161,19 +159,25 @@ export class Session implements SessionContext {
     setMaxListeners(0, this.#closed.signal);
   }
 
-  /** All that narrow it, together. Another object when they are others. */
+  /** All sets of rules that narrow it, together. */
   get rules(): SessionRules | undefined {
     return this.#allRules;
   }
 
-  /**
-   * Puts a further set of rules on the session, in place of the one that this slot had; undefined takes it away. Each set can
-   * only narrow. Sessions that are narrowed in the same way should share one object, as with `SessionOptions.rules`.
-   */
+  /** The same for all sessions to which the rules of the hub say the same: what may be shown and used is cached by it. */
+  get viewKey(): string {
+    this.#viewKey ??= JSON.stringify([this.owner, this.role ?? null, this.#allRules ?? null]);
+    return this.#viewKey;
+  }
+
+  /** Puts a set of rules on the session, in place of the one in this slot; undefined takes it away. Each can only narrow. */
   narrow(slot: string, rules: SessionRules | undefined): void {
     if (rules === undefined) this.#rules.delete(slot);
-    else this.#rules.set(slot, rules);
-    this.#allRules = combineRules([...this.#rules.values()]);
+    // A copy, because the view key stands for it as it is now.
+    else this.#rules.set(slot, structuredClone(rules));
+    const [first, ...also] = this.#rules.values();
+    this.#allRules = first === undefined || also.length === 0 ? first : { ...first, also };
+    this.#viewKey = undefined;
   }
 
   /** Servers and tools that only this session has. */
@@ -270,28 +274,6 @@ function clientSide(key: string, roots: readonly Root[], options: SessionOptions
     ...(onSample ? { sample: onSample } : {}),
     ...(onElicit ? { elicit: onElicit } : {}),
   };
-}
-
-/** The result for a list of sets, by its sets in turn. */
-interface CombinedRules {
-  rules?: SessionRules;
-  readonly next: WeakMap<SessionRules, CombinedRules>;
-}
-
-/** Views and decisions are remembered by the object, so the same sets make the same object. */
-const combinedRules: CombinedRules = { next: new WeakMap() };
-
-/** Undefined for no sets, and the set itself where there is only one. */
-function combineRules(sets: readonly SessionRules[]): SessionRules | undefined {
-  const [one, ...also] = sets;
-  if (one === undefined || also.length === 0) return one;
-  let step = combinedRules;
-  for (const set of sets) {
-    let next = step.next.get(set);
-    if (next === undefined) step.next.set(set, (next = { next: new WeakMap() }));
-    step = next;
-  }
-  return (step.rules ??= Object.freeze({ ...one, also: Object.freeze(also) }));
 }
 
 /** Which source gave a session the link to a resource that no source lists: whoever gave it can read it. */

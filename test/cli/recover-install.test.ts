@@ -8,7 +8,7 @@ import { changesDir, installLock, pendingFile } from "../../src/hub/install/inst
 import { misbehaving, type Workspace, workspace } from "./run-cli.ts";
 
 const CHANGE_SET = resolve(import.meta.dirname, "../../src/files/change-set/change-set.ts");
-const TOLD = "A run that was killed left these half changed; they are as before: ";
+const TOLD = "Restored files that an interrupted command had left half changed: ";
 
 interface Half {
   readonly place: Workspace;

@@ -76,7 +76,7 @@ describe("[skill-06b] skills of the config's folders", () => {
   });
 
   it("are told of as missing only if there are none at all", async () => {
-    expect((await workspace().runHere(["skill", "list"])).stderr).toContain("No skill is imported or in skills.dirs");
+    expect((await workspace().runHere(["skill", "list"])).stderr).toContain("There are no skills.");
   });
 
   it("a config that cannot be used hides no imported skill, unless it was asked for", async () => {

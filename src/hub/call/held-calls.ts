@@ -1,4 +1,4 @@
-/** Calls that were refused because nobody could be asked, kept for a later yes, and yeses that wait for their call. */
+/** Calls that were refused because no one could be asked, kept for a later approval, and approvals that wait for their call. */
 import type { AskRequest } from "../../model/decision.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -6,11 +6,11 @@ import type { SharedPrincipals } from "../cluster/shared-principals.ts";
 
 /** Above this the oldest of the caller go first. */
 const MAX_HELD_PER_CALLER = 20;
-/** Above this the oldest of whoever has most go first: who asks for little loses nothing to who asks for much. */
+/** Above this the oldest of the caller with the most go first: a caller that asks for little loses nothing to one that asks for much. */
 const MAX_HELD = 1000;
-/** Yeses that wait in one session. */
+/** Approvals that wait in one session. */
 const MAX_APPROVALS_PER_SESSION = 100;
-/** How often a call that a yes let through may end with a question of the server and go on. */
+/** How often an approved call may end with a question of the server and go on. */
 const MAX_ROUNDS = 10;
 
 export interface HeldCall {
@@ -18,17 +18,17 @@ export interface HeldCall {
   readonly session: Session;
   /** The same for the same call of a session, and for no other. A hash: the arguments are only in the request. */
   readonly key: string;
-  /** What a yes for the whole session would be remembered as. */
+  /** The key of an approval for the whole session. */
   readonly grant: string;
 }
 
 export interface HeldCallsOptions {
   readonly clock: Clock;
-  /** How long a question is held, and how long a yes waits for its call. */
+  /** How long a question is held, and how long an approval waits for its call. */
   readonly timeoutMs: () => number;
   /** The question went unanswered: its time or its place was up, or its session ended. */
   readonly onDropped: (request: AskRequest, why: "timeout" | "withdrawn") => void;
-  /** Where yeses wait for callers that may come to another hub of the cluster. */
+  /** Where approvals wait for callers that may come to another hub of the cluster. */
   readonly shared?: SharedPrincipals | undefined;
 }
 
@@ -59,7 +59,7 @@ export class HeldCalls {
   /** Of each caller the ids of its questions, oldest first. */
   readonly #callers = new Map<string, Set<string>>();
   readonly #sessions = new Map<Session, SessionCalls>();
-  /** For calls under way: the yeses that let them through. */
+  /** For calls in progress: the approvals that let them through. */
   readonly #passed = new Map<string, PassedCall[]>();
 
   constructor(options: HeldCallsOptions) {
@@ -123,7 +123,7 @@ export class HeldCalls {
     allowed.set(key, yes);
   }
 
-  /** Whether a yes waits for this call; it is used up by it. A promise only for callers of several hubs. */
+  /** Whether an approval waits for this call, which uses it up. A promise only for callers of several hubs. */
   passes(session: Session, key: string, callId: string): boolean | Promise<boolean> {
     const { shared } = this.#options;
     if (shared !== undefined && session.sharedKey !== undefined) {
@@ -140,7 +140,7 @@ export class HeldCalls {
     return true;
   }
 
-  /** A yes that was given for this call alone. */
+  /** An approval that was given for this call alone. */
   passed(session: Session, key: string, callId: string, yes: Approval = this.#freshYes()): void {
     const yeses = this.#passed.get(callId);
     if (yeses === undefined) this.#passed.set(callId, [{ session, key, yes }]);
@@ -148,7 +148,7 @@ export class HeldCalls {
   }
 
   /**
-   * The yeses that let a call through hold for the next one like it: this one did not run, or has only begun. They last no
+   * The approvals that let a call through apply to the next one like it: this one did not run, or has only begun. They last no
    * longer for it.
    * @param hasRun It ended with a question of the server, which is asked only so often.
    */
