@@ -344,7 +344,7 @@ export class Hub {
   instructions(session: Session): ServerInstructions[] {
     return serverInstructions(session, {
       view: this.view(session),
-      connections: [...this.#parts.servers.list(), ...(session.brought?.connections() ?? [])],
+      connections: [...this.#parts.servers.list(), ...(session.mounted?.connections() ?? [])],
       isOwn: session === this.session,
       withholds: (id, text) => this.#parts.definitions.withholdsInstructions(id, text),
     });

@@ -68,7 +68,7 @@ export async function buildServers(
     },
     pinsResources: (server) => connections.get(server)?.spec.pinResources !== false,
     mask: redactor.maskContent,
-    isBrought: (source) => sessionSources.get(source) !== undefined,
+    isMounted: (source) => sessionSources.get(source) !== undefined,
     onVisibilityChange: () => {
       current.wiring.views.forget();
       events.emit("visibility", {});

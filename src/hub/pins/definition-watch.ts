@@ -43,7 +43,7 @@ interface DefinitionWatchOptions {
   readonly pinsResources: (server: string) => boolean;
   readonly mask: <Value>(value: Value) => Value;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
-  readonly isBrought: (source: string) => boolean;
+  readonly isMounted: (source: string) => boolean;
   /** Visibility changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
 }
@@ -86,7 +86,7 @@ export class DefinitionWatch {
       onShadowing: (found) => this.#shadowed(found),
     });
     this.objections = [
-      (capability) => (options.isBrought(capability.origin.source) ? undefined : this.#pins.objectionTo(capability)),
+      (capability) => (options.isMounted(capability.origin.source) ? undefined : this.#pins.objectionTo(capability)),
       (capability) => this.#scanned.objectionTo(capability),
     ];
   }
@@ -156,7 +156,7 @@ export class DefinitionWatch {
 
   /** Whether a server's instructions are withheld from clients. */
   withholdsInstructions(server: string, text: string): boolean {
-    if (!this.#options.isBrought(server) && this.#pins.withholds(server, text)) return true;
+    if (!this.#options.isMounted(server) && this.#pins.withholds(server, text)) return true;
     return this.#config.config.guard.definitions === "quarantine" && this.#suspicions(server, text).length > 0;
   }
 
