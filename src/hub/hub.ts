@@ -243,7 +243,7 @@ export class Hub {
 
   /** Numbers for metrics that are kept nowhere else: calls in progress by source, and audit records that were lost. */
   measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
-    return { underWay: this.#parts.limits.underWay(), auditLost: this.#parts.audit.lost ?? 0 };
+    return { underWay: this.#parts.limits.inFlight(), auditLost: this.#parts.audit.lost ?? 0 };
   }
 
   quarantined(): readonly Quarantined[] {

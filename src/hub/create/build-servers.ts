@@ -90,7 +90,7 @@ export async function buildServers(
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
-        cages: { config: settings, baseDir },
+        sandboxDefaults: { config: settings, baseDir },
       };
     },
     isOwnPort: (port) => isPublishedPort(port) || hubPorts(home).has(port),
