@@ -78,7 +78,7 @@ function agentTool(
   return {
     tool: withArgumentCheck(tool, options.onAsk),
     model: { name: tool.name, description: tool.description, inputSchema: tool.parameters },
-    server: session.brought?.nameOf(origin.source) ?? serverOf(capability),
+    server: session.mounted?.nameOf(origin.source) ?? serverOf(capability),
     kind: toolKind(origin.name, definition.annotations),
     title(input) {
       const used = calledTool(capability, input, known);

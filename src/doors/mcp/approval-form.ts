@@ -51,7 +51,7 @@ function question({ name, origin }: AskRequest, shown: string, session: Session)
   };
   // The oldest form of a choice with titles: every client that knows forms knows it.
   const answer = { type: "string", title: "Answer", enum: Object.keys(choices), enumNames: Object.values(choices) };
-  const server = session.brought?.nameOf(origin.source) ?? origin.source;
+  const server = session.mounted?.nameOf(origin.source) ?? origin.source;
   return {
     message: `Allow ${name} of the server "${server}"${shown === "" ? "" : ` with\n${shown}\n`}?`,
     requestedSchema: {

@@ -24,7 +24,7 @@ interface ApprovalsOptions {
   /** Answers for sessions that have no callback of their own. */
   readonly onAsk: AskCallback | undefined;
   /** Whether a source is one that a session brought. */
-  readonly isBrought: (source: string) => boolean;
+  readonly isMounted: (source: string) => boolean;
   /** In a cluster: what callers were allowed, at whichever node. */
   readonly shared: SharedPrincipals | undefined;
 }
@@ -149,7 +149,7 @@ export class Approvals {
    */
   #canLast({ kind, name, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
     const isWritten = rules.some(({ level }) => level !== "session") && exactPattern(kind, name) !== undefined;
-    return rule.list === "ask" && isWritten && !this.#options.isBrought(origin.source);
+    return rule.list === "ask" && isWritten && !this.#options.isMounted(origin.source);
   }
 
   /**

@@ -52,7 +52,7 @@ export class Views {
 
   of(session: Session): View {
     const shared = this.#shared(session);
-    const own = session.brought?.snapshot;
+    const own = session.mounted?.snapshot;
     return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
   }
 
