@@ -14,7 +14,7 @@ interface Origin {
   readonly name: string;
 }
 
-/** Findings about definitions go into the audit log, and those that a person should see are warnings as well. */
+/** What is found out about definitions goes into the audit log, and what somebody should see is a warning as well. */
 export class DefinitionReports {
   readonly #options: DefinitionReportsOptions;
 

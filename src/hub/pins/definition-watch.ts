@@ -39,14 +39,14 @@ interface DefinitionWatchOptions {
   readonly audit: Pick<AuditLog, "event">;
   readonly store: Store | undefined;
   readonly isTrusted: (source: string) => boolean;
-  /** The advice of a server that is connected, null if it has none. */
+  /** The advice of a server that is connected, null if it gives none. */
   readonly instructionsOf: (server: string) => string | null;
   /** False for a server whose resources come and go. */
   readonly pinsResources: (server: string) => boolean;
   readonly mask: <Value>(value: Value) => Value;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
   readonly isBrought: (source: string) => boolean;
-  /** Sessions may see something else although the catalog did not change. */
+  /** What sessions may see changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
 }
 
@@ -61,7 +61,7 @@ export class DefinitionWatch {
   #isTrusted: (source: string) => boolean;
   readonly #reports: DefinitionReports;
   #pins: Pins;
-  /** Those of a config that is about to be applied. */
+  /** Those of a config that is about to be taken over. */
   #prepared: Pins | undefined;
   /** Pins that were replaced and still write. */
   #writing: Promise<unknown> = Promise.resolve();
@@ -100,7 +100,7 @@ export class DefinitionWatch {
     ];
   }
 
-  /** From now on every version of the catalog is checked, before any other listener hears of it. */
+  /** From now on every version of the catalog is looked at, before anybody else hears of it. */
   start(): void {
     this.#options.catalog.on("change", () => this.#look());
     this.#pins.watch();
@@ -121,7 +121,7 @@ export class DefinitionWatch {
     return this.#pins;
   }
 
-  /** Applies another config: what is listed is checked again. What was reported is not reported again. */
+  /** Another config: what is listed is looked at again with its eyes. What was told of is not told again. */
   configure(config: LoadedConfig, isTrusted: (source: string) => boolean): void {
     this.#config = config;
     this.#isTrusted = isTrusted;
@@ -136,7 +136,7 @@ export class DefinitionWatch {
     this.#look();
   }
 
-  /** The part of a definition that reads like an attack. For what is not in the hub's catalog; it is recorded without a warning. */
+  /** What in a definition reads like an attack. For what is not in the hub's catalog; it is recorded, and told to nobody. */
   suspicion(capability: Capability): string | undefined {
     if (this.#config.config.guard.definitions === "ignore") return undefined;
     const found = this.#scanned.findings(capability);
@@ -205,7 +205,7 @@ export class DefinitionWatch {
     return serious;
   }
 
-  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded without a warning. */
+  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded and not warned of. */
   #shadowed(found: readonly Shadowing[]): void {
     const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) =>
       isAtLeast(severity, "medium") ? "serious" : "slight",
@@ -239,9 +239,11 @@ function originOf({ tool }: Shadowing): { source: string; name: string } {
   return { source: tool.server, name: tool.name };
 }
 
+/** Definitions that read like an attack: told of once, and withheld where the config says so. */
+
 /** Looking for shadowing takes all tools together. While many servers come up it may take this part of the time. */
 const MAX_TIME_SHARE = 1 / 20;
-/** Up to this many it is done at once. */
+/** Up to so many it is done at once. */
 const MAX_IMMEDIATE_TOOLS = 1000;
 
 interface ScannedDefinitionsOptions {
@@ -250,7 +252,7 @@ interface ScannedDefinitionsOptions {
   readonly mode: () => GuardRules["definitions"];
   readonly isTrusted: (source: string) => boolean;
   readonly onSuspicious: (capability: Capability, findings: readonly DefinitionFinding[]) => void;
-  /** Those that were not reported before, whatever their severity. */
+  /** Those that were not told of before, whatever their severity. */
   readonly onShadowing: (found: readonly Shadowing[]) => void;
 }
 
@@ -280,7 +282,7 @@ export class ScannedDefinitions {
     }
     this.#latest = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
     if (this.#latest.length <= MAX_IMMEDIATE_TOOLS || this.#lastTookMs === 0) this.#checkTogether();
-    // It only reports and withholds nothing, so it can wait.
+    // It withholds nothing and only tells, so that it can wait.
     else this.#stopTimer ??= this.#options.clock.after(this.#lastTookMs / MAX_TIME_SHARE, () => this.#checkTogether());
   }
 
